@@ -83,7 +83,7 @@ def test_last_frame_cut_short(tmp_path: Path, kind: str) -> None:
     if kind == "raw":
         refused = vkssim(*words)
         assert (refused.exit_code, output.exists()) == (2, False)
-        assert "no whole number of frames: 4 of" in refused.stderr
+        assert "not a whole number of frames: 4 of" in refused.stderr
         words += ("--allow-partial",)
     process = vkssim_process(*words, stdin=data if kind == "pipe" else None)
     assert process.returncode == 2

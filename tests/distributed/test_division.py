@@ -95,7 +95,7 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
 def test_marks_of_key_frames() -> None:
     marks = KeyframeIndex(np.array([5, 10, 20, 40, 80]), np.array([5, 40]))
     assert [marks.before(number) for number in range(5)] == [0, 0, 0, 3, 3]
-    assert [marks.place(number) for number in range(5)] == [5, 10, 20, 40, 80]
+    assert [marks.position(number) for number in range(5)] == [5, 10, 20, 40, 80]
 
 
 # -- what comes of them -----------------------------------------------------------------------------------------------

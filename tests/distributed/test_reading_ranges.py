@@ -131,10 +131,12 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
         sequence = read(source)
     for number in range(1, FRAMES - 2, 3):
         with open_source(path, NOTHING_SAID) as before, open_source(path, NOTHING_SAID) as source:
-            same.append(source.seek(number, marks.place(number)) == before.verify_boundary(number, marks.place(number - 1)))
+            same.append(
+                source.seek(number, marks.position(number)) == before.verify_boundary(number, marks.position(number - 1))
+            )
             if same[-1]:
                 np.testing.assert_array_equal(read(source, range(number, number + 2)), sequence[number : number + 2])
-                source.verify_boundary(number + 2, marks.place(number + 1))
+                source.verify_boundary(number + 2, marks.position(number + 1))
     assert all(same) == (kind != SMALL)
 
 
@@ -313,8 +315,8 @@ def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
         assert isinstance(marks, KeyframeIndex)
         assert marks.before(place) == place
         read(first, range(place))
-        expected = first.verify_boundary(place, marks.place(place - 1))
-        assert None is not second.seek(place, marks.place(place)) != expected
+        expected = first.verify_boundary(place, marks.position(place - 1))
+        assert None is not second.seek(place, marks.position(place)) != expected
         assert not second.damage
 
 

@@ -76,7 +76,7 @@ def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None
     luma = clip(2, 48, 64)
     path = encode(tmp_path / f"clip.{ending}", luma, codec, "yuv420p")
     assert read_file(path, RawDescription(64, 48, "420", 8)).shape == luma.shape
-    with pytest.raises(InputError, match="says 64 itself; `width=66` contradicts it"):
+    with pytest.raises(InputError, match="states a `width` of 64; `width=66` contradicts it"):
         open_source(path, RawDescription(66, 48, "420", 8))
 
 
@@ -137,7 +137,7 @@ def test_torn_packets_at_the_start(tmp_path: Path) -> None:
     first, second = data.index(b"\xff\xd8\xff"), data.index(b"\xff\xd8\xff", data.index(b"\xff\xd9"))
     data[first : second - 8] = bytes(second - 8 - first)  # 8 bytes of AVI before each
     with open_source(write(tmp_path / "torn.avi", bytes(data)), NOTHING_SAID) as source:
-        assert source.info.notes == ("begins with what cannot be decoded and was passed over, packets: 1",)
+        assert source.info.notes == ("packets skipped at the start, because they cannot be decoded: 1",)
         np.testing.assert_array_equal(read(source), expected[1:])
 
 

@@ -50,7 +50,7 @@ Answers = dict[tuple[str, str, int], Answer]
 """What the driver says of a codec, a chroma format and a depth."""
 
 _GOOD = Answer(True, 1, (4096, 4096), 65536)
-WISH = HardwareDecoder("cuda", "0", demanded=False)
+PREFERRED = HardwareDecoder("cuda", "0", required=False)
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +106,7 @@ def test_where_ffmpeg_lacks_cuda_it_is_the_processor(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
-    (expected, on_processor), (found, wished) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, WISH))
+    (expected, on_processor), (found, wished) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, PREFERRED))
     np.testing.assert_array_equal(found, expected)
     assert (wished.clip_facts(), wished.info) == (on_processor.clip_facts(), on_processor.info)
 
@@ -135,7 +135,7 @@ def test_the_processor_decodes_what_the_gpu_cannot(folder: Path, driver: Answers
     assert (reference["decoder"], distorted["decoder"]) == ("h264", "h264 (cuda)")
     assert reference.pop("decoder_reason") == f"cuda: {REASON}"
     assert wished.pop("notes") == [
-        f"{clips[0]}: decoded on the processor, since the cuda decoder cannot decode it: {REASON}",
+        f"{clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}",
         f"{clips[1]}: decoded by cuda, which notices less damage than the processor's decoder",
     ]
     distorted["decoder"] = "h264"
@@ -150,7 +150,7 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
 ) -> None:
     expected, _ = _planes(folder / "ref.mp4", None)
     stand_in.append(test_hardware._other_samples)
-    found, source = _planes(folder / "ref.mp4", WISH)
+    found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     assert source.clip_facts().decoder_reason == "cuda: its first frame has other samples"
 
@@ -158,7 +158,7 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
         raise av.error.MemoryError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(HardwareDecoder, "request", refuse)
-    found, source = _planes(folder / "ref.mp4", WISH)
+    found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     assert source.clip_facts().decoder_reason == "cuda: its driver or its device refuses (Cannot allocate memory)"
     with pytest.raises(InputError, match="Cannot allocate memory"):
@@ -168,7 +168,7 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
 def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, stand_in: list[Changed]) -> None:
     for name, codec, pixels in (("a.png", "png", "rgb24"), ("a.avi", "rawvideo", "yuv420p"), ("a.mp4", "mpeg4", "yuv420p")):
         _write(tmp_path / name, codec, clip(2, 48, 64), pixels)
-    reasons = {name: _planes(tmp_path / name, WISH)[1].clip_facts().decoder_reason for name in ("a.png", "a.avi", "a.mp4")}
+    reasons = {name: _planes(tmp_path / name, PREFERRED)[1].clip_facts().decoder_reason for name in ("a.png", "a.avi", "a.mp4")}
     exact = "hardware gives the same samples only for H.264, HEVC, VP8, VP9, AV1"
     assert reasons == {"a.png": None, "a.avi": None, "a.mp4": f"cuda: it is mpeg4, and {exact}"}
     with pytest.raises(InputError, match=f"it is png, and {exact}"):
@@ -271,7 +271,7 @@ def test_av1_is_decoded_by_a_codec_that_has_hardware(
         assert marks is not None
         planes = begun.info.new_planes(3)
         assert begun.read([5], [planes])
-        begun.seek(2, marks.place(2))
+        begun.seek(2, marks.position(2))
         assert begun.read([2], [planes])
     np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2])
 
@@ -338,7 +338,7 @@ def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: D
     report = score()
     assert render(report, "json", "max") == render(expected, "json", "max")
     (trouble,) = report.worker_warnings
-    assert trouble.startswith("the cuda decoder decodes fewer clips side by side: its driver")
+    assert trouble.startswith("the cuda decoder decodes fewer clips in parallel: its driver")
 
 
 def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> None:
@@ -365,7 +365,7 @@ def test_memory_that_runs_out_on_the_way(folder: Path, stand_in: list[Changed]) 
         return frame
 
     stand_in.append(failing)
-    found, source = _planes(folder / "ref.mp4", WISH)
+    found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     ((number, text),) = source.remarks
     assert number == GOP
@@ -377,7 +377,7 @@ def test_the_command_line_tells_which_decoder_read_a_clip(folder: Path, driver: 
     where = "--device", str(device.info.uuid), "--decode", "auto"
     result = vkssim("score", "-r", clips[0], "-d", clips[1], "--feature", FEATURE, "--profile", *where)
     assert result.exit_code == 0, result.output
-    assert f"note: {clips[0]}: decoded on the processor, since the cuda decoder cannot decode it: {REASON}" in result.output
+    assert f"note: {clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}" in result.output
     assert f"{clips[0]}: decoder h264 (cuda: {REASON})" in result.output
     assert f"{clips[1]}: decoder h264 (cuda)\n" in result.output
 

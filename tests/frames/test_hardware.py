@@ -51,7 +51,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
     take = Decoder.next
 
     def from_surface(self: Decoder) -> Any:
-        before, frame = self.frames_given, take(self)
+        before, frame = self.frame_count, take(self)
         if not self.hardware or frame is None:
             return frame
         name = {"yuv420p": "nv12", "yuvj420p": "nv12", "yuv420p10le": "p010le"}.get(frame.format.name, frame.format.name)
@@ -206,7 +206,7 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     stand_in.append(failing)
     found, source = _planes(folder / "ref.mp4", CUDA)
     np.testing.assert_array_equal(found, expected)
-    assert [number for number, text in source.remarks if "decoded on the processor from there on" in text] == [at]
+    assert [number for number, text in source.remarks if "decoded on the processor from here" in text] == [at]
 
 
 def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Changed]) -> None:
@@ -214,7 +214,7 @@ def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Cha
     with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
         marks = source.seek_index()
         assert marks is not None
-        place = marks.place(2 * GOP)
+        place = marks.position(2 * GOP)
         assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
         planes = source.info.new_planes(3)
         assert source.read([2 * GOP], [planes])
@@ -236,11 +236,11 @@ def test_damage_that_is_seen_while_a_range_is_sought_is_told(
     with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
         marks = source.seek_index()
         assert marks is not None
-        place = marks.place(2 * GOP)
+        place = marks.position(2 * GOP)
         assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
-        facts, problem = source.clip_facts(), f"FFmpeg saw damage when it went to frame {2 * GOP}"
+        facts, problem = source.clip_facts(), f"FFmpeg saw damage while seeking to frame {2 * GOP}"
         assert (facts.decoder, facts.decoder_reason) == ("h264", f"cuda: {problem}")
-        assert source.info.notes[-1] == f"decoded on the processor, since the cuda decoder cannot go on: {problem}"
+        assert source.info.notes[-1] == f"decoded on the processor, because the cuda decoder cannot continue: {problem}"
         assert not source.remarks
 
 

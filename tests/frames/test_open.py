@@ -65,7 +65,7 @@ def test_mp4_without_its_index(tmp_path: Path, index_bytes: int) -> None:
 
 
 def test_text(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a text and no video"):
+    with pytest.raises(InputError, match="is a text, not a video"):
         open_source(write(tmp_path / "notes.txt", b"what is to be done:\r\n\t- all\n"), NOTHING_SAID)
 
 
@@ -102,7 +102,7 @@ def test_unknown_file_of_which_nothing_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_y4m_that_is_described_otherwise(tmp_path: Path, raw: RawDescription, contradiction: str) -> None:
-    with pytest.raises(InputError, match=f"is Y4M and says .* itself; {contradiction}"):
+    with pytest.raises(InputError, match=f"is Y4M and states a .* of .*; {contradiction}"):
         open_source(write(tmp_path / "clip.y4m", y4m_bytes(LUMA)), raw)
 
 
@@ -168,7 +168,7 @@ def test_a_picture_that_is_described_as_raw_says_what_it_is(tmp_path: Path, code
     frame = av.VideoFrame(64, 48, pixel_format)
     frame.pts = 0
     data = b"".join(bytes(packet) for packet in (*encoder.encode(frame), *encoder.encode(None)))
-    with pytest.raises(InputError, match=rf"is {codec} and says 64 itself; `width=32` contradicts it"):
+    with pytest.raises(InputError, match=rf"is {codec} and states a `width` of 64; `width=32` contradicts it"):
         open_source(write(tmp_path / f"clip.{ENDINGS.get(codec, codec)}", data), RawDescription(32, 24, "420", 8))
 
 

@@ -57,7 +57,7 @@ def test_no_multiple_of_90_degrees_is_noted(tmp_path: Path) -> None:
     frame = video_frame(64, 48, "yuv422p", PLANES)
     path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=30)
     with open_source(path, NOTHING_SAID) as source:
-        assert "no multiple of 90 and was not done" in source.info.notes[0]
+        assert "was not applied, because it is not a multiple of 90" in source.info.notes[0]
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], PLANES[0])
 
 

@@ -56,9 +56,9 @@ def test_the_cure_for_unlike_shapes_can_be_followed(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         _score(*paths)
     for crop in ("auto", "64x40+0+8"):
-        assert f"`crop_reference={crop}` takes" in str(raised.value)
+        assert f"`crop_reference={crop}` " in str(raised.value)
         assert _score(*paths, crop_reference=crop).column("float_ssim").tolist() == _plain(tmp_path)
-    with pytest.raises(InputError, match="`crop_reference` and `crop_distorted` crop one of the clips alone"):
+    with pytest.raises(InputError, match="`crop_reference` and `crop_distorted` crop one clip alone"):
         _score(*paths, crop="64x40+0+8")
     with pytest.raises(InputError, match=r"does not lie within .*ref\.y4m, which is 64x56$"):
         _score(*paths, crop_reference="64x40+0+18")
@@ -109,7 +109,7 @@ def test_no_rectangle(option: str) -> None:
 
 
 def test_a_pipe_is_not_looked_at_twice(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="`crop_distorted=auto` has to read the distorted clip twice"):
+    with pytest.raises(InputError, match="`crop_distorted=auto` reads the distorted clip twice"):
         _score(_y4m(tmp_path / "ref.y4m", CONTENT), "-", crop_distorted="auto")
 
 

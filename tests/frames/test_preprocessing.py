@@ -85,7 +85,7 @@ def test_black_bars_of_what_can_be_read_once(tmp_path: Path) -> None:
         "score", "-r", "-", "-d", _y4m(tmp_path / "dis.y4m", LUMA), "--crop", "auto", *TINY, stdin=y4m_bytes(LUMA)
     )
     assert result.returncode == 2
-    assert b"--crop auto has to read the reference twice" in result.stderr
+    assert b"--crop auto reads the reference twice" in result.stderr
 
 
 def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_matrix_that_changes_on_the_way(tmp_path: Path) -> None:
     path = write(tmp_path / "both.264", data)
     report = _score(path, path)
     assert len(report.frames) == 2 * len(LUMA)
-    expected = f"{path}, frame {len(LUMA)}: states the matrix BT.2020 from there on, before that BT.709"
+    expected = f"{path}, frame {len(LUMA)}: states the matrix BT.2020 from here, and BT.709 before"
     assert any(expected in warning for warning in report.warnings)
 
 
@@ -316,7 +316,9 @@ def test_sync_by_time(tmp_path: Path) -> None:
     assert [round(frame.time or 0, 6) for frame in report.frames] == [number / 25 for number in kept]
     assert report.column("float_ssim").tolist() == _expected(LUMA[kept], OTHER[kept])
     (warning,) = report.warnings
-    assert warning.startswith(f"3 frames of {reference} and 0 of {distorted} have none in the other clip within half a frame")
+    assert warning.startswith(
+        f"3 frames of {reference} and 0 of {distorted} have no partner in the other clip within half a frame"
+    )
     with pytest.raises(ThresholdError, match="`strict`") as caught:
         _score(reference, distorted, sync="pts", strict=True)
     assert len(caught.value.report.frames) == 5
@@ -347,7 +349,7 @@ def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
 
 def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:
     raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
-    with pytest.raises(InputError, match="does not say when its frames are shown, so `sync=pts` is not possible"):
+    with pytest.raises(InputError, match="has no presentation times, so `sync=pts` is not possible"):
         _score(_y4m(tmp_path / "ref.y4m", LUMA), raw, sync="pts", raw=RawDescription(64, 48, "420", 8))
     with pytest.raises(OptionError, match="sync is 'dts'; index or pts is possible"):
         _score(raw, raw, sync="dts", raw=RawDescription(64, 48, "420", 8))
@@ -391,7 +393,7 @@ def test_places(tmp_path: Path, selection: Selection, frames: slice, others: sli
 
 def test_time_in_a_raw_file(tmp_path: Path) -> None:
     raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
-    with pytest.raises(InputError, match="does not say when its frames are shown; give `start` as a number of a frame"):
+    with pytest.raises(InputError, match="has no presentation times; give `start` as the number of a frame"):
         _score(raw, raw, raw=RawDescription(64, 48, "420", 8), selection=Selection(start="1s"))
 
 

@@ -62,7 +62,7 @@ def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
     luma = clip(3)
     data = raw_bytes(luma)
     path = write(tmp_path / "clip.yuv", data[: len(data) - missing])
-    with pytest.raises(InputError, match=rf"no whole number of frames: 2 of 1152 bytes, and {1152 - missing} bytes more"):
+    with pytest.raises(InputError, match=rf"not a whole number of frames: 2 of 1152 bytes, and {1152 - missing} bytes more"):
         open_source(path, describe(luma))
     with open_source(path, replace(describe(luma), allow_partial=True)) as source:
         np.testing.assert_array_equal(read(source), luma[:2])

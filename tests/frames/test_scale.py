@@ -109,11 +109,11 @@ def test_not_scaled_but_cropped(first: VideoInfo, second: VideoInfo) -> None:
 def test_the_middle_is_named_where_one_side_was_kept() -> None:
     """A crop that can be copied; the clip that shows more is the one to crop, on even samples."""
     wide, tall = _info(640, 272), _info(640, 360)
-    assert "`crop_reference=auto` takes black bars off 640x360, `crop_reference=640x272+0+44` takes" in unlike(tall, wide)
-    assert "`crop_distorted=640x272+0+44` takes the middle of its pictures" in unlike(wide, tall)
-    assert "`crop_distorted=480x360+80+0` takes" in unlike(_info(480, 360), tall)
+    assert "`crop_reference=auto` removes the black bars of 640x360, `crop_reference=640x272+0+44` keeps" in unlike(tall, wide)
+    assert "`crop_distorted=640x272+0+44` keeps the middle of its pictures" in unlike(wide, tall)
+    assert "`crop_distorted=480x360+80+0` keeps" in unlike(_info(480, 360), tall)
     assert "640x270+0+44" in unlike(tall, _info(640, 270)), "not +45, which is between samples of chroma"
-    assert "with auto, which takes black bars off, or with WxH+X+Y" in unlike(tall, _info(320, 136))
+    assert "with auto, which removes black bars, or with WxH+X+Y" in unlike(tall, _info(320, 136))
 
 
 def test_shapes_are_named() -> None:
@@ -124,12 +124,12 @@ def test_shapes_are_named() -> None:
 
 def test_of_another_depth_alone() -> None:
     message = unlike(_info(640, 360), _info(640, 360, bits=10))
-    assert message.endswith("`deepen` brings the one of less depth to that of the other, exactly")
+    assert message.endswith("`deepen` brings the clip of less depth to the depth of the other, exactly")
     assert "scale" not in message
 
 
 def test_of_another_size_and_depth() -> None:
-    assert unlike(_info(640, 360), _info(320, 180, bits=10)).endswith("and the one of less depth to that of the other")
+    assert unlike(_info(640, 360), _info(320, 180, bits=10)).endswith("and the clip of less depth to the depth of the other")
 
 
 def test_shape_of_samples_that_are_not_square() -> None:

@@ -75,7 +75,7 @@ def test_pictures_of_different_size(tmp_path: Path) -> None:
     encode_frames(tmp_path / "frame_0002.png", [av.VideoFrame.from_ndarray(LUMA[0][:40], "gray")], "png")
     with open_source(str(tmp_path / "frame_%04d.png"), NOTHING_SAID) as source:
         assert len(read(source)) == 2
-        assert "frame 2 is 64x40 gray, the first one 64x48 gray" in str(source.problem)
+        assert "frame 2 is 64x40 gray, the first one is 64x48 gray" in str(source.problem)
 
 
 @pytest.mark.parametrize("name", ["folder_%d/frame.png", "a" * 300 + ".mp4"])

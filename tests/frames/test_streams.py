@@ -58,7 +58,7 @@ def test_the_default_stream_is_taken(tmp_path: Path, default: int | None, expect
     np.testing.assert_array_equal(frames, expected)
     (note,) = notes
     marks = [", default" if number == default else "" for number in range(2)]
-    assert note == f"stream {default or 0} was taken of 0 (ffv1 64x48{marks[0]}), 1 (ffv1 64x48{marks[1]})"
+    assert note == f"stream {default or 0} was chosen from 0 (ffv1 64x48{marks[0]}), 1 (ffv1 64x48{marks[1]})"
 
 
 def test_the_stream_that_is_named_is_taken(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_by_the_command_line_in_ranges_and_in_batches(tmp_path: Path) -> None:
     chosen = vkssim("score", *words, "--stream-reference", "1", "-q", "--csv", "-o", "-")
     assert [line.split(",")[1] for line in chosen.stdout.splitlines()[1:]] == ["1.000000"] * len(SECOND)
     swapped = vkssim("score", "-r", plain, "-d", path, *words[4:], "--stream-distorted", "1")
-    assert "note: " + path + ": stream 1 was taken of 0 (ffv1 64x48, default), 1 (ffv1 64x48)" in swapped.stderr
+    assert "note: " + path + ": stream 1 was chosen from 0 (ffv1 64x48, default), 1 (ffv1 64x48)" in swapped.stderr
     refused = vkssim("score", *words, "--stream-distorted", "1")
     assert (refused.exit_code, "is raw and has no stream 1; only containers have several" in refused.stderr) == (2, True)
     assert vkssim("score", *words, "--stream-distorted", "0", "-q").exit_code == 0
@@ -134,13 +134,13 @@ def test_a_cover_is_no_video(tmp_path: Path) -> None:
         assert file.streams.video[0].disposition & Disposition.attached_pic, "FFmpeg lists it first"
     frames, notes = _read(path)
     np.testing.assert_array_equal(frames, FIRST)
-    assert notes == ("stream 1 was taken of 0 (png 64x48, attached pic), 1 (h264 64x48, default)",)
+    assert notes == ("stream 1 was chosen from 0 (png 64x48, attached pic), 1 (h264 64x48, default)",)
     assert score_files(path, path, **CPU).column("float_ssim").tolist() == [1] * len(FIRST)
 
 
 def test_tiles_are_no_picture() -> None:
     path = str(FIXTURES / "grid_128x64.avif")
-    with pytest.raises(InputError, match=r"is a picture of 2 tiles, which are not put together here; it has 0 \(\w+ 64x64"):
+    with pytest.raises(InputError, match=r"is a picture of 2 tiles, which vkssim does not assemble; it has 0 \(\w+ 64x64"):
         open_source(path, NOTHING_SAID)
     assert _read(path, 1)[0].shape == (1, 64, 64)
 

@@ -163,7 +163,7 @@ def test_a_decoder_that_fails_on_the_way(
     report = _score(folder, name, "cuda", planes=planes)
     assert copies.made.count(ON_DEVICE) == 2 * at * copies_of_a_frame
     assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * copies_of_a_frame
-    assert sum("decoded on the processor from there on" in warning for warning in report.warnings) == 2
+    assert sum("decoded on the processor from here" in warning for warning in report.warnings) == 2
     expected = _score(folder, name, "cpu", planes=planes)
     assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected.frames]
 
@@ -234,7 +234,7 @@ def test_a_copy_that_fails_while_a_clip_is_opened(folder: Path, surfaces: object
 
     monkeypatch.setattr(HostCopies, "copy", fail)
     path, gpu = str(folder / "eight-reference.mp4"), Gpu(HostCopies())
-    with ContainerFile(path, hardware=HardwareDecoder("cuda", gpu, demanded=False)) as source:
+    with ContainerFile(path, hardware=HardwareDecoder("cuda", gpu, required=False)) as source:
         assert not source.external
         assert "CUDA_ERROR_OUT_OF_MEMORY" in (source.clip_facts().decoder_reason or "")
         assert source.read([0], [source.info.new_planes(1)])

@@ -142,7 +142,7 @@ def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[in
     """Where packets were believed, and one of them gives no frame, what is behind it would be paired wrongly."""
     monkeypatch.setattr(packets, "_ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
     path, _ = not_coded
-    told = r"skipped.mkv: frame 7 is shown at 0\.320 s, and the packets promised 0\.300 s"
+    told = r"skipped.mkv: frame 7 is presented at 0\.320 s, but its packet at 0\.300 s"
     for clips in ((exact, path), (path, exact)):
         with pytest.raises(InputError, match=told) as caught:
             score_files(*clips, sync="pts", **TINY)

@@ -444,7 +444,7 @@ def test_attachments_are_kept_and_what_is_left_out_is_noted(clip: str, tmp_path:
     path = remuxed(clip, tmp_path / "more.mkv", subtitles=["ass"], font=True, twice=True)
     asked: dict[str, Any] = {"targets": "float_ssim=0.5", "least": 30, "most": 30}
     assert searched(path, **asked, output=tmp_path / "out.mkv").choice.notes == (
-        "stream 0 was taken of 0 (ffv1 64x48), 1 (ffv1 64x48)",
+        "stream 0 was chosen from 0 (ffv1 64x48), 1 (ffv1 64x48)",
         "stream 1 (video) is left out: sound, subtitles and attachments alone are copied",
     )
     with av.open(str(tmp_path / "out.mkv")) as written:
@@ -452,7 +452,7 @@ def test_attachments_are_kept_and_what_is_left_out_is_noted(clip: str, tmp_path:
         font: Any = written.streams[2]
         assert (font.name, font.mimetype, font.data) == ("font.ttf", "font/ttf", b"no font at all")
     assert searched(path, **asked, output=tmp_path / "out.mp4").choice.notes == (
-        "stream 0 was taken of 0 (ffv1 64x48), 1 (ffv1 64x48)",
+        "stream 0 was chosen from 0 (ffv1 64x48), 1 (ffv1 64x48)",
         "stream 1 (video) is left out: sound, subtitles and attachments alone are copied",
         "stream 2 (subtitle) is left out: .mp4 cannot hold it",
         "stream 3 (attachment) is left out: .mp4 cannot hold it",

@@ -87,7 +87,7 @@ def test_the_stream_is_the_one_that_is_scored(tmp_path: Path) -> None:
                     both.mux(packet)
     facts = Source(path).facts
     assert (facts.width, facts.height, facts.video) == (64, 48, 1)
-    assert facts.notes == ("stream 1 was taken of 0 (ffv1 32x32), 1 (ffv1 64x48, default)",)
+    assert facts.notes == ("stream 1 was chosen from 0 (ffv1 32x32), 1 (ffv1 64x48, default)",)
     assert len(Source(path).scan().times) == FRAMES
     recipe = make_recipe(encoder_of("libx264"), encoder_of("libx264").parameter(None), facts, {})
     assert " -map 0:v:1 " in command_line(path, facts, recipe, 0)

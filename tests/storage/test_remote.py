@@ -318,7 +318,7 @@ def test_a_report_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -> 
 @pytest.mark.parametrize("text", ["#EXTM3U\n#EXTINF:9,\n{}\n#EXT-X-ENDLIST\n", "ffconcat version 1.0\nfile '{}'\n"])
 def test_lists_by_url_are_not_followed(tmp_path: Path, text: str) -> None:
     path = tmp_path / encode(tmp_path / "a.mp4", clip(2, 64, 96))
-    with pytest.raises(InputError, match="is a text and no video"):
+    with pytest.raises(InputError, match="is a text, not a video"):
         open_source(f"file://{write(tmp_path / 'a.m3u8', text.format(path).encode())}", NOTHING_SAID)
 
 

@@ -25,7 +25,7 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
     check_decode(decode)
     if decode == "auto":
         gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
-        return HardwareDecoder(_CUDA, _driver(gpu), demanded=False) if gpu is not None and _has_bindings() else None
+        return HardwareDecoder(_CUDA, _driver(gpu), required=False) if gpu is not None and _has_bindings() else None
     if decode == "cpu":
         return None
     if decode != _CUDA:

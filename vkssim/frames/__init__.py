@@ -1,4 +1,5 @@
-"""Read frames from raw YUV, Y4M and containers, and crop, scale or turn them where that is asked for.
+"""Read frames from raw YUV, Y4M and containers, and crop, scale or turn them on request.
 
-A source knows files and URLs through `storage`, and nothing of metrics, devices or results. Read `source` first, then `open`.
+`source` declares what every source offers, and `open` chooses the source of a file. `decode` reads containers, `picture` has
+the steps that change pictures, and `pairing` brings two clips together. Nothing here depends on metrics, devices or results.
 """

@@ -1,8 +1,8 @@
-"""Identify input files, so that scores of other files are not taken for theirs.
+"""Identify input files, so that the scores of one file are never taken for the scores of another.
 
-Size and time of change are not enough: `cp -p`, rsync and tar keep the time, and raw clips of one description have one size. So
-the inode and the time of its last change count as well, and a sample of the content, which also tells files apart on systems
-whose inodes come and go.
+Size and modification time are not enough: `cp -p`, rsync and tar keep the time, and raw clips of one description have one size.
+So the inode and the time of its last change count as well, and a sample of the content, which also distinguishes files on
+systems without stable inodes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..storage.location import is_url
 from .sequence import sequence
 
 FileState = tuple[str, int | None, str | None]
-"""Absolute path or URL, size, and the version: of a file a text of its times, inode and sample, of a URL what its server says
-or else a sample; None where nothing is known.
+"""Absolute path or URL, size, and version. The version of a file is a text of its times, inode and sample. The version of a URL
+is the one that its server names, otherwise a sample. Size and version are None if they are not known.
 """
 
 Content = tuple[int | None, str | None]
-"""Size and version of the content of a file: the same for a copy of it elsewhere, unless its server names versions."""
+"""Size and version of the content of a file: equal for a copy of the file elsewhere, unless a server names versions."""
 
 _SAMPLES = 4
 _SAMPLE_BYTES = 4096
@@ -38,9 +38,9 @@ def input_states(path: str) -> list[FileState]:
 
 @dataclass(frozen=True)
 class Opened:
-    """Hold the state of a file, or of the pictures of a sequence, when it was opened; only ordinary files have one.
+    """The state of a file, or of the pictures of a sequence, when it was opened. Only regular files have one.
 
-    `changed` ignores the time of an inode's last change, which a new name or other permissions move as well.
+    `changed` ignores the time of an inode's last change, because a new name or other permissions change it too.
     """
 
     path: str
@@ -48,17 +48,17 @@ class Opened:
 
     @classmethod
     def now(cls, path: str) -> Opened:
-        """Return how they are now."""
+        """Return the current state."""
         return cls(path, tuple(map(_opened, _files(path))))
 
     @property
     def changed(self) -> bool:
-        """Return whether they are others by now: written to, replaced or removed."""
+        """Return whether the files have changed since they were opened: written to, replaced or removed."""
         return Opened.now(self.path) != self
 
     @property
     def version(self) -> str:
-        """Return what tells their content from another one, on this machine and on others."""
+        """Return a digest of the content that is the same on all machines."""
         return hashlib.sha256(json.dumps([content for content, _ in self.files]).encode()).hexdigest()[:32]
 
 
@@ -117,7 +117,7 @@ def _sample(size: int, read: Callable[[int, int], bytes]) -> str:
     """Return the digest of a few blocks from the start to the end."""
     last = max(0, size - _SAMPLE_BYTES)
     digest = hashlib.sha256()
-    for start in sorted({last * part // (_SAMPLES - 1) for part in range(_SAMPLES)}):
+    for start in sorted({last * block // (_SAMPLES - 1) for block in range(_SAMPLES)}):
         digest.update(read(start, min(size, start + _SAMPLE_BYTES)))
     return digest.hexdigest()[:32]
 

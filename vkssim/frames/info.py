@@ -1,4 +1,4 @@
-"""Hold what is known of a stream when it is opened."""
+"""Facts about clips: a stream when it is opened, and the description of a clip that a report records."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from ..types import Planes, plane_shapes, size_problem
 from ..utils.facts import ComparisonRule, Fact, fact
 
 FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interlaced")
-"""How the lines of a frame belong together; the last where it is not known which field comes first."""
+"""Possible orders of fields. "interlaced" means that the first field is not known."""
 
 
 def check_size(width: int, height: int) -> None:
-    """Raise InputError where no frame can be of that size; asked before anything is allocated."""
+    """Raise InputError for a size that no frame can have. Call it before memory is allocated."""
     if problem := size_problem(width, height):
         raise InputError(problem)
 
 
 @dataclass(frozen=True)
 class VideoInfo:
-    """Hold what is known of a stream when it is opened.
+    """The facts about a stream that are known when it is opened.
 
-    `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`,
-    `range` ("full" or "limited"), `transfer` and `field_order` (see `FIELD_ORDERS`) where it does not state them. `notes` say
-    what was done to its pictures, `warnings` what of that is to be warned of. `crop` is the rectangle that both clips were
-    cropped to because somebody asked for it, `own_crop` the one that this clip alone was cropped to before that, and
-    `resampler` what scaled them. `sample_aspect` is the width of a sample as it is shown, divided by its height; None where
-    the stream does not state it.
+    `frames` is None if only reading to the end can tell, and `fps` is None if the stream has no constant rate. `matrix`,
+    `range` ("full" or "limited"), `transfer`, `field_order` (see `FIELD_ORDERS`) and `sample_aspect`, the displayed width of a
+    sample divided by its height, are None if the stream does not state them. `notes` list the changes of its pictures, and
+    `warnings` the changes that users must know about. `crop` is the rectangle that the user had both clips cropped to,
+    `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of scaling.
     """
 
     path: str
@@ -62,26 +61,26 @@ _FREE, _NOTED, _REFUSED = ComparisonRule.FREE, ComparisonRule.NOTED, ComparisonR
 
 
 def _colour(title: str) -> dict[str, Fact]:
-    """Return the metadata of what says which colours samples are: those of one reference must be the same."""
+    """Return the metadata of a fact about the meaning of samples, which must be equal for one reference."""
     return fact(title, _FREE, of_reference=_REFUSED, across=_FREE, optional=True)
 
 
 def _stream() -> dict[str, Fact]:
-    """Return the metadata of the stream that was taken: another one of the same reference may show another picture."""
+    """Return the metadata of the stream's index: another stream of the same reference may show another picture."""
     return fact("stream of the container", _FREE, of_reference=ComparisonRule.WARNED, across=_FREE, optional=True)
 
 
 @dataclass(frozen=True)
 class ClipFacts:
-    """Hold what is known of a clip; None stands for what is not known.
+    """The description of a clip in a report, before preprocessing. A value is None if it is not known.
 
-    `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `decoder_reason` says why a
-    hardware decoder did not decode the clip, where one was to, and names it. `matrix` and `range` are those
-    of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
-    as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when
-    it is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
+    `container` and `codec` have FFmpeg's names. `decoder` is a name of FFmpeg, ``"raw"`` or ``"Y4M"``. `decoder_reason` names
+    the hardware decoder that was preferred, and says why it did not decode the clip. `matrix` and `range` describe the samples
+    that were scored: as the clip states them, or as its R'G'B' was converted. `transfer` and `field_order` are as the clip
+    states them. `kbps` is the bit rate of the packets of the video stream; `VideoPackets` and docs/report.md say when it is
+    known. `resampler` is the method of scaling, and `cropped_to` the rectangle that this clip alone was cropped to.
 
-    Clips of one ladder differ by nature. Their reference must be one file, whose samples mean the same.
+    Clips of one ladder differ by nature. Their reference must be one file, whose samples have one meaning.
     """
 
     path: str = field(default="", metadata=fact("file", _FREE))
@@ -113,7 +112,7 @@ class ClipFacts:
 
 @dataclass(frozen=True)
 class VideoPackets:
-    """Sum up the packets of a video stream: their `bytes`, and the duration of their frames in `seconds`."""
+    """The totals of the packets of a video stream: their `bytes`, and the duration of their frames in `seconds`."""
 
     bytes: int
     seconds: float | None

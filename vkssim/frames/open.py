@@ -1,4 +1,4 @@
-"""Open whatever a path names, by the first bytes of the file, not by the ending of its name."""
+"""Open the clip that a path names. The first bytes of the file choose its source, not the ending of its name."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ _PICTURE_STARTS = re.compile(
     rb"|.\0[\x02\x0a]\0{9}(?!\0\0)..(?!\0\0)..(?:[\x0f\x10\x18][\0\x01\x10\x11\x20\x21\x30]|\x20[\0\x08\x20\x28])",
     re.DOTALL,
 )
-"""The beginnings of pictures that no few bytes tell from samples; the whole header does."""
+"""The headers of pictures that a few bytes do not distinguish from samples, but the whole header does."""
 
 Opening = Callable[[], FrameSource]
 """A function that opens a file."""
 
 
 def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:
-    """Open a file, or standard input for ``-``, as raw YUV, Y4M or whatever FFmpeg reads, turned as it says.
+    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, and turn its pictures as it states.
 
-    `stream` is the index of the stream of a container. Raises InputError where the file cannot be opened, is empty, is no
-    video, contradicts `raw`, or has no chroma though `chroma` asks for it.
+    `stream` is the index of the stream of a container. Raises InputError if the file cannot be opened, is empty, is not a
+    video, contradicts `raw`, or has no chroma although `chroma` requires it.
     """
     opened = open_file(path, raw, stream)
     try:
@@ -95,9 +95,9 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: in
 def open_both(
     stack: ExitStack, openings: Sequence[Opening], hardware: HardwareDecoder | None
 ) -> tuple[FrameSource, FrameSource]:
-    """Open two files, and let a stack close them; side by side for `hardware`, which takes 0.1 s and more to begin.
+    """Open two files, which the stack closes. They are opened in parallel for `hardware`, which takes 0.1 s or more to start.
 
-    Raises the error of the first file where both have one.
+    Raises the error of the first file if both have one.
     """
     first, second = openings
     if hardware is None:
@@ -107,7 +107,7 @@ def open_both(
         return close_at_end(stack, first()), close_at_end(stack, result_of(opening))
     except DecoderBusyError:
         with suppress(VkssimError):
-            result_of(opening).close()  # at once, for another worker may need the decoder that the second file has
+            result_of(opening).close()  # at once, because another worker may need the decoder of the second file
         raise
     except BaseException:
         opening.add_done_callback(_close_opened)
@@ -115,19 +115,19 @@ def open_both(
 
 
 def _close_opened(opening: Future[FrameSource]) -> None:
-    """Close a file that nobody needs any more, as soon as it is open."""
+    """Close a file that is no longer needed, as soon as it is open."""
     if opening.exception() is None:
         opening.result().close()
 
 
 def may_be_container(path: str, raw: RawDescription) -> bool:
-    """Return False for a local file that is surely opened as raw YUV or Y4M, and True for everything else."""
+    """Return False for a local file that is certainly raw YUV or Y4M, and True for everything else."""
     try:
         with open(path, "rb") as file:
             head = file.read(_PEEK)
-    except (OSError, ValueError):  # a URL, a pattern, or nothing that can be opened
+    except (OSError, ValueError):  # a URL, a pattern, or a file that cannot be opened
         return True
-    return not head.startswith(y4m.MAGIC) and (is_container(head) or not raw.given)
+    return not head.startswith(y4m.MAGIC) and (is_container(head) or raw.is_empty)
 
 
 def can_reopen(*paths: str) -> bool:
@@ -136,7 +136,7 @@ def can_reopen(*paths: str) -> bool:
 
 
 def oriented(source: FrameSource) -> FrameSource:
-    """Return the source with its pictures in the orientation in which they are to be shown."""
+    """Return the source with its visible pictures, in the orientation in which players show them."""
     orientation = source.orientation
     if source.aperture is not None:
         source = ProcessedSource(source, source.aperture)
@@ -144,7 +144,7 @@ def oriented(source: FrameSource) -> FrameSource:
 
 
 def check_chroma(source: FrameSource) -> None:
-    """Raise InputError, and close the source, where it has no chroma."""
+    """Raise InputError, and close the source, if it has no chroma."""
     if source.info.chroma == "400":
         source.close()
         raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
@@ -153,9 +153,9 @@ def check_chroma(source: FrameSource) -> None:
 def open_file(
     path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
 ) -> FrameSource:
-    """Open a file as `open_source` does, but not turned, and not held to `raw` where it says itself what it is.
+    """Open a file as `open_source` does, but do not turn its pictures, and do not compare its own description with `raw`.
 
-    A container is decoded by `hardware` where that can; see `HardwareDecoder` for a clip that it cannot decode.
+    A container is decoded by `hardware` if possible; `HardwareDecoder` says what happens to other clips.
     """
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream, hardware)
@@ -203,7 +203,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
         stream.close()
         raise
     stream.close()
-    if is_container(head) or not raw.given:
+    if is_container(head) or raw.is_empty:
         return _open_container(path, head, number, hardware)
     return RawFile(path, raw.layout(path), allow_partial=raw.allow_partial)
 
@@ -218,7 +218,7 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
             return y4m.Y4mStream(url, remote.open_url(url))
     except OSError as error:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
-    if is_container(head) or not raw.given:
+    if is_container(head) or raw.is_empty:
         return _open_container(url, head, number, hardware)
     return RawUrl(url, raw.layout(url), size, allow_partial=raw.allow_partial)
 
@@ -234,22 +234,22 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
             raise
         if _is_text(head):
             raise InputError(
-                f"{path} is a text and no video; what names other files, as HLS, DASH, SDP or concat do, is not read: name"
+                f"{path} is a text, not a video; lists of other files, such as HLS, DASH, SDP and concat, are not read. Give"
                 " the file itself"
             ) from None
         raise UnknownFormatError(
-            f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give `width`, `height`,"
+            f"{path} is neither Y4M nor a container that FFmpeg reads; if it is raw YUV, give `width`, `height`,"
             " `pixel_format` and `bits`"
         ) from None
 
 
 def _offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
-    """Return the decoder; None for a wish where FFmpeg lacks it. Only containers ask, since the question imports PyAV."""
-    return hardware if hardware is not None and (hardware.demanded or hardware.is_offered) else None
+    """Return the decoder, but None for a preferred one that FFmpeg lacks. This imports PyAV, so only containers call it."""
+    return hardware if hardware is not None and (hardware.required or hardware.is_offered) else None
 
 
 def is_container(head: bytes) -> bool:
-    """Return True if the first bytes are those of a container or a picture, so that to read them as samples gives garbage."""
+    """Return whether a file with these first bytes is a container or a picture. Read as samples, it would be garbage."""
     return (
         head.startswith(_CONTAINER_STARTS)
         or _PICTURE_STARTS.match(head) is not None
@@ -261,7 +261,7 @@ def is_container(head: bytes) -> bool:
 def _is_text(head: bytes) -> bool:
     """Return whether bytes are lines of ASCII.
 
-    Samples may look like letters, but hardly with line feeds among them and no other bytes.
+    Samples may look like letters, but hardly with line feeds between them and without any other byte.
     """
     return b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head)
 
@@ -269,7 +269,7 @@ def _is_text(head: bytes) -> bool:
 def _begins_packet(data: bytes) -> bool:
     """Return True for the header of a packet of an MPEG transport stream: ISO/IEC 13818-1, 2.4.3.2.
 
-    The sync byte alone, 0x47, is a grey of raw video as well; its next bytes then most likely have what headers must not.
+    The sync byte alone, 0x47, may be a grey sample of raw video, but then the next bytes are most likely no valid header.
     """
     error_indicated, without_content = data[1] & 0x80, not data[3] & 0x30
     return data[0] == 0x47 and not error_indicated and not without_content
@@ -290,7 +290,7 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
 def open_regular(
     path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
 ) -> FrameSource:
-    """Open a file as `open_file` does, but no pipe. Raises InputError."""
+    """Open a file as `open_file` does, but raise InputError for a pipe."""
     if not can_reopen(path):
-        raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
+        raise InputError(f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever")
     return open_file(path, raw, stream, hardware)

@@ -1,7 +1,7 @@
-"""Declare the options of clips: how raw files are described, which frames are compared, and how pictures are changed.
+"""The options of clips: the description of raw files, the selection of frames, and the changes of pictures.
 
-Each option is declared once here, with its default, its limits, its flag and its help. The modules that act on them are `open`,
-`selection` and `preprocessing`; this one loads no NumPy, since the help of every command comes from it.
+Each option is declared once here, with its default, its limits, its flag and its help. `open`, `pairing.schedule` and
+`pairing.preprocessing` use them. This module does not load NumPy, because the help of every command comes from it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOCK = re.compile(rf"(?:({_DIGITS}):)?({_DIGITS}):({_DIGITS}(?:\.{_DIGITS})?)"
 
 
 def parse_position(name: str, position: int | str) -> int | Fraction:
-    """Return the number of a frame, or the seconds since the first frame, that the option `name` gives. Raises OptionError."""
+    """Return the number of a frame, or the seconds since the first frame, of the option `name`. Raises OptionError."""
     text = str(position)
     number = whole_number(text)
     if number is not None:
@@ -46,7 +46,7 @@ def parse_position(name: str, position: int | str) -> int | Fraction:
 
 
 def check_sync(sync: str) -> None:
-    """Raise OptionError where pairs cannot be made that way."""
+    """Raise OptionError for an unknown way to pair frames."""
     if sync not in SYNCS:
         raise OptionError(f"sync is {sync!r}; {' or '.join(SYNCS)} is possible")
 
@@ -65,9 +65,9 @@ def _parse_scale(_name: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class RawDescription:
-    """Describe raw files, which say nothing of themselves. None stands for what is not said.
+    """The description of raw files, which have no header. A value that is not given is None.
 
-    The values are checked together, by `layout`, once a file turns out to be raw.
+    `layout` checks the values together, once a file turns out to be raw.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class RawDescription:
     bits : {8, 9, 10, 12, 14, 16}, optional
         Depth of the samples in bits. Samples of more than 8 bits take two bytes, little-endian.
     allow_partial : bool
-        Score the complete frames of a file that ends within a frame; the error with which the run ends names the cut frame.
-        Without it such a file is refused, since its description is most likely wrong.
+        Score the complete frames of a file that ends within a frame; the error at the end of the run names the cut frame.
+        Without it such a file is refused, because its description is most likely wrong.
 
     """
 
@@ -113,12 +113,12 @@ class RawDescription:
     )
 
     @property
-    def given(self) -> bool:
-        """Return True where anything was said."""
-        return any(value is not None for value in self._fields().values())
+    def is_empty(self) -> bool:
+        """Return whether no value is given."""
+        return all(value is None for value in self._fields().values())
 
     def layout(self, path: str) -> PlanarLayout:
-        """Return how the planes of a raw file lie in each of its frames.
+        """Return the layout of the planes of a raw file.
 
         Parameters
         ----------
@@ -128,12 +128,12 @@ class RawDescription:
         Returns
         -------
         PlanarLayout
-            Size, pixel format and depth, all of them known.
+            Size, pixel format and depth.
 
         Raises
         ------
         InputError
-            A value is missing or is not possible.
+            A value is missing or not possible.
 
         """
         from .raw import PlanarLayout
@@ -152,28 +152,29 @@ class RawDescription:
         return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
 
     def check(self, info: VideoInfo) -> None:
-        """Raise InputError where the description contradicts what a file says of itself.
+        """Raise InputError if the description contradicts the header of a file.
 
         Parameters
         ----------
         info : VideoInfo
-            What the file says.
+            The facts that the file states.
 
         Raises
         ------
         InputError
-            Width, height or depth are given and are others.
+            Width, height or depth are given and differ.
 
         """
-        said = {
+        values = {
             "width": (self.width, info.width),
             "height": (self.height, info.height),
             "bits": (self.bits, info.bits),
         }
-        for name, (given, own) in said.items():
+        for name, (given, own) in values.items():
             if given is not None and given != own:
                 raise InputError(
-                    f"{info.path} is {info.kind} and says {own} itself; `{name}={given}` contradicts it. Leave `{name}` out"
+                    f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
+                    f" `{name}` out"
                 )
 
     def _fields(self) -> dict[str, int | str | None]:
@@ -187,29 +188,29 @@ class RawDescription:
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """Change pictures before they are compared; nothing is changed by default.
+    """The changes of pictures before they are compared; none by default.
 
     Parameters
     ----------
     crop : str, optional
-        Crop both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which takes off the black
+        Crop both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which removes the black
         bars of the reference.
     scale : str, optional
-        Give both clips one size: ``"reference"``, ``"distorted"``, or ``"WxH"`` in samples. Both get the larger of their
+        Scale both clips to one size: ``"reference"``, ``"distorted"``, or ``"WxH"`` in samples. Both get the larger of their
         depths.
     resampler : str
-        How libswscale scales: one of ``"bicubic"``, ``"lanczos"``, ``"bilinear"``, ``"area"``, ``"spline"``, ``"gauss"``,
+        The method of libswscale: one of ``"bicubic"``, ``"lanczos"``, ``"bilinear"``, ``"area"``, ``"spline"``, ``"gauss"``,
         ``"sinc"`` and ``"point"``.
     crop_reference, crop_distorted : str, optional
-        Crop one clip alone, before anything else is done: ``"WxH+X+Y"`` in its own samples, or ``"auto"``, which takes off its
-        black bars.
+        Crop one clip alone, before all other changes: ``"WxH+X+Y"`` in its own samples, or ``"auto"``, which removes its black
+        bars.
     deepen : bool
-        Bring the clip of less depth to the depth of the other, exactly. `scale` does so as well.
+        Bring the clip of less depth to the depth of the other, exactly. `scale` does so too.
 
     Raises
     ------
     OptionError
-        An option has a value that it cannot have.
+        An option has an impossible value.
 
     """
 
@@ -219,7 +220,7 @@ class PictureOptions:
         "--crop",
         section=Section.PICTURES,
         metavar="WxH+X+Y|auto",
-        help="Crop both clips; auto takes off black bars of the reference.",
+        help="Crop both clips; auto removes the black bars of the reference.",
         parse=_parse_crop,
         rank=-1,
     )
@@ -269,7 +270,7 @@ class PictureOptions:
         "deepen",
         "--deepen",
         section=Section.PICTURES,
-        help="Bring the clip of less depth to that of the other, exactly; --scale does so as well.",
+        help="Bring the clip of less depth to the depth of the other, exactly; --scale does so too.",
     )
 
     def __post_init__(self) -> None:
@@ -281,17 +282,17 @@ class PictureOptions:
         return self.crop_reference, self.crop_distorted
 
     def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
-        """Return the size that both clips get.
+        """Return the common size of both clips.
 
         Parameters
         ----------
         reference, distorted : VideoInfo
-            What is known of the clips after their own crops.
+            The facts about the clips after their own crops.
 
         Returns
         -------
         (int, int) or None
-            Width and height in samples; None where both keep the size that they have.
+            Width and height in samples; None if both keep their size.
 
         """
         if self.scale is None:
@@ -303,32 +304,32 @@ class PictureOptions:
 
     @property
     def scales_to_clip(self) -> bool:
-        """Return True where both clips get the size of one of them."""
+        """Return whether both clips are scaled to the size of one of them."""
         return self.scale in ("reference", "distorted")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Choose which frames are compared.
+    """The frames to compare.
 
-    With an `offset` of N frame i+N of the distorted clip goes with frame i of the reference.
+    With an `offset` of N, frame i+N of the distorted clip is compared with frame i of the reference.
 
     Parameters
     ----------
     skip_reference, skip_distorted : int
-        How many frames to skip at the start of each clip, 0 or more.
+        The number of frames to skip at the start of each clip, 0 or more.
     count : int, optional
-        How many pairs to compare at most, 1 or more, before `subsample` leaves some of them out.
+        The most pairs to compare, 1 or more, before `subsample` leaves some of them out.
     subsample : int
-        Compare every N-th pair only, 1 or more.
+        Compare only every N-th pair, 1 or more.
     offset : int
-        By how many frames the distorted clip is behind the reference; may be negative.
+        The number of frames by which the distorted clip lags the reference; may be negative.
     start, end : int or str, optional
-        The first frame of the reference to compare, and the one to stop before: the number of a frame, or a time since the
+        The first frame of the reference to compare, and the frame to stop before: the number of a frame, or a time since the
         first frame as ``"12.5s"`` or ``"00:01:02.5"``.
     stream_reference, stream_distorted : int, optional
-        Which streams of containers, by their index in the file as ffprobe shows it. By default it is the first video stream
-        with the default mark, else the first that is no cover.
+        The streams of containers, by their index in the file as ffprobe shows it. The default is the first video stream with
+        the default mark, otherwise the first one that is not a cover picture.
 
     Raises
     ------
@@ -432,20 +433,20 @@ class Selection:
 
     @property
     def takes_all(self) -> bool:
-        """Return True where no part of the clips is asked for: they are compared until one of them ends."""
+        """Return whether the clips are compared until one of them ends."""
         return self.count is None and self.start is None and self.end is None
 
     @property
     def streams(self) -> tuple[int | None, int | None]:
-        """Return the streams of the reference and of the distorted clip, None for the one that is chosen."""
+        """Return the streams of the reference and of the distorted clip; None for an automatic choice."""
         return self.stream_reference, self.stream_distorted
 
     @property
     def first_reference(self) -> int:
-        """Return the frame of the reference that is in the first pair."""
+        """Return the number of the reference's frame in the first pair."""
         return self.skip_reference + max(0, -self.offset)
 
     @property
     def first_distorted(self) -> int:
-        """Return the frame of the distorted clip that is in the first pair."""
+        """Return the number of the distorted clip's frame in the first pair."""
         return self.skip_distorted + max(0, self.offset)

@@ -1,4 +1,4 @@
-"""Judge how reading a clip ended: what is to be warned of, and the error that ended it early."""
+"""The outcome of reading a clip: its warnings, and the error that ended it early."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Remarks = tuple[tuple[int, str], ...]
 
 @dataclass(frozen=True)
 class ReadOutcome:
-    """Hold how reading a clip ended.
+    """The outcome of reading a clip.
 
     `damage` lists the frames in which the decoder had to conceal missing data, with the decoder's message. `remarks` lists
     other warnings about frames. Both stop at the last frame that was scored, because a decoder reads ahead. `problem` is the
     error that ended the clip early or makes its scores doubtful. `claimed` is the number of frames that the file states,
-    `found` the number that could be read, and `hidden` the number that its edit list hides, counted where fewer were found.
+    `found` the number that could be read, and `hidden` the number that its edit list hides, counted only if fewer were found.
     `expected` is the expected number, which may come from the duration. `version` identifies the content of the file.
     """
 
@@ -40,7 +40,7 @@ class ReadOutcome:
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ReadOutcome:
-        """Return the end of a source after it was read. Frame `last` was the last that was scored; None where none was."""
+        """Return the outcome of a source after it was read up to frame `last`, the last scored one; None if none was scored."""
 
         def scored(said: Iterable[tuple[int, str]]) -> Remarks:
             return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
@@ -95,5 +95,5 @@ def _remarks(end: ReadOutcome) -> list[str]:
 
 
 def listed_frames(frames: Sequence[int]) -> str:
-    """Return the numbers of frames for a message, of many the first ones."""
+    """Return the numbers of frames for a message; only the first ones if there are many."""
     return ", ".join(map(str, frames[:_MOST_NAMED_FRAMES])) + (", …" if len(frames) > _MOST_NAMED_FRAMES else "")

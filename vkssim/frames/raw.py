@@ -1,4 +1,4 @@
-"""Read raw planar YUV from files, URLs and pipes."""
+"""Read raw planar YUV from files and URLs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from ..utils.wording import counted
 from .info import VideoInfo, check_size
 from .source import FrameSource, SeekIndex
 
-_BYTES_AT_ONCE = 1 << 26  # bytes asked for together, which are in memory beside the frames themselves
-_MOST_FRAMES_CHECKED = 16  # frames whose samples are looked at when a file is opened, if the first ones are dark
+_BYTES_AT_ONCE = 1 << 26  # bytes of one request, which take memory besides the frames themselves
+_MOST_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
 
 PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 
 RAW = "raw"
-"""The kind of raw streams."""
+"""The kind of raw streams in `VideoInfo`."""
 
 
 @dataclass(frozen=True)
 class PlanarLayout:
-    """Describe a planar frame, luma first. Samples over 8 bits take two bytes, little-endian; odd sizes round chroma up."""
+    """The layout of a planar frame, luma first.
+
+    Samples of more than 8 bits take two bytes, little-endian. Chroma of odd sizes is rounded up.
+    """
 
     width: int
     height: int
@@ -45,34 +48,34 @@ class PlanarLayout:
 
     @property
     def chroma(self) -> str:
-        """Return the chroma format, whether or not there is an alpha plane as well."""
+        """Return the chroma format, without a mark of an alpha plane."""
         return self.pixel_format.removesuffix("alpha")
 
     @property
     def sample_bytes(self) -> int:
-        """Return bytes of a sample."""
+        """Return the bytes of a sample."""
         return 1 if self.bits == 8 else 2
 
     @property
     def plane_bytes(self) -> list[int]:
-        """Return bytes of each plane, alpha included."""
+        """Return the bytes of each plane, including alpha."""
         shapes = plane_shapes(self.width, self.height, self.chroma)
         alpha = shapes[:1] if self.pixel_format.endswith("alpha") else []
         return [height * width * self.sample_bytes for height, width in shapes + alpha]
 
     @property
     def plane_offsets(self) -> list[int]:
-        """Return where each plane begins, in bytes from the start of the frame."""
+        """Return the offset of each plane in bytes from the start of the frame."""
         return [0, *accumulate(self.plane_bytes)][:-1]
 
     @property
     def frame_bytes(self) -> int:
-        """Return bytes of all planes."""
+        """Return the bytes of all planes."""
         return sum(self.plane_bytes)
 
 
 class FixedSizeIndex:
-    """Mark frames of one length, one after the other, each of which can be read by itself."""
+    """The positions of frames of one length, each of which can be read by itself."""
 
     def __init__(self, frames: int, first: int, frame_bytes: int) -> None:
         self.frames = frames
@@ -83,7 +86,7 @@ class FixedSizeIndex:
         """See SeekIndex."""
         return number
 
-    def place(self, number: int) -> int:
+    def position(self, number: int) -> int:
         """See SeekIndex: the frame's first byte."""
         return self._first + number * self._frame_bytes
 
@@ -97,15 +100,15 @@ def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> 
 
 
 def unreadable(path: str, error: OSError) -> ReadError:
-    """Return the error for a file that the system cannot read on."""
+    """Return the error for a file that the system can no longer read."""
     return ReadError(f"{path} cannot be read on: {error.strerror or error}")
 
 
 class _RawFrames(FrameSource):
-    """Read raw YUV of known size: frames lie at known offsets, so several threads may read at once.
+    """Raw YUV of known size. Frames lie at known offsets, so several threads may read at once.
 
-    Raises InputError where the size is no whole number of frames, unless `allow_partial` accepts that the last one is cut: then
-    the complete frames are read, and `problem` names the cut one.
+    Raises InputError if the size is not a whole number of frames, unless `allow_partial` accepts a cut last frame. Then the
+    complete frames are read, and `problem` names the cut one.
     """
 
     concurrent = True
@@ -123,10 +126,10 @@ class _RawFrames(FrameSource):
             problem: InputError = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
             if frames and not allow_partial:
                 problem = InputError(
-                    f"{path} has {size} bytes, which is no whole number of frames: {frames} of {layout.frame_bytes} bytes, and"
-                    f" {rest} bytes more. Are size, pixel format and depth right? `allow_partial` scores the complete frames"
+                    f"{path} has {size} bytes, which is not a whole number of frames: {frames} of {layout.frame_bytes} bytes,"
+                    f" and {rest} bytes more. Are size, pixel format and depth right? `allow_partial` scores the whole frames"
                 )
-            if not (frames and allow_partial):  # raised before memory for such a frame is taken
+            if not (frames and allow_partial):  # raised before memory for such a frame is allocated
                 self.close()
                 raise problem
             self.problem = problem
@@ -134,16 +137,16 @@ class _RawFrames(FrameSource):
     def _check_depth(self, frames: int) -> None:
         """Add a warning if the luma of frames all over the clip stays within a quarter of the range.
 
-        The first frame that is bright enough ends this, as the first one of nearly every clip does.
+        The check ends at the first frame that is bright enough. In nearly every clip, this is the first frame.
         """
         check = DepthCheck(2**self.info.bits - 1)
-        numbers = sorted({place * (frames - 1) // (_MOST_FRAMES_CHECKED - 1) for place in range(_MOST_FRAMES_CHECKED)})
+        numbers = sorted({step * (frames - 1) // (_MOST_FRAMES_CHECKED - 1) for step in range(_MOST_FRAMES_CHECKED)})
         planes = self.info.new_planes(1)
         for number in numbers:
             if check.is_over or not self.read([number], [planes]):
                 break
             check.look(planes[0])
-        self.bytes_read, self.problem = 0, None  # the run itself meets what cannot be read
+        self.bytes_read, self.problem = 0, None  # reading the frames for the scores meets the same problem
         depth = check.smaller_depth
         if depth is not None:
             cure = f"--bitdepth {depth} reads them" if depth > 8 else "convert them to bytes"
@@ -158,8 +161,8 @@ class _RawFrames(FrameSource):
         assert self.info.frames is not None
         return FixedSizeIndex(self.info.frames, 0, self._frame_bytes)
 
-    def seek(self, number: int, place: int) -> None:
-        """See FrameSource.seek; every frame is read from its place anyway."""
+    def seek(self, number: int, position: int) -> None:
+        """See FrameSource.seek; every frame is read from its offset anyway."""
 
     def _count(self, numbers: Sequence[int], targets: Sequence[Planes]) -> None:
         assert self.info.frames is not None
@@ -172,7 +175,7 @@ class _RawFrames(FrameSource):
 
 
 class RawFile(_RawFrames):
-    """Read raw YUV from a regular file, each plane that is asked for straight into its target."""
+    """Raw YUV of a regular file. Each requested plane is read directly into its target."""
 
     def __init__(self, path: str, layout: PlanarLayout, *, allow_partial: bool = False) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -231,7 +234,7 @@ if not hasattr(os, "preadv"):
 
 
 class RawUrl(_RawFrames):
-    """Read raw YUV by URL: one range of each frame, from its beginning to the end of the last plane that is asked for."""
+    """Raw YUV by URL. One range of each frame is read, from its beginning to the end of the last requested plane."""
 
     def __init__(self, path: str, layout: PlanarLayout, size: int, *, allow_partial: bool = False) -> None:
         super().__init__(path, layout, size, allow_partial)
@@ -240,10 +243,10 @@ class RawUrl(_RawFrames):
         """See FrameSource.read."""
         self._count(numbers, targets)
         at_once = max(1, _BYTES_AT_ONCE // self._frame_bytes)
-        wanted = [(number, planes) for number, planes in zip(numbers, targets, strict=True) if number < (self.length or 0)]
+        requested = [(number, planes) for number, planes in zip(numbers, targets, strict=True) if number < (self.length or 0)]
         done = 0
-        while done < len(wanted):
-            count = self._read_frames(wanted[done : done + at_once])
+        while done < len(requested):
+            count = self._read_frames(requested[done : done + at_once])
             done += count
             if count < at_once:
                 break
@@ -253,16 +256,16 @@ class RawUrl(_RawFrames):
         starts = [number * self._frame_bytes for number, _ in frames]
         stops = [start + sum(plane.nbytes for plane in planes) for start, (_, planes) in zip(starts, frames, strict=True)]
         try:
-            parts = read_ranges(self.info.path, list(zip(starts, stops, strict=True)))
+            ranges = read_ranges(self.info.path, list(zip(starts, stops, strict=True)))
         except OSError as error:
             self.problem = unreadable(self.info.path, error)
             return 0
-        for count, (part, start, stop, (_, planes)) in enumerate(zip(parts, starts, stops, frames, strict=True)):
-            if len(part) < stop - start:
-                self.problem = self._shorter(start + len(part))
+        for count, (data, start, stop, (_, planes)) in enumerate(zip(ranges, starts, stops, frames, strict=True)):
+            if len(data) < stop - start:
+                self.problem = self._shorter(start + len(data))
                 return count
             for offset, plane in zip(self._offsets, planes, strict=False):
-                plane[:] = np.frombuffer(part, plane.dtype, plane.size, offset).reshape(plane.shape)
+                plane[:] = np.frombuffer(data, plane.dtype, plane.size, offset).reshape(plane.shape)
         return len(frames)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Find picture sequences: `frame_%04d.png`, counted from the lowest number there is, and `frame_*.png`."""
+"""Find sequences of pictures: `frame_%04d.png`, counted from the lowest existing number, and `frame_*.png`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Sequence:
-    """List the pictures of a sequence; FFmpeg's demuxer image2 is asked for them by `name`, with `options`."""
+    """A sequence of pictures, with the `name` and the `options` by which FFmpeg's demuxer image2 reads it."""
 
     files: tuple[str, ...]
     name: str
@@ -26,19 +26,19 @@ class Sequence:
 
     @property
     def frames(self) -> int:
-        """Return how many pictures there are."""
+        """Return the number of pictures."""
         return len(self.files)
 
 
 def sequence(path: str) -> Sequence | None:
-    """Return what a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
+    """Return the sequence that a path names; None for a file and any other path. Raises InputError if a picture is missing."""
     if is_url(path) or os.path.exists(path):  # os.path.exists never raises; opening the path says what is wrong with it
         return None
     if len(_PATTERN.findall(path)) == 1 and _PATTERN.search(Path(path).name):
         return _numbered(path)
     if _GLOB.search(path):
         if _GLOB.search(os.path.dirname(path)) or "{" in path:
-            raise InputError(f"{path}: wildcards are for the name of the pictures, not for folders, and {{ is none of them")
+            raise InputError(f"{path}: only names of pictures may have wildcards, not folders, and {{ is not a wildcard")
         found = sorted(glob.glob(path))
         if not found:
             raise InputError(f"{path}: no such files")

@@ -1,4 +1,4 @@
-"""Declare what every source of frames offers."""
+"""Interfaces of sources of frames."""
 
 from __future__ import annotations
 
@@ -27,74 +27,77 @@ def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> Input
     """Return the error for a frame that has a sample larger than its depth allows, in the plane of that name."""
     return InputError(
         f"{info.path}: frame {frame} has a sample of {value} in its plane {plane}, and {2**info.bits - 1} is the largest of"
-        f" {info.bits} bits; the depth or the size is another one, or the samples do not lie in the low bits of their two bytes"
+        f" {info.bits} bits; the depth or the size is wrong, or the samples do not lie in the low bits of their two bytes"
     )
 
 
 class SeekIndex(Protocol):
-    """Hold the positions of a stream's frames, in the bytes or ticks of its source. Both methods count frames from 0."""
+    """The positions from which a stream can be read without the frames before.
+
+    A position is the first byte of a frame, or its presentation time in ticks of the stream. Frames are counted from 0.
+    """
 
     frames: int
 
     def before(self, number: int) -> int:
-        """Return the last frame up to that number which needs none before it."""
+        """Return the last frame up to and including `number` that can be decoded without the frames before it."""
 
-    def place(self, number: int) -> int:
-        """Return where a frame begins, for `FrameSource.seek`."""
+    def position(self, number: int) -> int:
+        """Return the position of a frame, for `FrameSource.seek`."""
 
 
 class FrameSource(ABC):
-    """Read a stream of frames; use it with `with`.
+    """A stream of frames; use it with `with`.
 
-    A source that is `concurrent` may be read from several threads at once and in any order; any other one is read in order, by
-    one thread.
+    A source that is `concurrent` may be read from several threads at once and in any order. All other sources are read in
+    order, by one thread.
     """
 
     info: VideoInfo
     concurrent = False
     problem: InputError | None = None
-    """Why the stream ended before its time, once that is known; the frames before are good."""
+    """The reason why the stream ended early, once it is known; the frames before are good."""
     length: int | None = None
-    """How many frames there are, once that is known: at the start, or when reading has met the end."""
+    """The number of frames, once it is known: at the start, or when the end has been read."""
     damage: Mapping[int, str] = MappingProxyType({})
-    """What the decoder says of damage, by the number of the frame: those read so far in which it made up missing parts."""
+    """The decoder's messages about damage, by the number of the frame, for frames read so far with concealed parts."""
     remarks: Sequence[tuple[int, str]] = ()
-    """Further warnings on the frames read so far, each with the number of the frame where it begins."""
+    """Other warnings on the frames read so far, each with the number of its first frame."""
     stream: int | None = None
-    """Which stream of a container was asked for, by its index; None where it was chosen."""
+    """The index of the stream of a container that the caller named; None if the stream was chosen automatically."""
     opened: Opened | None = None
-    """The state of the file when it was opened; None where the source is no file."""
+    """The state of the file when it was opened; None if the source is not a file."""
     bytes_read = 0
-    """How many bytes of the file were read for its frames so far."""
+    """The number of bytes of the file that were read for its frames so far."""
     file_bytes: int | None = None
-    """How many bytes the file has, or all files of a sequence together; None for a pipe."""
+    """The size in bytes of the file, or of all files of a sequence; None for a pipe."""
     aperture: Crop | None = None
-    """The rectangle of the frames that is visible, where that is not all of them."""
+    """The visible rectangle of the frames; None if all of the frame is visible."""
     orientation: Orientation | None = None
-    """How frames are to be turned before they are shown."""
+    """The rotation and mirroring that players apply to the frames; None for neither."""
     external = False
-    """True where `read_external` can write frames to memory of the GPU."""
+    """True if `read_external` can write frames to memory of the GPU."""
     is_rgb = False
-    """True where pictures are R'G'B', so that `convert_to` has to choose the Y'CbCr that they become."""
+    """True if pictures are R'G'B'; `convert_to` then chooses the Y'CbCr that they become."""
 
     def convert_to(self, colour: Colour) -> None:  # noqa: B027 - only R'G'B' has a choice
-        """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
+        """Choose the Y'CbCr that R'G'B' becomes. Call it before the first frame is read."""
 
     @property
     def expected(self) -> int | None:
-        """Return how many frames there should be, going by what the stream says of itself or by its size; None for no idea."""
+        """Return the number of frames by the stream's own statement or by its size; None if neither tells."""
         return self.info.frames
 
     @abstractmethod
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """Read the frames of these numbers, counted from 0 and rising, into (y,) or (y, cb, cr), each an (H, W) array.
+        """Read the frames with these rising numbers, counted from 0, into (y,) or (y, cb, cr), each an (H, W) array.
 
-        Return how many frames there were: fewer than asked for at the end of the stream.
+        Return the number of frames that were read, which is less than requested at the end of the stream.
         """
 
     @property
     def at_start(self) -> bool:
-        """Return whether the source is open and none of its frames was read; False where that is not known."""
+        """Return whether the source is open and none of its frames was read; False if that is not known."""
         return False
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
@@ -107,49 +110,49 @@ class FrameSource(ABC):
         return len(numbers)
 
     def decoded_frame(self, number: int) -> DecodedFrame | None:
-        """Return a frame of an `external` source before it is copied anywhere; None where the stream ends before it.
+        """Return a frame of an `external` source before it is copied; None if the stream ends before it.
 
-        Frames are asked for in rising order. A decoder has few surfaces, so a frame has to be let go soon.
+        Frames are requested in rising order. A decoder has few surfaces, so release the frame soon.
         """
         raise NotImplementedError(f"the frames of {self.info.path} are not on a GPU")
 
     def time(self, number: int) -> float | None:
-        """Return when a frame that was read is shown, in seconds from the first frame; None where the stream does not tell."""
+        """Return the presentation time of a frame that was read, in seconds from the first frame; None if it is unknown."""
         return None if self.info.fps is None else float(number / self.info.fps)
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """Return the presentation times of all frames, (frames,) float64, found without decoding.
+        """Return the presentation times of all frames, (frames,) float64, found without decoding if possible.
 
-        It is None where they cannot be known beforehand.
+        Return None if the times cannot be known in advance.
         """
         if self.info.fps is None or self.expected is None:
             return None
         return np.arange(self.expected) / float(self.info.fps)
 
     def seek_index(self) -> SeekIndex | None:
-        """Return where the source can be read from, found without decoding.
+        """Return the positions from which the source can be read, found without decoding.
 
-        It is None where only reading from the start on is sure to be right.
+        Return None if only reading from the start is sure to be right.
         """
         return None
 
-    def seek(self, number: int, place: int) -> int | None:
-        """Read on from that frame, which begins at that place of `seek_index`; gives its fingerprint, see `verify_boundary`.
+    def seek(self, number: int, position: int) -> int | None:
+        """Continue with the frame `number`, which begins at that position of `seek_index`.
 
-        Raises RangeError where it turns out not to be there.
+        Return the fingerprint of the frame, see `verify_boundary`. Raises RangeError if the frame is not there.
         """
-        raise RangeError(f"{self.info.path} can only be read from its start on")
+        raise RangeError(f"{self.info.path} can only be read from its start")
 
     def verify_boundary(self, number: int, last: int) -> int | None:
-        """Check that the last of the frames read was at that position of `seek_index`. Raises RangeError.
+        """Check that the last frame that was read was at the position `last` of `seek_index`. Raises RangeError.
 
-        Return the fingerprint of the frame of that number, by which `seek` elsewhere is known to have found the same frame;
-        None where frames cannot depend on others.
+        Return the fingerprint of the frame `number`. If another source's `seek` returned the same fingerprint, it has found the
+        same frame. Return None if frames do not depend on each other.
         """
         return None
 
     def clip_facts(self) -> ClipFacts:
-        """Return what is known of the clip itself without reading it, whatever is done to its pictures."""
+        """Return the facts about the clip that are known without reading it, before any preprocessing."""
         info = self.info
         return ClipFacts(
             container=info.kind,
@@ -169,21 +172,21 @@ class FrameSource(ABC):
         )
 
     def packets(self) -> VideoPackets | None:
-        """Return all packets of the video stream together; None where it is not compressed.
+        """Return the totals of all packets of the video stream; None if it is not compressed.
 
-        Packets that were not read for its frames are read for this, from the file opened once more.
+        If not all packets have been read yet, the file is opened again and they are read from it.
         """
         return None
 
     def hidden_frames(self) -> int:
-        """Return how many frames a container has that an edit list hides: they are decoded only since others refer to them.
+        """Return the number of frames that an edit list hides: they are decoded only because other frames refer to them.
 
-        Packets that were not read for its frames are read for this, from the file opened once more.
+        If not all packets have been read yet, the file is opened again and they are read from it.
         """
         return 0
 
     def sample(self, count: int) -> Iterator[Planes]:
-        """Yield the luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
+        """Yield the luma of at most `count` frames from all over the stream. Afterwards the source cannot be read otherwise."""
         step = _UNKNOWN_LENGTH_STEP if self.expected is None else max(1, self.expected // count)
         target = self.info.new_planes(1)
         for number in range(0, count * step, step):
@@ -192,11 +195,11 @@ class FrameSource(ABC):
             yield target
 
     def give_up(self) -> None:  # noqa: B027 - only pipes are waited for
-        """End a `read` that waits for data which may never come; to be called from another thread."""
+        """End a `read` that waits for data which may never come. Call it from another thread."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file; a second call does nothing."""
+        """Close the file; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -206,14 +209,14 @@ class FrameSource(ABC):
 
 
 class SequentialSource(FrameSource):
-    """Read a stream that has only a next frame: frames between those asked for are skipped."""
+    """A stream that can only be read in order: frames that were not requested are skipped."""
 
     def __init__(self) -> None:
         self._position = 0
 
     @abstractmethod
     def _next(self, target: Planes | None) -> bool:
-        """Read the next frame, or pass over it where there is no target; False at the end. May set `problem`."""
+        """Read the next frame, or skip it if there is no target; return False at the end. May set `problem`."""
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -223,20 +226,20 @@ class SequentialSource(FrameSource):
         return len(numbers)
 
     def _read_to(self, number: int, target: Planes | None) -> bool:
-        """Pass over what comes before that frame, read it; False where the stream ends before."""
+        """Skip the frames before `number`, and read that frame; return False if the stream ends before."""
         if self._position > number:
             return True
         return self._pass_to(number) and self._advance(lambda: self._next(target))
 
     def _pass_to(self, number: int) -> bool:
-        """Pass over what comes before a frame; False where the stream ends before."""
+        """Skip the frames before `number`; return False if the stream ends before."""
         while self._position < number:
             if not self._advance(lambda: self._next(None)):
                 return False
         return True
 
     def _advance(self, read: Callable[[], bool]) -> bool:
-        """Read the next frame by a function; False where the stream ends."""
+        """Read the next frame with the function `read`; return False at the end of the stream."""
         check()
         if not read():
             self.length = self._position
@@ -246,29 +249,29 @@ class SequentialSource(FrameSource):
 
     def verify_boundary(self, number: int, last: int) -> int | None:
         """See FrameSource.verify_boundary."""
-        if not (self._read_to(number - 1, None) and self._is_behind(last)):
-            raise RangeError(f"{self.info.path}: its frames are not where they were expected before frame {number}")
+        if not (self._read_to(number - 1, None) and self._was_last(last)):
+            raise RangeError(f"{self.info.path}: its frames are not at the expected positions before frame {number}")
         return self._following()
 
-    def _is_behind(self, _place: int) -> bool:
-        """Return whether the frame at that place was the last one that was read."""
+    def _was_last(self, _position: int) -> bool:
+        """Return whether the frame at that position was read last."""
         return False
 
     def _following(self) -> int | None:
-        """Return the fingerprint of the next frame, where frames depend on others."""
+        """Return the fingerprint of the next frame; None if frames do not depend on each other."""
         return None
 
 
 def check_unchanged(source: FrameSource) -> None:
-    """Raise InputError where the file of a source is another one than when it was opened."""
+    """Raise InputError if the file of a source has changed since it was opened."""
     if source.opened is not None and source.opened.changed:
         raise changed_error(source.info.path, source.problem)
 
 
 def changed_error(path: str, problem: InputError | None = None) -> InputError:
-    """Return the error for a file that was changed while it was read, with the problem that reading it met."""
+    """Return the error for a file that was changed while it was read, with the problem that reading has met, if any."""
     met = "" if problem is None else f" ({problem})"
     return InputError(
         f"{path} was changed while it was read{met}: it was written to, replaced or removed, and its scores may be of two"
-        " files. Score it again when nothing writes to it any more"
+        " files. Score it again when it is no longer being written"
     )

@@ -1,4 +1,4 @@
-"""Open pipes so that a run can end: a thread that waits for the writer of a pipe still hears of a signal."""
+"""Read planar frames from streams. Pipes are opened so that a thread that waits for a writer can be interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .info import VideoInfo
 from .raw import RAW, PlanarLayout, truncated, unreadable
 from .source import SequentialSource
 
-_MILLISECONDS = 100  # between two looks for a signal, in a thread that gets none itself
+_MILLISECONDS = 100  # between two checks for an interruption, in a thread that receives no signals
 
 
 class _Pipe(io.RawIOBase):
@@ -45,20 +45,20 @@ class _Pipe(io.RawIOBase):
 
 
 def give_up(stream: io.IOBase | BinaryIO) -> None:
-    """Let a thread that waits for the writer of a stream find its end instead; to be called from another thread."""
+    """End the stream for a thread that waits for its writer. Call it from another thread."""
     pipe = getattr(stream, "raw", None)
     if isinstance(pipe, _Pipe):
         pipe.given_up = True
 
 
 def open_stream(path: str) -> io.BufferedReader:
-    """Return a file opened for reading; of a pipe by name this does not wait for its writer, reading does. Raises OSError."""
+    """Open a file for reading. For a named pipe, only reading waits for its writer. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
         if is_pipe:
             os.set_blocking(descriptor, True)
-        file = open(descriptor, "rb")  # noqa: SIM115 - handed on
+        file = open(descriptor, "rb")  # noqa: SIM115 - returned
     except BaseException:
         os.close(descriptor)
         raise
@@ -66,7 +66,7 @@ def open_stream(path: str) -> io.BufferedReader:
 
 
 def interruptible(stream: BinaryIO) -> io.BufferedReader:
-    """Return the stream, from which nothing was read yet, so that reading it can be interrupted. One that is no pipe stays."""
+    """Return a stream that was not read yet so that reading it can be interrupted; return a regular file as it is."""
     try:
         waits = hasattr(select, "poll") and not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except OSError:  # the stream is in memory
@@ -75,7 +75,9 @@ def interruptible(stream: BinaryIO) -> io.BufferedReader:
 
 
 class PlanarStream(SequentialSource):
-    """Read planar frames one after the other from a stream, each with an optional header of its own."""
+    """Planar frames one after the other in a stream, each after an optional header."""
+
+    _has_frame_headers = False
 
     def __init__(self, stream: BinaryIO, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
         super().__init__()
@@ -85,7 +87,7 @@ class PlanarStream(SequentialSource):
         self._offset = position
 
     def _frame_header(self) -> bool:
-        """Read what stands before a frame; False at the end of the stream. May set `problem`."""
+        """Read the header of a frame; return False at the end of the stream. May set `problem`."""
         return True
 
     def _next(self, target: Planes | None) -> bool:
@@ -116,10 +118,8 @@ class PlanarStream(SequentialSource):
         target[:] = plane
         return complete
 
-    _has_frame_headers = False
-
-    def _is_behind(self, place: int) -> bool:
-        return self._offset == place + self._frame_bytes
+    def _was_last(self, position: int) -> bool:
+        return self._offset == position + self._frame_bytes
 
     def _fill(self, memory: memoryview) -> bool:
         done = 0
@@ -134,12 +134,12 @@ class PlanarStream(SequentialSource):
 
     def _skip(self, count: int) -> bool:
         while count:
-            part = self._stream.read(min(count, 1 << 20))
-            if not part:
+            data = self._stream.read(min(count, 1 << 20))
+            if not data:
                 return False
-            count -= len(part)
-            self._offset += len(part)
-            self.bytes_read += len(part)
+            count -= len(data)
+            self._offset += len(data)
+            self.bytes_read += len(data)
         return True
 
     def give_up(self) -> None:

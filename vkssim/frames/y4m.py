@@ -24,7 +24,7 @@ _FIELD_ORDERS = {b"p": "progressive", b"t": "top field first", b"b": "bottom fie
 
 
 class Y4mStream(PlanarStream):
-    """Read the frames of a Y4M stream, which its own header describes."""
+    """The frames of a Y4M stream, which its header describes."""
 
     _has_frame_headers = True
 
@@ -47,28 +47,28 @@ class Y4mStream(PlanarStream):
         self._start = len(line)
         self.file_bytes = _size(stream) if stream.seekable() else None
         self._size = None if self.file_bytes is None else self.file_bytes - len(line)
-        if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is taken
+        if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is allocated
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
 
     @property
     def expected(self) -> int | None:
-        """See FrameSource.expected; right where no FRAME line has parameters."""
+        """See FrameSource.expected; exact if no FRAME line has parameters."""
         return None if self._size is None else self._size // (len(_FRAME) + self._frame_bytes)
 
     def seek_index(self) -> SeekIndex | None:
-        """See FrameSource.seek_index: where the length tells of whole frames, whose FRAME lines have no parameters."""
+        """See FrameSource.seek_index; None unless the size is a whole number of frames without parameters."""
         frame_bytes = len(_FRAME) + self._frame_bytes
         if self._size is None or self._size % frame_bytes:
             return None
         return FixedSizeIndex(self._size // frame_bytes, self._start, frame_bytes)
 
-    def seek(self, number: int, place: int) -> None:
+    def seek(self, number: int, position: int) -> None:
         """See FrameSource.seek."""
-        self._stream.seek(place)
-        self._offset, self._position = place, number
+        self._stream.seek(position)
+        self._offset, self._position = position, number
 
-    def _is_behind(self, place: int) -> bool:
-        return super()._is_behind(place + len(_FRAME))
+    def _was_last(self, position: int) -> bool:
+        return super()._was_last(position + len(_FRAME))
 
     def _frame_header(self) -> bool:
         line = self._stream.readline(LONGEST_LINE)
@@ -92,7 +92,7 @@ def _size(stream: BinaryIO) -> int:
 
 
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:
-    """Return layout and frame rate from the first line. Raises InputError where that is no Y4M header, or one not read here."""
+    """Return layout and frame rate from the first line. Raises InputError for anything but a supported Y4M header."""
     words = line.decode("ascii", errors="replace").split()
     if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
         raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")
@@ -126,7 +126,7 @@ def _stated_range(line: bytes) -> str | None:
 
 
 def _stated_aspect(line: bytes) -> Fraction | None:
-    """Return the width of a sample divided by its height; None where the header does not say, as with A0:0."""
+    """Return the width of a sample divided by its height; None if the header does not state it, as with A0:0."""
     match = re.search(rb" A([1-9]\d{0,8}):([1-9]\d{0,8})\b", line)
     return Fraction(int(match[1]), int(match[2])) if match else None
 

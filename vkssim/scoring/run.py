@@ -159,7 +159,7 @@ class Run:
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""
-        pairing, asked = self._schedule.pairing, self._schedule.asked_stop
+        pairing, asked = self._schedule.pairing, self._schedule.selected_stop
         lengths = [source.length for source in self._sources]
         left = [length - skip for length, skip in zip(lengths, pairing.skips, strict=True) if length is not None]
         if self.shorter is not None or len(left) < 2 or left[0] == left[1]:

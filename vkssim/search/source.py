@@ -213,7 +213,7 @@ class Source:
         if self._marks is None or not self._marks.before(first) > 0:
             return clip
         with suppress(RangeError):
-            clip.source.seek(first, self._marks.place(first))
+            clip.source.seek(first, self._marks.position(first))
             frame = clip.picture(first)
             if frame is not None and _print(plane_of(frame, 0)) == scan.prints[first]:
                 clip.waiting = first, frame

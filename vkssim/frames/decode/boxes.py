@@ -1,4 +1,8 @@
-"""Read what FFmpeg does not pass on: boxes of MP4 and MOV files, and how many pages a TIFF file has."""
+"""Read from files what FFmpeg does not report: their visible rectangle, a missing index, and the number of pages.
+
+Sources: ISO/IEC 14496-12, 12.1.4, for `clap`, the clean aperture of MP4 and MOV; RFC 9559, 5.1.4.1.28.9 to 12, for the
+PixelCrop of Matroska.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,21 @@ from ...storage.remote import open_description
 from ..picture.crop import Crop
 
 FIRST = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
-"""The names that the first box of a file may have."""
+"""The possible names of the first box of a file."""
 
-_MOST_READS = 20_000  # boxes read of one file, so that a file of tiny boxes ends; no real file needs as many
+_MOST_READS = 20_000  # limit for a file of tiny boxes; no real file needs so many
 _MOST_BYTES = 1 << 16  # the largest description that is read
 
 
 class Description:
-    """Read the parts that describe what is in a file, some thousands at most."""
+    """The parts of a file that describe its content; some thousands of them can be read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._left = _MOST_READS
 
     def read(self, at: int, count: int) -> bytes:
-        """Return so many bytes from there. Raises struct.error where they are not there, or too many."""
+        """Return `count` bytes from the offset `at`. Raises struct.error if the file ends before, or if they are too many."""
         self._left -= 1
         if count > _MOST_BYTES or self._left < 0:
             raise struct.error("too much of a description")
@@ -38,7 +42,7 @@ class Description:
 
 
 def boxes(file: Description, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the boxes of a part of the file: their names, and where their content begins and ends."""
+    """Yield the boxes of a part of the file: the name, the start and the end of the content of each."""
     while end - start >= 8:
         size, name = struct.unpack(">I4s", file.read(start, 8))
         content = start + 8
@@ -52,18 +56,18 @@ def boxes(file: Description, start: int, end: int) -> Iterator[tuple[bytes, int,
 
 
 def lacks_index(path: str) -> bool:
-    """Return True for an MP4 or MOV file without a whole index: it was cut off, or is still being written."""
+    """Return whether an MP4 or MOV file lacks its index, because it was cut off or is still being written."""
     try:
         with open_description(path) as file:
             end = file.seek(0, 2)
             description = Description(file)
-            is_one = description.read(4, 4) in FIRST
-            return is_one and all(name != b"moov" for name, _, _ in boxes(description, 0, end))
+            has_boxes = description.read(4, 4) in FIRST
+            return has_boxes and all(name != b"moov" for name, _, _ in boxes(description, 0, end))
     except (OSError, struct.error):
         return False
 
 
-_SUBFILE, _REDUCED = 254, 1  # the tag of TIFF that tells pages from smaller copies of them, and the bit for these
+_SUBFILE, _REDUCED = 254, 1  # the tag of TIFF for the kind of a page, and the bit for smaller copies
 
 
 def tiff_pages(path: str) -> int:
@@ -96,16 +100,16 @@ _NOTE = ", as its container says"
 
 @dataclass(frozen=True)
 class Track:
-    """Identify a video track of a container: by its number in MP4 and MOV, and by how many video tracks precede it."""
+    """A video track of a container, by its `number` in MP4 and MOV, and by its `index` among the video tracks."""
 
     number: int | None = None
-    place: int = 0
+    index: int = 0
 
 
 def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> Crop | None:
-    """Return what of a video track, of that size, a file says is to be shown.
+    """Return the visible rectangle of a video track of that size.
 
-    Return None where all of the picture is visible, or where the rectangle is not given in whole samples within the picture.
+    Return None if all of the picture is visible, or if the rectangle is not a whole number of samples within the picture.
     """
     try:
         with open_description(path) as file:
@@ -127,26 +131,26 @@ def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> C
 def _of_iso(file: Description, end: int, width: int, height: int, track: Track) -> Crop | None:
     for name, *moov in boxes(file, 0, end):
         if name == b"moov":
-            tracks = [place for kind, *place in boxes(file, *moov) if kind == b"trak" and _is_video(file, place)]
+            tracks = [span for kind, *span in boxes(file, *moov) if kind == b"trak" and _is_video(file, span)]
             if track.number is None:
-                tracks = tracks[track.place :]
+                tracks = tracks[track.index :]
             else:
-                tracks = [place for place in tracks if _track_number(file, place) == track.number]
-            return next((_of_track(file, place, width, height) for place in tracks), None)
+                tracks = [span for span in tracks if _track_number(file, span) == track.number]
+            return next((_of_track(file, span, width, height) for span in tracks), None)
     return None
 
 
 def _track_number(file: Description, track: list[int]) -> int | None:
-    place = _within(file, track, b"tkhd")
-    if place is None:
+    header = _within(file, track, b"tkhd")
+    if header is None:
         return None
-    long_times = file.read(place[0], 1)[0] == 1
-    return int.from_bytes(file.read(place[0] + (20 if long_times else 12), 4))
+    long_times = file.read(header[0], 1)[0] == 1
+    return int.from_bytes(file.read(header[0] + (20 if long_times else 12), 4))
 
 
 def _is_video(file: Description, track: list[int]) -> bool:
-    place = _within(file, track, b"mdia", b"hdlr")
-    return place is not None and file.read(place[0] + 8, 4) == b"vide"
+    handler = _within(file, track, b"mdia", b"hdlr")
+    return handler is not None and file.read(handler[0] + 8, 4) == b"vide"
 
 
 def _of_track(file: Description, track: list[int], width: int, height: int) -> Crop | None:
@@ -161,17 +165,17 @@ def _of_track(file: Description, track: list[int], width: int, height: int) -> C
     if any(edge.denominator != 1 for edge in edges):
         return None
     across, rows, left, top = (int(edge) for edge in edges)
-    return Crop(across, rows, left, top, _NOTE, asked=False)
+    return Crop(across, rows, left, top, _NOTE, from_clip=True)
 
 
-def _within(file: Description, place: list[int], *names: bytes) -> list[int] | None:
-    """Return where the first box of a path of names has its content."""
+def _within(file: Description, span: list[int], *names: bytes) -> list[int] | None:
+    """Return start and end of the content of the first box with this path of names; None if there is none."""
     for name in names:
-        found = next((inner for kind, *inner in boxes(file, *place) if kind == name), None)
+        found = next((inner for kind, *inner in boxes(file, *span) if kind == name), None)
         if found is None:
             return None
-        place = found
-    return place
+        span = found
+    return span
 
 
 # -- Matroska, WebM ---------------------------------------------------------------------------------------------------
@@ -181,28 +185,28 @@ def _of_matroska(file: Description, end: int, width: int, height: int, track: Tr
     for segment, *content in _elements(file, 0, end):
         if segment != _SEGMENT:
             continue
-        for tracks, *places in _elements(file, *content):
-            if tracks == _TRACKS:
-                entries = [place for kind, *place in _elements(file, *places) if kind == _TRACK]
+        for element, *tracks in _elements(file, *content):
+            if element == _TRACKS:
+                entries = [span for kind, *span in _elements(file, *tracks) if kind == _TRACK]
                 videos = [video for video in (_video_of(file, entry) for entry in entries) if video is not None]
-                return _of_video(file, videos[track.place], width, height) if track.place < len(videos) else None
+                return _of_video(file, videos[track.index], width, height) if track.index < len(videos) else None
     return None
 
 
 def _video_of(file: Description, entry: list[int]) -> list[int] | None:
-    """Return where a track's description of its pictures is; None where it has none."""
-    return next((place for kind, *place in _elements(file, *entry) if kind == _VIDEO), None)
+    """Return start and end of a track's description of its pictures; None if it has none."""
+    return next((span for kind, *span in _elements(file, *entry) if kind == _VIDEO), None)
 
 
 def _of_video(file: Description, video: list[int], width: int, height: int) -> Crop:
-    said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *video)}
-    left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
-    right, below = said.get(_RIGHT, 0), said.get(_BOTTOM, 0)
-    return Crop(width - left - right, height - top - below, left, top, _NOTE, asked=False)
+    values = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *video)}
+    left, top = values.get(_LEFT, 0), values.get(_TOP, 0)
+    right, below = values.get(_RIGHT, 0), values.get(_BOTTOM, 0)
+    return Crop(width - left - right, height - top - below, left, top, _NOTE, from_clip=True)
 
 
 def _elements(file: Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the elements of a part of the file: what they are, and where their content begins and ends."""
+    """Yield the elements of a part of the file: the kind, the start and the end of the content of each."""
     while end - start >= 2:
         kind, size_at, _ = _number(file, start, keep_marker=True)
         size, content, unknown = _number(file, size_at, keep_marker=False)
@@ -214,7 +218,7 @@ def _elements(file: Description, start: int, end: int) -> Iterator[tuple[int, in
 
 
 def _number(file: Description, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
-    """Return a number of RFC 8794 of variable length, where it ends, and whether it is the one that stands for no size."""
+    """Return a variable-length number of RFC 8794, the offset of its end, and whether it means an unknown size."""
     first = file.read(at, 1)[0]
     length = 9 - first.bit_length()
     if length > 8:

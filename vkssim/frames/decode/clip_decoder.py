@@ -1,4 +1,4 @@
-"""Open a clip with PyAV and decode its stream: with threads, without, or by hardware, and from the beginning once more."""
+"""Open a clip with PyAV and decode its stream: with threads, without threads, or by hardware, repeatedly if necessary."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .hardware import HardwareDecoder
 
 
 class UnknownFormatError(InputError):
-    """Report that a file has no format that FFmpeg knows, or none that is read here."""
+    """A file has no format that FFmpeg knows, or one that vkssim refuses."""
 
 
 class ClipDecoder:
     """The container of a clip, and the decoder of its stream. It has to be closed.
 
-    `index` is that of the stream, None for the one that `choose_stream` takes. `container`, `stream` and `decoder` are there
-    from the first `start` on, which replaces them each time it is called. `codec` is the one that FFmpeg chose at first.
+    `index` is the index of the stream; None leaves the choice to `choose_stream`. Each call of `start` sets `container`,
+    `stream` and `decoder` anew. `codec` is FFmpeg's first choice.
     """
 
     def __init__(self, path: str, index: int | None) -> None:
         import av  # here, since its import takes time and only containers need it
 
         self.failures = av.FFmpegError, OSError
-        """What reading a packet and decoding it may raise; OSError where a URL cannot be read on."""
+        """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
         self.decoding_failure = av.FFmpegError
         self._invalid_data = av.InvalidDataError
         self.path = path
@@ -39,7 +39,7 @@ class ClipDecoder:
         self.sequence: Sequence | None = None
         """The files of a sequence of pictures, which is one container."""
         self.notes: tuple[str, ...] = ()
-        """What has to be said of the choice of the stream."""
+        """The notes on the choice of the stream."""
         self.container: Any = None
         self.stream: Any = None
         self.codec: Any = None
@@ -52,9 +52,9 @@ class ClipDecoder:
         return self._bytes_before + self.decoder.bytes_read
 
     def open(self, hwaccel: Any = None) -> Any:
-        """Return the container, opened once more.
+        """Open the container again, and return it.
 
-        Raises UnknownFormatError, InputError for a file whose index is missing, and what PyAV raises for `hwaccel`.
+        Raises UnknownFormatError, InputError for a file without its index, and errors of PyAV for `hwaccel`.
         """
         self.sequence = sequence(self.path)
         try:
@@ -82,7 +82,7 @@ class ClipDecoder:
         begin: Begin = Begin(),  # noqa: B008 - frozen
         hardware: HardwareDecoder | None = None,
     ) -> None:
-        """Open the container, in place of the one that is open, and decode from its beginning."""
+        """Close the open container, open it again, and decode from its beginning."""
         self._let_go()
         own = None if hardware is None else hardware.own_codec(self.codec)
         self.container = self.open(None if hardware is None or own is not None else hardware.request())
@@ -90,7 +90,7 @@ class ClipDecoder:
         context = self.stream.codec_context
         if context is None:
             raise InputError(f"{self.path}: FFmpeg has no decoder for its video")
-        self.check_size(max(1, context.width), max(1, context.height))  # 0 means that it is not known
+        self.check_size(max(1, context.width), max(1, context.height))  # 0 means unknown
         self.codec = self.codec or context.codec
         if hardware is not None and own is not None:
             context = hardware.open_codec(own, self.stream)
@@ -100,7 +100,7 @@ class ClipDecoder:
         _keep_in_forks(self, context)
 
     def check_size(self, width: int, height: int) -> None:
-        """Raise InputError, which names the clip, for a size that no frame may have."""
+        """Raise InputError with the name of the clip for a size that no frame can have."""
         try:
             check_size(width, height)
         except InputError as error:
@@ -109,7 +109,7 @@ class ClipDecoder:
     def begin(self, *, threads: bool) -> Any:
         """Decode from the beginning, and return the first frame.
 
-        A recording may begin between key frames: what cannot be decoded there is passed over, and is no damage.
+        A recording may begin between key frames. Packets that cannot be decoded there are skipped, and do not count as damage.
         """
         first = self._begin_with_threads() if threads else None
         if first is None:
@@ -118,21 +118,21 @@ class ClipDecoder:
         return first
 
     def _begin_with_threads(self) -> Any:
-        """Return the first frame, None where it is to be decoded without threads."""
+        """Return the first frame; None if the clip has to be decoded without threads."""
         self.start(threads=True)
         first = self._first_frame(doubt=True)
         if first is not None:
             return first
         self.start(threads=False)
         first = self._first_frame()
-        if not self.decoder.passed_over:
+        if not self.decoder.skipped_packets:
             return None
         self.start(threads=True, begin=self.decoder.begin)
         again = self._first_frame(doubt=True)
         return again if again is not None and again.pts == first.pts else None
 
     def _first_frame(self, *, doubt: bool = False) -> Any:
-        """Return the first frame; None where there is `doubt` that it is right."""
+        """Return the first frame; with `doubt`, None if it may not be right."""
         why = None
         try:
             first = self.decoder.next()
@@ -157,24 +157,24 @@ class ClipDecoder:
             self.container.close()
 
     def close(self) -> None:
-        """Close the container, and let go of its decoder; a second call does nothing."""
+        """Close the container and the decoder; a second call does nothing."""
         self._let_go()
         _keep_no_longer(self)
         self.container = self.stream = None
 
 
-# -- forks: a forked child lacks FFmpeg's threads, and closing a decoder there would wait for them for ever ----------------
+# -- forks: a forked child has no threads of FFmpeg, so closing a decoder there would wait for them forever ------------------
 
 _decoders: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 
 
 def _keep_in_forks(source: object, decoder: Any) -> None:
-    """Keep the decoder of a source in forks that happen while the source is there: closing it there would hang."""
+    """Keep the decoder of an open source alive in forks: freeing it there would hang."""
     _decoders[source] = decoder
 
 
 def _keep_no_longer(source: object) -> None:
-    """Forget the decoder of a source that is closed; forks that there are keep it."""
+    """Forget the decoder of a closed source. Existing forks keep it."""
     _decoders.pop(source, None)
 
 

@@ -35,12 +35,13 @@ _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeki
 
 
 class ContainerFile(SequentialSource):
-    """Decode ahead on FFmpeg's own threads, until there is a sign of damage; see `Decoder`.
+    """A video stream of a container. It is decoded on FFmpeg's threads until the first sign of damage; see `Decoder`.
 
-    Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`. The
-    first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec. A
-    `hardware` decoder that is given has to decode this frame to the same samples, and then decodes the clip. Raises InputError
-    where there is no video that can be compared, or where hardware that is demanded cannot decode it, and DecoderBusyError.
+    Y'CbCr is not converted, and R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`.
+    The first frame is decoded at once, because only a frame shows the output of the decoder, which libavcodec has cropped as
+    the stream states. A `hardware` decoder has to decode this frame to the same samples, and then decodes the clip. Raises
+    InputError if there is no video that can be compared, or if a required hardware decoder cannot decode it, and
+    DecoderBusyError.
     """
 
     def __init__(self, path: str, stream: int | None = None, hardware: HardwareDecoder | None = None) -> None:
@@ -48,17 +49,17 @@ class ContainerFile(SequentialSource):
         self._path = path
         self.stream = stream
         self._clip = ClipDecoder(path, stream)
-        self._range: tuple[int, int] | None = None  # the frame that was sought, and its position
-        self._promised: npt.NDArray[np.int64] | None = None
+        self._range: tuple[int, int] | None = None  # the number and the position of the last seek
+        self._packet_ticks: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
-        self._again = threading.RLock()  # held while decoding starts again, when `damage` is incomplete
+        self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
         self._unconverted: VideoInfo
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceReader | None = None
         self._rows_of: RowsOf = plane_rows
-        self._refusal: str | None = None  # why a hardware decoder does not decode it
+        self._refusal: str | None = None  # why the hardware decoder does not decode the clip
         try:
-            # To start threads takes longer than one frame, so they are of no use where hardware goes on.
+            # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
             self._waiting = self._clip.begin(threads=hardware is None and threads_help())
             self._describe(self._waiting)
             if hardware is not None:
@@ -70,11 +71,11 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _change_to(self, hardware: HardwareDecoder) -> None:
-        """Have the hardware decoder give the frames, the first one included.
+        """Decode by hardware from the first frame on.
 
-        A clip that it cannot decode is left to the processor where the decoder is not demanded. Raises InputError where it is.
+        If the decoder cannot decode the clip, leave it to the processor, or raise InputError if the decoder is required.
         """
-        if hardware.passes_over(self._facts.codec.canonical_name, moving=self.info.fps is not None):
+        if hardware.skips(self._facts.codec.canonical_name, moving=self.info.fps is not None):
             if threads_help():
                 self._waiting = self._clip.begin(threads=True)
             return
@@ -87,24 +88,24 @@ class ContainerFile(SequentialSource):
             self.external = self._surfaces is not None
             self._add_note(f"decoded by {hardware.kind}, which notices less damage than the processor's decoder")
             return
-        if hardware.demanded:
+        if hardware.required:
             raise InputError(
                 f"{self._path}: the {hardware.kind} decoder cannot decode it: {problem}. `decode=cpu` decodes it on the"
                 " processor"
             )
         self._refusal = f"{hardware.kind}: {problem}"
-        self._add_note(f"decoded on the processor, since the {hardware.kind} decoder cannot decode it: {problem}")
+        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {problem}")
         self._waiting = self._clip.begin(threads=threads_help())
 
     def _leave_hardware(self, problem: str) -> None:
-        """Note that the processor decodes the clip from now on, and why."""
+        """Note that the processor decodes the clip from now on, and the reason."""
         assert self._hardware is not None
         kind, self._hardware = self._hardware.kind, None
         self._refusal = f"{kind}: {problem}"
-        self._add_note(f"decoded on the processor, since the {kind} decoder cannot go on: {problem}")
+        self._add_note(f"decoded on the processor, because the {kind} decoder cannot continue: {problem}")
 
     def _start_by(self, hardware: HardwareDecoder) -> str | None:
-        """Decode the first frame again by hardware; return why it cannot go on so, None where it can.
+        """Decode the first frame again by hardware; return the reason why hardware cannot continue, None if it can.
 
         Raises DecoderBusyError.
         """
@@ -116,12 +117,12 @@ class ContainerFile(SequentialSource):
             self._clip.start(threads=False, begin=begin, hardware=hardware)
             self._waiting = self._clip.decoder.next()
             return self._differing(first, hardware)
-        except RuntimeError:  # of PyAV, for a codec that FFmpeg has no such decoder for
+        except RuntimeError:  # of PyAV, for a codec without such a decoder
             return f"FFmpeg has none for {self._facts.codec.canonical_name}"
         except (*self._clip.failures, ValueError, UndecodableError, InputError, DeviceError) as error:
             problem = f"its driver or its device refuses ({reason(error)})"
             if hardware.shared:
-                raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips side by side: {problem}") from None
+                raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
             return problem
 
     def _add_note(self, note: str) -> None:
@@ -129,22 +130,22 @@ class ContainerFile(SequentialSource):
         self._unconverted = replace(self._unconverted, notes=(*self._unconverted.notes, note))
 
     def _coded_video(self) -> CodedVideo:
-        """Return what a driver is asked about. The size before cropping is not known of each codec, but is never smaller."""
+        """Return the stream for a driver. The size before cropping is not known for each codec, but is never smaller."""
         codec, facts = self._clip.stream.codec_context, self._facts
         width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
         return CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
 
     def _is_of_first_size(self, frame: Any) -> bool:
-        """Return whether a frame has the size of the first one. Surfaces may be a sample larger, which is left out."""
+        """Return whether a frame has the size of the first one. Surfaces may be larger by a sample, which is not copied."""
         if self._clip.decoder.hardware and self._hardware is not None:
             return self._hardware.has_size(frame, *self._facts.size)
         return (frame.width, frame.height) == self._facts.size
 
     def _differing(self, first: Any, hardware: HardwareDecoder) -> str | None:
-        """Return how the frame that waits is another than the processor's; None where all samples are equal."""
+        """Return how the waiting frame differs from the processor's; None if all samples are equal."""
         frame = self._waiting
         if frame is None or self._clip.decoder.doubtful:
-            return "it gives no frame, or sees damage in the first one"
+            return "it returns no frame, or sees damage in the first one"
         expected, name = FORMATS[self._facts.pixels.bits], format_name(frame)
         if (name, frame.pts) != (expected, first.pts) or not hardware.has_size(frame, *self._facts.size):
             return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
@@ -155,12 +156,12 @@ class ContainerFile(SequentialSource):
         return None if alike and stated_colours(frame) == stated_colours(first) else "its first frame has other samples"
 
     def _decode_again(self, failure: Exception | None) -> None:
-        """Decode from the beginning, or from the frame that was gone to, without threads up to the frame to be read."""
+        """Decode again without threads, from the beginning or the last seek, up to the next frame to read."""
         position = self._position
         if self._clip.decoder.hardware:
             assert self._hardware is not None
-            seen = "FFmpeg saw damage" if failure is None else f"FFmpeg saw damage or a failure ({reason(failure)})"
-            text = f"decoded on the processor from there on: {seen} while the {self._hardware.kind} decoder read it"
+            cause = "FFmpeg saw damage" if failure is None else f"FFmpeg saw damage or a failure ({reason(failure)})"
+            text = f"decoded on the processor from here: {cause} while the {self._hardware.kind} decoder read it"
             self._changes["decoder"] = position, text
         with self._again:
             self._clip.start(threads=False)
@@ -174,7 +175,7 @@ class ContainerFile(SequentialSource):
                     break
 
     def _take(self) -> Any:
-        """Return the next frame, None at the end."""
+        """Return the next frame; None at the end."""
         if self._waiting is not None:
             frame, self._waiting = self._waiting, None
             return frame
@@ -189,19 +190,19 @@ class ContainerFile(SequentialSource):
                 return frame
             self._decode_again(failure)
 
-    # -- what is known ------------------------------------------------------------------------------------------------
+    # -- facts --------------------------------------------------------------------------------------------------------
 
     def _describe(self, first: Any) -> None:
         self._facts = facts = describe(self._clip, first)
         self.info = self._unconverted = facts.info
         self.aperture, self.orientation = facts.aperture, facts.orientation
         self._formats = {facts.format_name: facts.pixels}
-        self._pixels = facts.pixels  # those of the frame that was read last
+        self._pixels = facts.pixels  # of the frame that was read last
         self._last_look: tuple[Any, ...] | None = None
         self._changes: dict[str, tuple[int, str]] = {}
         time_base, fps = facts.time_base, facts.info.fps
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
-        self._times_begin = 0  # the frame that the first of the times belongs to
+        self._times_begin = 0  # the number of the first frame in `_times`
         self._first_tick = self._clip.decoder.tick(first)
         self._packets = PacketScan(self._clip, facts, self._first_tick)
         self.is_rgb = facts.pixels.rgb
@@ -212,7 +213,7 @@ class ContainerFile(SequentialSource):
             self.convert_to(RGB_DEFAULT)
 
     def convert_to(self, colour: Colour) -> None:
-        """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
+        """See FrameSource.convert_to."""
         self._colour = colour
         note = (
             f"converted from {self._facts.format_name} to Y'CbCr of {YCBCR_BITS} bits by {colour.matrix}, {colour.range} range"
@@ -221,7 +222,7 @@ class ContainerFile(SequentialSource):
 
     @property
     def expected(self) -> int | None:
-        """See FrameSource.expected: as the container says, else by its duration."""
+        """See FrameSource.expected: as the container states, otherwise by its duration."""
         return self._facts.expected_frames
 
     @property
@@ -230,18 +231,18 @@ class ContainerFile(SequentialSource):
         return self._position == 0 and self._range is None and self._waiting is not None
 
     @property
-    def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
+    def damage(self) -> Mapping[int, str]:  # type: ignore[override] # an attribute of other sources
         """See FrameSource.damage."""
         with self._again:
             return self._clip.decoder.damage.copy()
 
     @property
     def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
-        """See FrameSource.remarks: what FFmpeg warned of, and what changes on the way."""
+        """See FrameSource.remarks: FFmpeg's warnings, and changes within the stream."""
         with self._again:
             remarks = self._clip.decoder.remarks
         ticks = [tick for tick in self._times.ticks if tick is not None]
-        said = [
+        numbered = [
             (
                 remark.frames_before if remark.pts is None else self._times_begin + bisect_left(ticks, remark.pts),
                 f"FFmpeg says: {remark.text}",
@@ -249,9 +250,9 @@ class ContainerFile(SequentialSource):
             for remark in remarks
         ]
         if self._clip.decoder.is_cut_off:
-            said.append((self._times_begin + len(self._times.ticks) - 1, "the file is cut off after this frame"))
-        back = "the presentation times go back; they were counted on from the frame before"
-        return said + [(number, back) for number in self.joins] + list(self._changes.values())
+            numbered.append((self._times_begin + len(self._times.ticks) - 1, "the file is cut off after this frame"))
+        back = "the presentation times go back; they continue from the frame before"
+        return numbered + [(number, back) for number in self.joins] + list(self._changes.values())
 
     @property
     def bytes_read(self) -> int:  # type: ignore[override]
@@ -261,25 +262,25 @@ class ContainerFile(SequentialSource):
     # -- frames -------------------------------------------------------------------------------------------------------
 
     def decoded_frame(self, number: int) -> DecodedFrame | None:
-        """See FrameSource.decoded_frame. Where the processor goes on, the frames lie on the host."""
+        """See FrameSource.decoded_frame. Once the processor decodes, the frames are on the host."""
         assert self._surfaces is not None
         frame = self.picture(number)
         return None if frame is None else DecodedFrame(frame, self._pixels, self._surfaces)
 
     @property
     def first_frame(self) -> Any:
-        """Return the first frame as an av.VideoFrame, before any frame was read."""
+        """Return the first frame as an av.VideoFrame, if no frame was read yet."""
         return self._waiting
 
     @property
     def av_stream(self) -> Any:
-        """Return the stream as PyAV has it."""
+        """Return the stream of PyAV."""
         return self._clip.stream
 
     def picture(self, number: int) -> Any:
-        """Return a frame as an av.VideoFrame, as it was decoded; None if the stream ends before it, or if it sets `problem`.
+        """Return a decoded frame as an av.VideoFrame; None if the stream ends before it, or if it sets `problem`.
 
-        Frames are asked for in rising order.
+        Frames are requested in rising order.
         """
         frame: Any = None
 
@@ -295,7 +296,7 @@ class ContainerFile(SequentialSource):
         return frame is not None and (target is None or self._copy(frame, target))
 
     def _next_frame(self) -> Any:
-        """Return the next frame after all checks; None at the end, or where it sets `problem`."""
+        """Return the next frame after all checks; None at the end, or if it sets `problem`."""
         if self.problem is not None:
             return None
         try:
@@ -319,13 +320,13 @@ class ContainerFile(SequentialSource):
         return frame
 
     def _has_known_format(self, frame: Any) -> bool:
-        """Choose the pixel format of a frame; return False, and set `problem`, where its size or format is another one."""
+        """Set the pixel format of a frame; return False, and set `problem`, if its size or format has changed."""
         name = format_name(frame)
         if self._is_of_first_size(frame) and name in self._formats:
             self._pixels = self._formats[name]
             return True
         self.problem = InputError(
-            f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {name}, the first one"
+            f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {name}, the first one is"
             f" {self._facts.size[0]}x{self._facts.size[1]} {self._facts.format_name}; a change within a stream cannot be scored"
         )
         return False
@@ -349,21 +350,21 @@ class ContainerFile(SequentialSource):
         return True
 
     def _note_changes(self, frame: Any) -> None:
-        """Note where the stream begins to state other colours: its samples do not mean the same any more."""
+        """Note the frame at which the stream states other colours, which change the meaning of its samples."""
         colours = stated_colours(frame)
         if colours == self._facts.colours or self.is_rgb:
             return
-        for what, first in self._facts.colours.items():
-            alike = colours[what] in (first, None, "limited" if first is None else first)
-            if not alike and what not in self._changes:
+        for name, first in self._facts.colours.items():
+            alike = colours[name] in (first, None, "limited" if first is None else first)
+            if not alike and name not in self._changes:
                 text = (
-                    f"states the {what} {colours[what]} from there on, before that {first or 'none'}: the samples mean another"
-                    " thing then, and are scored as they are"
+                    f"states the {name} {colours[name]} from here, and {first or 'none'} before: the meaning of the samples"
+                    " changes, and they are scored as they are"
                 )
-                self._changes[what] = self._position, text
+                self._changes[name] = self._position, text
 
     def sample(self, count: int) -> Iterator[Planes]:
-        """See FrameSource.sample: of long streams key frames, which are quick to come by."""
+        """See FrameSource.sample. For long streams, it yields key frames, which are quick to decode."""
         target = self.info.new_planes(1)
         if not self._facts.duration or (self.expected or 0) <= _FEW_FRAMES:
             yield from super().sample(count)
@@ -382,18 +383,18 @@ class ContainerFile(SequentialSource):
 
     @property
     def joins(self) -> list[int]:
-        """Return the numbers of the frames read so far at which presentation times go back, because streams were joined."""
+        """Return the numbers of the frames read so far at which presentation times go back because streams were joined."""
         return [number + self._times_begin for number in self._times.jumps]
 
     @property
     def renumbered(self) -> bool:
-        """Return whether a frame was read that got another time than its own, see `PacketOrder`."""
+        """Return whether a frame that was read got a corrected time, see `PacketOrder`."""
         return self._clip.decoder.order.renumbered
 
     def tick(self, number: int) -> int | None:
-        """Return when a frame that was read is presented, in ticks of the stream; None if the stream does not tell."""
-        place = number - self._times_begin
-        return self._times.ticks[place] if 0 <= place < len(self._times.ticks) else None
+        """Return the presentation time of a frame that was read, in ticks of the stream; None if it is unknown."""
+        index = number - self._times_begin
+        return self._times.ticks[index] if 0 <= index < len(self._times.ticks) else None
 
     def time(self, number: int) -> float | None:
         """See FrameSource.time: by the presentation times of the frames."""
@@ -405,21 +406,20 @@ class ContainerFile(SequentialSource):
         return (this - first) * self._facts.time_base.numerator / self._facts.time_base.denominator
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """See FrameSource.times: by the packets where each is sure to be a frame, else by decoding once more.
+        """See FrameSource.times: from the packets if each is certainly a frame, otherwise by decoding the clip once more.
 
-        The times that packets promise are compared with those of the frames: a frame of another time ends the clip with an
-        error.
+        The times of the packets are compared with the times of the frames. A different time ends the clip with an error.
         """
         if self.info.fps is None or self._first_tick is None:
             return None
         try:
             packets = self._packets.read()
         except self._clip.failures as error:
-            raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs only frames") from None
+            raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs no packets") from None
         time_base = float(self._facts.time_base)
         if packets_are_frames(packets, self._facts.codec, interlaced=self._facts.interlaced):
-            self._promised = self._packets.ticks(packets)
-            return rising_seconds(list(self._promised), self._first_tick, time_base)
+            self._packet_ticks = self._packets.ticks(packets)
+            return rising_seconds(list(self._packet_ticks), self._first_tick, time_base)
         return self._times_by_decoding()
 
     def _times_by_decoding(self) -> npt.NDArray[np.float64] | None:
@@ -432,22 +432,22 @@ class ContainerFile(SequentialSource):
             return rising_seconds(sorted(ticks), self._first_tick, float(self._facts.time_base))
 
     def _is_out_of_time(self) -> bool:
-        """Return whether the frame that was just read is shown at another time than its packet promised."""
-        if self._promised is None or self._position >= len(self._promised):
+        """Return whether the time of the last frame differs from the time of its packet; then set `problem`."""
+        if self._packet_ticks is None or self._position >= len(self._packet_ticks):
             return False
-        promised, this = int(self._promised[self._position]), self._times.ticks[-1]
-        if this == promised:
+        expected, this = int(self._packet_ticks[self._position]), self._times.ticks[-1]
+        if this == expected:
             return False
         when = "at no known time" if this is None else f"at {float(this * self._facts.time_base):.3f} s"
         self.problem = InputError(
-            f"{self.info.path}: frame {self._position} is shown {when}, and the packets promised"
-            f" {float(promised * self._facts.time_base):.3f} s: one of them gave no frame. Frames behind it would be paired"
-            " with the wrong ones; `sync=index`, with `start` and `end` as numbers, needs no times"
+            f"{self.info.path}: frame {self._position} is presented {when}, but its packet at"
+            f" {float(expected * self._facts.time_base):.3f} s: a packet gave no frame. Later frames would be paired with the"
+            " wrong ones; `sync=index`, with `start` and `end` as numbers, needs no times"
         )
         return True
 
     def seek_index(self) -> SeekIndex | None:
-        """See FrameSource.seek_index: its key frames, by the packets, read from the container once more."""
+        """See FrameSource.seek_index: key frames, from the packets of the file opened again."""
         if self.info.fps is None or self._first_tick is None or self._clip.sequence is not None:
             return None
         return self._packets.seek_index()
@@ -491,52 +491,52 @@ class ContainerFile(SequentialSource):
 
     # -- ranges -------------------------------------------------------------------------------------------------------
 
-    def seek(self, number: int, place: int) -> int | None:
-        """See FrameSource.seek: decodes from the key frame before it on."""
+    def seek(self, number: int, position: int) -> int | None:
+        """See FrameSource.seek. Decoding begins at the key frame before."""
         self._waiting = None
-        self._range = number, place
+        self._range = number, position
         for earlier in SEEK_SECONDS:
             try:
-                self._clip.decoder.seek(place - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
+                self._clip.decoder.seek(position - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
                 found = self._clip.decoder.next()
-                while found is not None and found.pts is not None and found.pts < place:
+                while found is not None and found.pts is not None and found.pts < position:
                     found = self._clip.decoder.next()
             except (*self._clip.failures, UndecodableError, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
-            if found is not None and found.pts == place:
-                if self._clip.decoder.doubtful:  # frames before the position may be missing; other damage shows again
+            if found is not None and found.pts == position:
+                if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again
                     if self._clip.decoder.hardware:
-                        self._leave_hardware(f"FFmpeg saw damage when it went to frame {number}")
+                        self._leave_hardware(f"FFmpeg saw damage while seeking to frame {number}")
                     self._clip.start(threads=False)
-                    return self.seek(number, place)
-                self._clip.decoder.forget_before(place)
+                    return self.seek(number, position)
+                self._clip.decoder.forget_before(position)
                 self._position = self._times_begin = number
                 self._waiting = found
                 fingerprint = self._following()
                 self._times.restart()
                 self._waiting = found
                 return fingerprint
-        raise RangeError(f"{self._path}: frame {number} is not where its packet promised it")
+        raise RangeError(f"{self._path}: frame {number} is not at the time of its packet")
 
-    def _is_behind(self, place: int) -> bool:
-        return bool(self._times.ticks) and self._times.ticks[-1] == place
+    def _was_last(self, position: int) -> bool:
+        return bool(self._times.ticks) and self._times.ticks[-1] == position
 
     def _following(self) -> int:
-        """See SequentialSource: the CRC-32 of all planes. A decoder that lacks what a frame refers to gets another one."""
+        """See SequentialSource: the CRC-32 of all planes, which differs if a decoder lacks the references of the frame."""
         following = self.info.new_planes(_MOST_PLANES)
         if not self._next(following):
-            raise RangeError(f"{self._path} ends before frame {self._position}, which its packets promised")
+            raise RangeError(f"{self._path} ends before frame {self._position}, which has a packet")
         return reduce(lambda crc, plane: zlib.crc32(plane.data, crc), following, 0)
 
     # -- end ----------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the container, and let go of its decoder."""
+        """Close the container and its decoder."""
         self._clip.close()
         self._waiting = None
 
 
 def _look(frame: Any) -> tuple[Any, ...]:
-    """Return what a frame says of its samples, to compare it with the frame before in one step."""
+    """Return the properties of a frame's samples, to compare them with the frame before in one step."""
     layout = frame.format.name, format_name(frame), frame.width, frame.height
     return *layout, frame.color_range, frame.colorspace, frame.color_trc

@@ -1,10 +1,10 @@
-"""Decode the frames of one stream with FFmpeg: quickly, or the same every time (docs/adr/0010).
+"""Decode the frames of one stream with FFmpeg: quickly, or with the same result every time (docs/adr/0010).
 
-FFmpeg decodes several frames at a time on threads. What it makes up for damage then depends on which thread was how far, and on
-whose memory a frame gets: the same file scores differently from run to run. Without threads it does not. So a stream is decoded
-with threads until the first sign of damage, and what a decoder gave before that is right. From there on it is decoded again,
-from its beginning, without them. Where there are no more cores than clips they are not used at all, nor for decoders that give
-no sign of some damage.
+FFmpeg decodes several frames in parallel on threads. Its concealment of damage then depends on the progress of each thread and
+on the memory that a frame gets, so a damaged file scores differently from run to run. Without threads, it does not. So a stream
+is decoded with threads until the first sign of damage. All frames before it are right. From there, the stream is decoded again,
+from its beginning, without threads. Threads are not used at all if there are no more cores than clips, and for decoders that
+report some damage in no way.
 """
 
 from __future__ import annotations
@@ -22,30 +22,29 @@ from .packets import PacketCount, PacketOrder
 _MOST_TORN_PACKETS = 1000
 
 _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
-"""Decoders that give no frame for some packets of sound streams: second fields, pictures not coded, pictures not shown."""
+"""Decoders that return no frame for some packets of sound streams: second fields, uncoded pictures, hidden pictures."""
 
 _SILENT = ("hevc", "vvc")
-"""Decoders that leave out what ends too early, and say nothing of it: what is seen there is what the memory held before."""
+"""Decoders that leave out the rest of cut data without a message. The picture then shows stale memory there."""
 
 _UNALIGNED = 1
-"""FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, decoders show hidden columns at the left: rows begin on whole vectors."""
+"""FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, rows begin on whole vectors, so decoders show cropped columns at the left."""
 
-_FEW_CORES = 2  # two clips are decoded at a time, so that threads of each gain nothing on two cores
-
+_FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder gain nothing on two cores
 
 _CUT_OFF = "File ended prematurely"
 
 
 class UndecodableError(Exception):
-    """Report that the next frame cannot be decoded, and why."""
+    """The next frame cannot be decoded, for the reason in the message."""
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Say where to begin in a stream: behind so many `packets`, or at the next one that is marked as a key frame.
+    """The place in a stream where decoding begins: after a number of `packets`, or at the next packet marked as a key frame.
 
-    `without_leading` leaves out frames that are decoded after the first packet and presented before it: they refer to frames
-    that were not decoded.
+    `without_leading` leaves out frames that are decoded after the first packet and presented before it, because they refer to
+    frames that were not decoded.
     """
 
     packets: int = 0
@@ -55,7 +54,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class Remark:
-    """Hold what FFmpeg says of a packet with presentation time `pts`, after `frames_before` frames were given."""
+    """A message of FFmpeg about a packet with the presentation time `pts`, when `frames_before` frames had been returned."""
 
     pts: int | None
     frames_before: int
@@ -64,9 +63,9 @@ class Remark:
 
 @dataclass(frozen=True)
 class _Lost:
-    """Describe a packet that could not be decoded, by its presentation time `pts`, None where that is not known.
+    """A packet that could not be decoded, with its presentation time `pts`, or None if that is not known.
 
-    `at_end` says that the container cannot give any packets from here on.
+    `at_end` is True if the container has no further packets.
     """
 
     pts: int | None
@@ -74,23 +73,23 @@ class _Lost:
     at_end: bool = False
 
     def is_before(self, other: _Lost) -> bool:
-        """Return whether it is shown before another one."""
+        """Return whether it is presented before another lost packet."""
         return self.pts is not None and other.pts is not None and self.pts < other.pts
 
-    def is_behind(self, frame: Any) -> bool:
-        """Return whether a frame is sure to be shown before it, so that it is right to give it."""
+    def is_after(self, frame: Any) -> bool:
+        """Return whether it is certainly presented after a frame, which can then be returned."""
         return self.at_end or (self.pts is not None and frame.pts is not None and frame.pts < self.pts)
 
 
 def threads_help() -> bool:
-    """Return whether there are more cores than decoders without threads keep busy."""
+    """Return whether there are more cores than two decoders without threads use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) > _FEW_CORES
     return (os.cpu_count() or 1) > _FEW_CORES
 
 
 class _PacketNumber:
-    """Hold the number of a packet, which its frame gets. PyAV knows it by its identity, so that a plain number will not do."""
+    """The number of a packet, which PyAV passes to its frame. PyAV compares identities, so a plain number would not work."""
 
     __slots__ = ("number",)
 
@@ -99,14 +98,14 @@ class _PacketNumber:
 
 
 class Decoder:
-    """Give the frames of a stream in the order of their presentation. It has to be closed.
+    """A decoder of the frames of a stream, in the order of their presentation. It has to be closed.
 
-    `codec` is the codec context that decodes the stream: its own one, or another one for the same packets.
+    `codec` is the codec context that decodes the stream: the stream's own, or another one for the same packets.
 
-    With `threads`, which are used where the decoder notices all damage, or by `hardware`, it is `doubtful` as soon as there is
-    a sign of damage: frames given before are right, but that frame and those after it need not be. Without either, frames are
-    the same every time; `damage` then has the message and the number of each frame that is damaged, and UndecodableError is
-    raised in place of a missing frame.
+    With `threads`, which are used only if the decoder notices all damage, or with `hardware`, it is `doubtful` as soon as there
+    is a sign of damage: earlier frames are right, but this frame and later ones may be wrong. Without either, frames are the
+    same every time. `damage` then has the message for each damaged frame, by its number, and UndecodableError is raised instead
+    of returning a frame after a missing one.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class Decoder:
         self.hardware = hardware
         threads = threads and self._name not in _SILENT
         self.stops_at_doubt = threads or hardware
-        """Whether frames are given only up to the first sign of damage."""
+        """Whether frames are returned only up to the first sign of damage."""
         if not hardware:
             codec.flags |= _UNALIGNED
         if threads:
@@ -135,30 +134,30 @@ class Decoder:
         else:
             codec.thread_type, codec.thread_count = "NONE", 1
             self._codec.copy_opaque = not hardware
-        self.frames_given = 0
-        """How many frames were given since the decoder was made, or since the last seek."""
+        self.frame_count = 0
+        """The number of frames returned since the start, or since the last seek."""
         self.bytes_read = 0
         self.count = PacketCount()
-        """The packets of the stream; the count is complete where all were read, from the first to the last."""
+        """The packets of the stream; the count is complete if all were read, from the first to the last."""
         self.order = PacketOrder(stream.codec_context.codec.name, container.format.name)
         self.begin = begin
-        """Where the first frame could be decoded from; known without threads, once a frame was given."""
-        self.passed_over = False
-        """Whether there were packets before the first frame that could not be decoded; known without threads."""
+        """The place from which the first frame was decoded; known without threads, once a frame was returned."""
+        self.skipped_packets = False
+        """Whether packets before the first frame could not be decoded; known without threads."""
         self.damage: dict[int, str] = {}
-        """What FFmpeg says of the damage of a frame, by its number; an empty text where only the frame is marked."""
-        self._damaged_packets: dict[int, Remark] = {}  # by the number of the packet, until its frame is given
+        """FFmpeg's message on the damage of a frame, by its number; an empty text if the frame is only marked as corrupt."""
+        self._damaged_packets: dict[int, Remark] = {}  # by the number of the packet, until its frame is returned
         self._remarks: list[Remark] = []
         self.is_cut_off = False
         """Whether the container ended before its end, without an error."""
         self.failure: str | None = None
-        """Why the last packet that could not be decoded was not."""
-        # PyAV frees a frame whose side data was asked for when garbage is collected, at some time; and missing parts of a
-        # frame show what its memory held before. So the first frame, whose side data is asked for, is always kept.
+        """The reason why a packet could not be decoded, for the last such packet."""
+        # PyAV frees a frame whose side data was read only at a garbage collection, at any time, and missing parts of a frame
+        # show stale memory. So the first frame, whose side data is read, is always kept.
         self._first: Any = None
         self._presented_from: int | None = None
         self._doubtful = False
-        self._whole = True  # whether packets are read from the first one on
+        self._whole = True  # whether packets are read from the first one
         ffmpeg_log.listen()
         self._close = weakref.finalize(self, _close, [self._codec] if threads else [], os.getpid())
         self._heard = ffmpeg_log.worrying_messages(self._name)
@@ -167,56 +166,56 @@ class Decoder:
 
     @property
     def doubtful(self) -> bool:
-        """Return whether there was a sign of damage, so that frames given from now on may not be right."""
+        """Return whether there was a sign of damage, so that frames from now on may be wrong."""
         return self.stops_at_doubt and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
 
     @property
     def remarks(self) -> list[Remark]:
-        """Return what else FFmpeg warned of, or of packets of which no frame was given."""
+        """Return FFmpeg's other warnings, and its messages about packets without a frame."""
         return [*self._remarks, *self._damaged_packets.values()]
 
     def next(self) -> Any:
-        """Return the next frame, None at the end. Raises av.FFmpegError or OSError; UndecodableError, see Decoder."""
+        """Return the next frame; None at the end. Raises av.FFmpegError, OSError, or UndecodableError as `Decoder` says."""
         frame = next(self._frames, None)
         if frame is not None:
-            if not self.frames_given:
+            if not self.frame_count:
                 self.order.begin(frame)
-            self.frames_given += 1
+            self.frame_count += 1
             self._first = self._first or frame
         return frame
 
     def tick(self, frame: Any) -> int | None:
-        """Return when the frame that was given last is presented, in ticks; None where nothing says so."""
+        """Return the presentation time of the last returned frame in ticks; None if it is not known."""
         reorders = bool(self._stream.codec_context.has_b_frames)
-        return self.order.tick(self.frames_given - 1, frame, reorders=reorders)
+        return self.order.tick(self.frame_count - 1, frame, reorders=reorders)
 
-    def seek(self, place: int, stream: Any = None, *, from_key: bool = False) -> None:
-        """Go on from the key frame before a place, in ticks of a stream, or in microseconds where none is given.
+    def seek(self, time: int, stream: Any = None, *, from_key: bool = False) -> None:
+        """Continue with the key frame before a time, in ticks of a stream, or in microseconds if there is no stream.
 
-        `from_key` leaves out frames found there that are no key frames, and frames that are presented before the key frame.
-        Raises av.FFmpegError, OverflowError.
+        `from_key` leaves out packets up to the first key frame, and frames that are presented before it. Raises av.FFmpegError,
+        OverflowError.
         """
-        self._container.seek(place, stream=stream)
-        self._codec.flush_buffers()  # PyAV does that for codecs of its own streams alone
-        self.frames_given = 0
+        self._container.seek(time, stream=stream)
+        self._codec.flush_buffers()  # PyAV does this only for codecs of its own streams
+        self.frame_count = 0
         self.order.ignore()
         self._whole = False
         packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
         self._frames = self._up_to_doubt(packets, sought=True) if self.stops_at_doubt else self._unthreaded(packets)
 
-    def forget_before(self, place: int) -> None:
-        """Count no damage of what is shown before a place in ticks, which is that of the frame given last."""
-        last = self.frames_given - 1
-        self._presented_from = place
+    def forget_before(self, time: int) -> None:
+        """Forget the damage of frames presented before a time in ticks, at which the last returned frame is presented."""
+        last = self.frame_count - 1
+        self._presented_from = time
         self.damage = {number: text for number, text in self.damage.items() if number == last}
         self._remarks.clear()
         damaged = self._damaged_packets.items()
-        self._damaged_packets = {number: remark for number, remark in damaged if not _is_before(remark.pts, place)}
+        self._damaged_packets = {number: remark for number, remark in damaged if not _is_before(remark.pts, time)}
 
     def close(self) -> None:
-        """Stop its threads and let go of FFmpeg's decoder and its frames; a second call does nothing.
+        """Stop the threads and release FFmpeg's decoder and its frames; a second call does nothing.
 
-        Hardware has few decoders and little memory, which others need before this object is collected.
+        Hardware has few decoders and little memory, which may be needed before this object is garbage-collected.
         """
         self._close()
         self._frames = iter(())
@@ -225,10 +224,10 @@ class Decoder:
     # -- packets ------------------------------------------------------------------------------------------------------
 
     def _packets(self, begin: Begin) -> Iterator[Any]:
-        """Yield the packets from there on, and an empty one at the end, which brings what the decoder still has."""
+        """Yield the packets from `begin`, and an empty one at the end, which flushes the decoder."""
         number = 0
         began = False
-        first: int | None = None  # presentation time of the first packet, until a later one has come
+        first: int | None = None  # presentation time of the first packet, until a later one
         for packet in self._demuxed():
             self.bytes_read += packet.size
             self.count.add(packet)
@@ -247,7 +246,7 @@ class Decoder:
         self.count.complete = self._whole
 
     def _demuxed(self) -> Iterator[Any]:
-        """Yield packets as the container gives them, and note if it is cut off: Matroska then ends without an error."""
+        """Yield the packets of the container, and note if it is cut off: Matroska then ends without an error."""
         packets = self._container.demux(self._stream)
         while True:
             with ffmpeg_log.hearing() as messages:
@@ -258,7 +257,7 @@ class Decoder:
             yield packet
 
     def _packets_or_failure(self, packets: Iterator[Any]) -> Iterator[Any]:
-        """Yield packets, and the error in place of a packet that the container cannot give."""
+        """Yield packets, and an error in place of a packet that cannot be read."""
         from av import FFmpegError
 
         while True:
@@ -274,7 +273,7 @@ class Decoder:
     # -- with threads, or by hardware --------------------------------------------------------------------------------
 
     def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
-        sent = given = 0
+        sent = returned = 0
         newest = latest = None
         for packet in packets:
             if packet.size:
@@ -282,15 +281,15 @@ class Decoder:
                 newest = packet.pts if newest is None else max(newest, packet.pts or newest)
             self._doubtful |= packet.is_corrupt
             for frame in self._codec.decode(packet):
-                given += 1
+                returned += 1
                 latest = frame.pts
                 self._doubtful |= frame.is_corrupt
                 yield frame
         # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
-        self._doubtful |= given < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
+        self._doubtful |= returned < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
 
-    # -- without ------------------------------------------------------------------------------------------------------
+    # -- without threads ----------------------------------------------------------------------------------------------
 
     def _unthreaded(self, packets: Iterator[Any]) -> Iterator[Any]:
         self._damaged_packets.clear()
@@ -311,17 +310,17 @@ class Decoder:
                 if not began:
                     began = True
                     self._note_begin(frame, number, key, failures)
-                if lost is not None and not lost.is_behind(frame):
+                if lost is not None and not lost.is_after(frame):
                     raise UndecodableError(lost.reason)
                 damage = self._damaged_packets.pop(_number(frame, -1), None)
                 if damage is not None or frame.is_corrupt:
-                    self.damage[self.frames_given] = "" if damage is None else damage.text
+                    self.damage[self.frame_count] = "" if damage is None else damage.text
                 yield frame
         if lost is not None:
             raise UndecodableError(lost.reason)
 
     def _decode(self, packet: Any, number: int) -> tuple[list[Any], _Lost | None]:
-        """Return the frames that a packet brings, and what is lost with it; note what FFmpeg says."""
+        """Return the frames of a packet, and a description of its loss; note FFmpeg's messages."""
         from av import FFmpegError
 
         broken = packet if isinstance(packet, FFmpegError) else None
@@ -346,30 +345,30 @@ class Decoder:
         if packet.is_corrupt and damage is None:
             damage = "packet marked as corrupt by the demuxer"
         if damage is not None:
-            self._damaged_packets[number] = Remark(packet.pts, self.frames_given, damage)
+            self._damaged_packets[number] = Remark(packet.pts, self.frame_count, damage)
         else:
             warnings = [text for level, text in own if ffmpeg_log.is_worrying(level, text)]
-            self._remarks += [Remark(packet.pts, self.frames_given, text) for text in warnings[:1]]
+            self._remarks += [Remark(packet.pts, self.frame_count, text) for text in warnings[:1]]
         return frames, lost
 
     def _note_begin(self, first: Any, number: int, key: int, failures: int) -> None:
-        """Note where the first frame could be decoded from. What is wrong with what comes before it is no damage of a frame."""
+        """Note the place from which the first frame was decoded. Problems before it are no damage of a frame."""
         own = _number(first, number)
         key = key if key <= own else 0
         self._presented_from = first.pts if self._presented_from is None else self._presented_from
         damaged = self._damaged_packets.items()
-        before = [place for place, remark in damaged if place < key or _is_before(remark.pts, self._presented_from)]
-        for place in before:
-            del self._damaged_packets[place]
+        before = [packet for packet, remark in damaged if packet < key or _is_before(remark.pts, self._presented_from)]
+        for packet in before:
+            del self._damaged_packets[packet]
         self.begin = Begin(key, without_leading=own == key)
-        self.passed_over = bool(key or before or failures)
+        self.skipped_packets = bool(key or before or failures)
         if key:
             self._remarks.clear()
 
 
-def reason(error: Exception, *said: str) -> str:
-    """Return why something could not be decoded, without what PyAV adds of the messages of other decoders."""
-    return ": ".join((getattr(error, "strerror", None) or str(error), *said))
+def reason(error: Exception, *messages: str) -> str:
+    """Return the reason of an error, without the messages of other decoders that PyAV adds."""
+    return ": ".join((getattr(error, "strerror", None) or str(error), *messages))
 
 
 def _number(frame: Any, otherwise: int) -> int:
@@ -378,11 +377,11 @@ def _number(frame: Any, otherwise: int) -> int:
     return number.number if isinstance(number, _PacketNumber) else otherwise
 
 
-def _is_before(pts: int | None, place: int | None) -> bool:
-    return pts is not None and place is not None and pts < place
+def _is_before(pts: int | None, time: int | None) -> bool:
+    return pts is not None and time is not None and pts < time
 
 
 def _close(threaded: list[Any], process: int) -> None:
     ffmpeg_log.park(threaded, process)
-    if os.getpid() == process:  # a fork listens to nothing
+    if os.getpid() == process:  # a fork does not listen
         ffmpeg_log.leave()

@@ -1,4 +1,4 @@
-"""Restrict FFmpeg's demuxers to the file that they are given: no network, and no file that another one names."""
+"""Open containers without any access to the network or to other files, and choose their video stream."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _ELSEWHERE = frozenset(
         "webm_dash_manifest",
     )
 )
-"""Formats that are refused: they name other files, wait for data yet to come, or are programs."""
+"""Refused formats: they name other files, wait for future data, or are programs."""
 
 _OPENS_BY_NAME = frozenset(("image2",))
-"""Formats that open files of a name themselves, where they are to read what they are given; pictures have others as well."""
+"""Formats that open files by name even if they are given data. For pictures, there are other formats."""
 
 MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
-"""Options of decoders, which check them before they take memory for a frame; FFmpeg also probes files with decoders."""
+"""Options of decoders, which check the size before they allocate a frame. FFmpeg also probes files with decoders."""
 
 _CONFINED = {
     "protocol_whitelist": "file",
-    "enable_drefs": "0",  # no data of MOV from other files
-    "pattern_type": "none",  # a picture named frame_%d.png is itself, and stands for no others
+    "enable_drefs": "0",  # MOV: no data from other files
+    "pattern_type": "none",  # a picture named frame_%d.png is one file, not a pattern
     **MOST_PIXELS_OPTION,
 }
 
@@ -52,25 +52,25 @@ _LEAVES_TAGS = 19
 
 
 def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None, hwaccel: Any = None) -> Any:
-    """Open a file, also by URL, or by `format` image2 the files of a sequence.
+    """Open a file, also by URL, or with the `format` image2 the files of a sequence.
 
-    `hwaccel` asks for a hardware decoder, see `HardwareDecoder.request`. Raises av.FFmpegError, OSError or ValueError;
-    RuntimeError where no stream has such a decoder.
+    `hwaccel` requests a hardware decoder, see `HardwareDecoder.request`. Raises av.FFmpegError, OSError or ValueError;
+    RuntimeError if no stream has such a decoder.
     """
     import av  # here, since its import takes time and only containers need it
 
     remote = is_url(path)
     confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
-    # Tags may be in any encoding; from 19 on PyAV takes them as they are.
+    # Tags may be in any encoding; PyAV 19 and later takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
     return av.open(open_url(path) if remote else local_name(path), format=format, options=confined, hwaccel=hwaccel, **tags)
 
 
 @contextmanager
 def open_clip(path: str) -> Iterator[Any]:
-    """Open a file, or the pictures of a sequence that a path names; errors as those of `open_container`, and InputError.
+    """Open a file, or the pictures of a sequence. Raises as `open_container`, and InputError.
 
-    Its streams may be decoded with threads: those have stopped when the container is closed.
+    Its streams may be decoded with threads, which are stopped before the container is closed.
     """
     pictures = sequence(path)
     with open_container(path) if pictures is None else open_container(pictures.name, "image2", pictures.options) as container:
@@ -80,7 +80,7 @@ def open_clip(path: str) -> Iterator[Any]:
 
 
 def local_name(path: str) -> str:
-    """Return a path that nobody takes for a URL: a file may have a name such as `http:` or `concat:a|b`."""
+    """Return a path that FFmpeg does not take for a URL: a file may have a name such as `http:` or `concat:a|b`."""
     return path if os.path.isabs(path) else os.path.join(os.curdir, path)
 
 
@@ -93,11 +93,11 @@ def _formats(remote: bool) -> str:
 
 
 def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, tuple[str, ...]]:
-    """Return the video stream to score, and what the report notes of the choice.
+    """Return the video stream to score, and the notes for the report on the choice.
 
-    `number` is the index of the stream in the file, as ffprobe shows it. Where it is None the first stream with the default
-    mark is taken, else the first; cover pictures never. Raises InputError where there is no such stream, or only tiles of a
-    picture.
+    `number` is the index of the stream in the file, as ffprobe shows it. If it is None, the choice is the first stream with the
+    default mark, otherwise the first one, but never a cover picture. Raises InputError if there is no such stream, or if a
+    picture consists of tiles.
     """
     streams = list(container.streams.video)
     if not streams:
@@ -114,7 +114,7 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
     default = next((stream for stream in whole if _has(stream, "default")), None)
     if default is None and len(whole) < len(pictures) and (not whole or "mov" in container.format.name):
         raise InputError(
-            f"{path} is a picture of {len(pictures) - len(whole)} tiles, which are not put together here; it has"
+            f"{path} is a picture of {len(pictures) - len(whole)} tiles, which vkssim does not assemble; it has"
             f" {_listed(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
         )
     chosen = default or whole[0]
@@ -122,14 +122,14 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
 
 
 def is_cover(stream: Any) -> bool:
-    """Return whether a stream is a cover picture, which FFmpeg makes of an attachment or of a tag."""
+    """Return whether a stream is a cover picture, which FFmpeg makes from an attachment or a tag."""
     return _has(stream, "attached_pic")
 
 
 def _notes(chosen: Any, streams: list[Any]) -> tuple[str, ...]:
     if len(streams) == 1:
         return ()
-    return (f"stream {chosen.index} was taken of {_listed(streams)}",)
+    return (f"stream {chosen.index} was chosen from {_listed(streams)}",)
 
 
 def _listed(streams: list[Any]) -> str:

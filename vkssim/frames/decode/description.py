@@ -1,4 +1,4 @@
-"""Describe a clip by its container, its stream, and the first frame: only that one tells what comes out of a decoder."""
+"""The description of a clip, from its container, its stream, and its first frame, which shows the output of the decoder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a
 
 @dataclass(frozen=True)
 class ClipDescription:
-    """Hold what is known of a clip before it is read, by FFmpeg's names. It stays true when the clip is opened anew.
+    """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is opened again.
 
-    `time_base` is a tick of the stream in seconds, `stream_duration` is in ticks. `start_time` and `duration` are those of the
-    container, in microseconds. `reorders` is whether the decoder may reorder frames. `pixels` and `size`, (width, height), are
-    those of the first frame. `info` has no notes of a conversion yet.
+    `time_base` is a tick of the stream in seconds, and `stream_duration` is in ticks. `start_time` and `duration` belong to the
+    container, in microseconds. `reorders` says whether the decoder may reorder frames. `pixels` and `size`, (width, height),
+    belong to the first frame. `info` has no notes of a conversion yet.
     """
 
     info: VideoInfo
@@ -48,7 +48,7 @@ class ClipDescription:
 
     @property
     def expected_frames(self) -> int | None:
-        """Return the number of frames as the container says, else by its duration; None where neither is known."""
+        """Return the number of frames that the container states, otherwise by its duration; None if neither is known."""
         info = self.info
         if info.frames is not None or info.fps is None or not self.duration:
             return info.frames
@@ -57,14 +57,14 @@ class ClipDescription:
 
     @property
     def seconds(self) -> float | None:
-        """Return the duration of the stream; None where it is not known, and for a picture."""
+        """Return the duration of the stream in seconds; None if it is not known, and for a picture."""
         if not self.stream_duration or not self.info.fps:
             return None
         return round(float(self.stream_duration * self.time_base), 6)
 
 
 def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
-    """Return what is known of a clip that was begun, by its first frame. Raises InputError where it cannot be compared."""
+    """Return the description of a clip by its first frame. Raises InputError if the clip cannot be compared."""
     stream, container, size = clip.stream, clip.container, (first.width, first.height)
     pixels = pixel_format(clip.path, first.format.name)
     turned, note = _orientation(first)
@@ -95,13 +95,13 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
     stream, name = clip.stream, clip.container.format.name
     is_picture = "image2" in name or name.endswith("_pipe")
     notes = clip.notes
-    if any(part.is_alpha for part in first.format.components):
+    if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
     pages = _pages(clip) if stream.codec_context.name == "tiff" else 1
     if pages > 1:
         notes += (f"only the first of its {pages} pages is read",)
     if clip.decoder.begin.packets:
-        notes += (f"begins with what cannot be decoded and was passed over, packets: {clip.decoder.begin.packets}",)
+        notes += (f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}",)
     colours = stated_colours(first)
     return VideoInfo(
         clip.path,
@@ -122,7 +122,7 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
 
 
 def _pages(clip: ClipDecoder) -> int:
-    """Return the number of pages of a picture in TIFF, of a sequence that of the first picture."""
+    """Return the number of pages of a TIFF picture, or of the first picture of a sequence."""
     return tiff_pages(clip.path if clip.sequence is None else clip.sequence.files[0])
 
 
@@ -141,7 +141,7 @@ def _track(clip: ClipDecoder) -> Track:
 
 
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
-    """Return how a frame is to be shown, and a note where it is turned in a way that is not done."""
+    """Return the orientation of a frame, and a note on a rotation that is not applied."""
     try:
         matrix = side_data(first, "DISPLAYMATRIX")
     except ValueError:
@@ -149,12 +149,12 @@ def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
     else:
         turned = None if matrix is None else orientation(matrix)
     if turned is None and first.rotation:
-        return None, (f"to be shown turned by {first.rotation} degrees, which is no multiple of 90 and was not done",)
+        return None, (f"its rotation by {first.rotation} degrees was not applied, because it is not a multiple of 90",)
     return turned, ()
 
 
 def stated_colours(frame: Any) -> dict[str, str | None]:
-    """Return what a frame states of its colours, by their names here; None for what it does not."""
+    """Return range, matrix and transfer that a frame states; None for each that it does not state."""
     return {
         "range": "full" if frame.format.name.startswith("yuvj") else RANGES.get(frame.color_range),
         "matrix": MATRICES.get(frame.colorspace),
@@ -163,17 +163,17 @@ def stated_colours(frame: Any) -> dict[str, str | None]:
 
 
 def _rate(stream: Any) -> Fraction | None:
-    """Return frames a second, where that is known: what is not is None, or from PyAV 19 on 0/0."""
+    """Return frames per second; None if the rate is not known, for which PyAV has None, or 0/0 from version 19 on."""
     rate = stream.average_rate or stream.guessed_rate
     return Fraction(rate.numerator, rate.denominator) if rate is not None and rate.denominator and rate.numerator else None
 
 
 _ORDERS = {1: "top field first", 2: "bottom field first"}
-"""The orders by the constants of FFmpeg's filter `select`."""
+"""Field orders by the constants of FFmpeg's filter `select`."""
 
 
 def field_order(frame: Any) -> str:
-    """Return one of `FIELD_ORDERS`. PyAV does not tell the order of fields; a filter of FFmpeg does."""
+    """Return one of `FIELD_ORDERS`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
     if not frame.interlaced_frame:
         return "progressive"
     return next((order for number, order in _ORDERS.items() if _passes(frame, number)), "interlaced")
@@ -198,10 +198,10 @@ def _passes(frame: Any, interlace_type: int) -> bool:
 
 
 def side_data(frame: Any, name: str) -> bytes | None:
-    """Return side data of a frame of PyAV, by PyAV's name for its kind, as FFmpeg's struct; None where the frame has none.
+    """Return side data of an av.VideoFrame by PyAV's name of its kind, as FFmpeg's struct; None if the frame has none.
 
-    Raises ValueError where the frame also has side data of a kind that PyAV does not know, such as the EXIF data of MJPEG: then
-    PyAV gives nothing at all.
+    Raises ValueError if the frame also has side data of a kind that PyAV does not know, such as the EXIF data of MJPEG. Then
+    PyAV returns no side data at all.
     """
     data = frame.side_data.get(name)
     return None if data is None else bytes(data)

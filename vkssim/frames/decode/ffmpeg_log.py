@@ -1,9 +1,9 @@
-"""Listen to FFmpeg's own messages: its decoders report much damage nowhere else.
+"""Listen to FFmpeg's messages, because its decoders report most damage in no other way.
 
-PyAV hands messages to Python by a callback that FFmpeg calls from any thread, frame threads included. So the callback is set
-only while something is decoded here, and the one of before is restored afterwards. It takes the GIL for every message, before
-it looks at the level, so that frame threads of any decoder of the process wait for the GIL. PyAV frees a decoder while it holds
-the GIL, and FFmpeg then waits for the threads: both wait for ever. So the threads are stopped first, by `park` and `parked`.
+PyAV passes messages to Python through a callback that FFmpeg calls from any thread, including frame threads. So the callback is
+set only while vkssim decodes, and the previous callback is restored afterwards. It takes the GIL for every message, before it
+checks the level, so frame threads of all decoders in the process wait for the GIL. PyAV frees a decoder while it holds the GIL,
+and FFmpeg then waits for the threads: a deadlock. So `park` and `parked` stop the threads first.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from contextlib import contextmanager
 from typing import Any
 
 _HARMLESS = ("Unknown HEVC profile", "packed B-frames", "store B-frames")
-"""Parts of messages about what is unusual, and no damage."""
+"""Parts of messages about something unusual that is no damage."""
 
 _CONCEALING = "concealing "
-"""What error concealment says of itself, at a level of which much else is harmless."""
+"""The start of the messages of error concealment. Other messages of their level are mostly harmless."""
 
-_TELLING = ("Skipping invalid undecodable NALU",)
-"""Parts of warnings that mean damage, as every error does."""
+_SERIOUS = ("Skipping invalid undecodable NALU",)
+"""Parts of warnings that mean damage. Every error means damage."""
 
 Message = tuple[int, str, str]
-"""Level, name of who says it, text."""
+"""Level, name of the sender, text."""
 
 
 class _Listener:
-    """Collect the messages of all threads while anybody listens, and count the worrying ones of each decoder."""
+    """A collector of the messages of all threads, which counts the worrying ones of each decoder."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # reentrant, since a decoder that is freed meanwhile calls `leave`
+        self._lock = threading.RLock()  # reentrant, because a decoder that is freed meanwhile calls `leave`
         self._listeners = 0
         self._worrying: Counter[str] = Counter()
         self._messages: list[Message] = []
@@ -60,7 +60,7 @@ class _Listener:
                 self._stop()
 
     def stop(self) -> None:
-        """Listen no more, whoever still does: in a fork, and when the interpreter ends."""
+        """Stop for all listeners: in a fork, and when the interpreter ends."""
         if self._listeners:
             self._listeners = 0
             self._stop()
@@ -68,9 +68,9 @@ class _Listener:
     def worrying(self, decoder: str) -> int:
         if self._messages:
             with self._lock:
-                heard = self._messages[:]
-                self._worrying.update(name for level, name, text in heard if is_worrying(level, text))
-                del self._messages[: len(heard)]  # when they are counted; other threads may add messages meanwhile
+                messages = self._messages[:]
+                self._worrying.update(name for level, name, text in messages if is_worrying(level, text))
+                del self._messages[: len(messages)]  # only the counted ones: other threads may have added messages
         return self._worrying[decoder]
 
     def _stop(self) -> None:
@@ -87,18 +87,18 @@ _listener = _Listener()
 
 
 def listen() -> None:
-    """Begin to listen; each call is answered by one of `leave`."""
+    """Start to listen. Each call needs one call of `leave`."""
     _listener.begin()
 
 
 def leave() -> None:
-    """Listen no more, where nobody else does."""
+    """Stop to listen, unless other decoders still listen."""
     _listener.end()
 
 
 @contextmanager
 def parked(*codecs: Any) -> Iterator[None]:
-    """Stop the threads of decoders at the end of the block, after which they may be freed."""
+    """Stop the threads of decoders at the end of the block, so that the decoders can be freed."""
     process = os.getpid()
     try:
         yield
@@ -107,20 +107,20 @@ def parked(*codecs: Any) -> Iterator[None]:
 
 
 def park(codecs: Iterable[Any], process: int) -> None:
-    """Stop the threads of decoders of a process; in a fork of it there are none, and FFmpeg would wait for them for ever."""
+    """Stop the threads of decoders of a process. A fork has no such threads, and FFmpeg would wait for them forever."""
     if os.getpid() == process:
         for codec in codecs:
             codec.flush_buffers()  # without the GIL, unlike freeing
 
 
 def worrying_messages(decoder: str) -> int:
-    """Return how many messages decoders of that name gave so far that may mean damage, but for those heard by `hearing`."""
+    """Return the number of messages of decoders of that name that may mean damage, without those in `hearing` blocks."""
     return _listener.worrying(decoder)
 
 
 @contextmanager
 def hearing() -> Iterator[list[Message]]:
-    """Give the messages of this thread, which is the one that decodes where a decoder has no threads of its own."""
+    """Collect the messages of this thread, which are all messages of a decoder without threads."""
     from av.logging import Capture
 
     with Capture() as messages:
@@ -131,14 +131,14 @@ def is_worrying(level: int, text: str) -> bool:
     """Return whether a message may mean damage."""
     from av import logging
 
-    return text.startswith(_CONCEALING) or (level <= logging.WARNING and not any(part in text for part in _HARMLESS))
+    return text.startswith(_CONCEALING) or (level <= logging.WARNING and not any(words in text for words in _HARMLESS))
 
 
 def is_damage(level: int, text: str) -> bool:
-    """Return whether a message means damage: errors, and what conceals them."""
+    """Return whether a message means damage: an error, or its concealment."""
     from av import logging
 
-    is_serious = level <= logging.ERROR or any(part in text for part in _TELLING)
+    is_serious = level <= logging.ERROR or any(words in text for words in _SERIOUS)
     return is_worrying(level, text) and (is_serious or text.startswith(_CONCEALING))
 
 

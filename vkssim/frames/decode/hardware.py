@@ -1,9 +1,9 @@
-"""Hardware decoders: how FFmpeg is asked for one, and which clips it is given.
+"""Hardware decoders: how FFmpeg opens one, and which clips it decodes.
 
-A hardware decoder gives the samples that the processor gives, bit for bit: the standards of H.264, HEVC, VP9 and AV1 leave
-nothing open. It says less of damage, though. So it reads a clip only as long as FFmpeg sees nothing wrong. From the first sign
-of damage on, the processor decodes the clip again (docs/adr/0010). A clip that a required decoder cannot decode is an error; a
-decoder that is only preferred leaves such a clip to the processor.
+A hardware decoder returns the same samples as the processor, bit for bit, because the standards of H.264, HEVC, VP8, VP9 and
+AV1 define every bit. But it reports less damage. So it decodes a clip only until FFmpeg sees the first sign of damage; then the
+processor decodes the clip again (docs/adr/0010). It is an error if a required decoder cannot decode a clip. A decoder that is
+only preferred leaves such a clip to the processor.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ..picture.pixels import PixelFormat
 from ..picture.surfaces import SurfaceCopy
 
 FORMATS = {8: "nv12", 10: "p010le"}
-"""The pixel formats that frames of 4:2:0 have when they were copied from a decoder's surface, by their depth in bits."""
+"""The pixel formats of 4:2:0 frames copied from a decoder's surface, by their depth in bits."""
 
 EXACT = {"h264": "H.264", "hevc": "HEVC", "vp8": "VP8", "vp9": "VP9", "av1": "AV1"}
-"""The codecs whose standards define every bit of a frame, by FFmpeg's names. Others leave the rounding of a transform open."""
+"""The codecs whose standards define every bit of a frame, by FFmpeg's names. Other standards leave a rounding open."""
 
 UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 """The codecs whose packets are the frames themselves, by FFmpeg's names."""
@@ -30,7 +30,7 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 
 @dataclass(frozen=True)
 class CodedVideo:
-    """Describe a stream to a driver: its codec by FFmpeg's name, and its frames as they are coded, before cropping."""
+    """A stream as a driver sees it: its codec by FFmpeg's name, and its coded frames before cropping."""
 
     codec: str
     chroma: str
@@ -40,41 +40,41 @@ class CodedVideo:
 
 
 class Driver(Protocol):
-    """Know what the decoder of one GPU can do, before it is opened."""
+    """The decoder of one GPU, with its abilities, before it is opened."""
 
     @property
     def device(self) -> str | None:
-        """Return FFmpeg's name of the GPU; None where the driver does not know it, so that FFmpeg takes the first one."""
+        """Return FFmpeg's name of the GPU; None if the driver does not know it, so that FFmpeg takes the first GPU."""
 
     @property
     def surfaces(self) -> SurfaceCopy | None:
-        """Return what copies frames, which then stay in the memory of the GPU; None where FFmpeg copies them to the host."""
+        """Return the method to copy frames, which then stay in memory of the GPU; None if FFmpeg copies them to the host."""
 
     def refuses(self, video: CodedVideo) -> str | None:
-        """Return why the GPU cannot decode a stream; None where it can, or where that is not known."""
+        """Return the reason why the GPU cannot decode a stream; None if it can, or if that is not known."""
 
 
 @dataclass(frozen=True)
 class HardwareDecoder:
-    """A decoder of FFmpeg's: `kind` is the name of its API, and `gpu` the GPU: FFmpeg's name of it, or its driver.
+    """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is FFmpeg's name of the GPU or its driver.
 
-    `gpu` is None for the first GPU. A decoder that is not `demanded` leaves clips that it cannot decode to the processor. One
-    that is `shared` decodes on another thread already. So where it cannot be opened once more, DecoderBusyError is raised.
+    `gpu` is None for the first GPU. A decoder that is not `required` leaves clips that it cannot decode to the processor. A
+    `shared` decoder already decodes on another thread, so DecoderBusyError is raised if it cannot be opened again.
     """
 
     kind: str
     gpu: str | Driver | None = None
-    demanded: bool = True
+    required: bool = True
     shared: bool = False
 
     @property
     def device(self) -> str | None:
-        """Return FFmpeg's name of the GPU, None for the first one. A driver is only asked for it when it is needed."""
+        """Return FFmpeg's name of the GPU; None for the first one. A driver finds it only when it is needed."""
         return self.gpu if self.gpu is None or isinstance(self.gpu, str) else self.gpu.device
 
     @property
     def surfaces(self) -> SurfaceCopy | None:
-        """Return what copies frames, which then stay in the memory of the GPU; None where FFmpeg copies them to the host."""
+        """Return the method to copy frames, which then stay in memory of the GPU; None if FFmpeg copies them to the host."""
         return None if self._driver is None else self._driver.surfaces
 
     @property
@@ -83,15 +83,15 @@ class HardwareDecoder:
 
     @property
     def is_offered(self) -> bool:
-        """Return whether FFmpeg was built with it here."""
+        """Return whether the installed FFmpeg was built with it."""
         return self.kind in offered()
 
-    def passes_over(self, codec: str, *, moving: bool) -> bool:
-        """Return whether a clip is nothing to decode by hardware: a picture, or uncompressed frames, which are only copied."""
-        return not self.demanded and (not moving or codec in UNCOMPRESSED)
+    def skips(self, codec: str, *, moving: bool) -> bool:
+        """Return whether a clip gains nothing from hardware: a picture, or uncompressed frames, which are only copied."""
+        return not self.required and (not moving or codec in UNCOMPRESSED)
 
     def refuses(self, video: CodedVideo, pixels: PixelFormat, name: str) -> str | None:
-        """Return why a stream, whose frames have the pixel format of that name, is not left to it; None where it is."""
+        """Return the reason why it does not decode a stream with pixel format `name`; None if it does."""
         if video.codec not in EXACT:
             return f"it is {video.codec}, and hardware gives the same samples only for {', '.join(EXACT.values())}"
         refusal = None if self._driver is None else self._driver.refuses(video)
@@ -99,22 +99,22 @@ class HardwareDecoder:
             return refusal
         if pixels.chroma == "420" and pixels.bits in FORMATS and pixels.via is None and not pixels.rgb:
             return None
-        return f"its frames are {name}; 4:2:0 of {' and '.join(map(str, FORMATS))} bits is what it decodes here"
+        return f"its frames are {name}; it only decodes 4:2:0 of {' and '.join(map(str, FORMATS))} bits"
 
     def has_size(self, frame: Any, width: int, height: int) -> bool:
-        """Return whether a frame of it holds a picture of that size: surfaces of VP9 are rounded up to even sizes."""
+        """Return whether its frame contains a picture of that size. Surfaces of VP9 are rounded up to even sizes."""
         return frame.width - width in (0, width % 2) and frame.height - height in (0, height % 2)
 
     def name(self, codec: str) -> str:
-        """Return what reports call it where it decodes a codec."""
+        """Return its name in reports if it decodes a codec."""
         return f"{codec} ({self.kind})"
 
     def decodes(self, facts: ClipFacts) -> bool:
-        """Return whether it decodes a clip, by what is known of that."""
+        """Return whether it decodes the clip with these facts."""
         return facts.codec is not None and (facts.decoder or "").endswith(self.name(""))
 
     def request(self) -> Any:
-        """Return what `av.open` is given."""
+        """Return the argument `hwaccel` of `av.open`."""
         from av.codec.hwaccel import HWAccel
 
         # One context serves all sessions of the process.
@@ -123,14 +123,14 @@ class HardwareDecoder:
         return HWAccel(self.kind, device=self.device, allow_software_fallback=False, options=options, is_hw_owned=stays)
 
     def own_codec(self, codec: Any) -> str | None:
-        """Return which codec of FFmpeg's to open by name, where the one that a container is opened with has no hardware.
+        """Return FFmpeg's codec to open by name if the default codec of a container does not support hardware.
 
-        FFmpeg opens AV1 with libdav1d. Its own decoder of AV1 decodes on hardware alone.
+        FFmpeg opens AV1 with libdav1d. Its own decoder of AV1 decodes only on hardware.
         """
         return None if codec.name == codec.canonical_name else str(codec.canonical_name)
 
     def open_codec(self, name: str, stream: Any) -> Any:
-        """Return a codec context of that name for a stream, which decodes by hardware. Raises as `av.open` with `request`."""
+        """Return a codec context of that name for a stream, which decodes by hardware. Raises as `av.open` does."""
         from av.codec import CodecContext
 
         context = CodecContext.create(name, "r", hwaccel=self.request())
@@ -139,7 +139,7 @@ class HardwareDecoder:
 
 
 def check_decode(decode: str) -> None:
-    """Raise OptionError for a decoder that there is not, or that FFmpeg lacks here."""
+    """Raise OptionError for an unknown decoder, and for one that the installed FFmpeg lacks."""
     if decode not in DECODERS:
         raise OptionError(f"decode is {decode!r}; {', '.join(DECODERS)} are possible")
     if decode not in ("auto", "cpu") and decode not in offered():
@@ -151,7 +151,7 @@ def check_decode(decode: str) -> None:
 
 @cache
 def offered() -> frozenset[str]:
-    """Return the kinds that FFmpeg was built with here. Whether there is a device for one of them only opening it tells."""
+    """Return the kinds that the installed FFmpeg was built with. Only opening one shows whether there is a device for it."""
     try:
         from av.codec.hwaccel import hwdevices_available
     except ImportError:

@@ -1,4 +1,4 @@
-"""Read what a container says of the packets of a stream, without decoding them."""
+"""Read the packets of a stream without decoding them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .packets import Packet, PacketCount, are_in_file_order, are_rising
 
 
 class KeyframeIndex:
-    """Mark key frames. `ticks` are the presentation times of all frames, rising; `keys` are those of key frames."""
+    """The positions of key frames. `ticks` are the rising presentation times of all frames, and `keys` those of key frames."""
 
     def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
         self.frames = len(ticks)
@@ -27,18 +27,18 @@ class KeyframeIndex:
 
     def before(self, number: int) -> int:
         """See SeekIndex."""
-        place = int(np.searchsorted(self._keys, number, side="right")) - 1
-        return int(self._keys[place]) if place >= 0 else 0
+        index = int(np.searchsorted(self._keys, number, side="right")) - 1
+        return int(self._keys[index]) if index >= 0 else 0
 
-    def place(self, number: int) -> int:
-        """See SeekIndex: when the frame is shown, in ticks of its stream."""
+    def position(self, number: int) -> int:
+        """See SeekIndex: the presentation time in ticks of the stream."""
         return int(self._ticks[number])
 
 
 class PacketScan:
-    """Read the packets of a clip from its file once more, and keep what they come to.
+    """The packets of a clip, read from its file opened again. Their totals are kept.
 
-    `first_tick` is the presentation time of the first frame that is decoded, in ticks of the stream.
+    `first_tick` is the presentation time of the first decoded frame, in ticks of the stream.
     """
 
     def __init__(self, clip: ClipDecoder, facts: ClipDescription, first_tick: int | None) -> None:
@@ -51,7 +51,7 @@ class PacketScan:
         self._was_read = False
 
     def read(self) -> list[Packet]:
-        """Return what the container says of each packet whose frame is shown. Raises the `failures` of the clip."""
+        """Return the packets whose frames are presented. Raises the `failures` of the clip."""
         with self._clip.open() as container:
             count = PacketCount()
             found = []
@@ -63,28 +63,28 @@ class PacketScan:
             return found
 
     def total_of(self, count: PacketCount) -> VideoPackets:
-        """Return what packets that were counted come to."""
+        """Return the totals of a count."""
         return count.total(self._facts.time_base, self._facts.info.fps)
 
     def total(self) -> VideoPackets | None:
-        """Return what all packets come to; None where they cannot be read."""
+        """Return the totals of all packets; None if they cannot be read."""
         self._read_once()
         return self._total
 
     def hidden(self) -> int:
-        """Return how many packets are decoded and never shown; 0 where they cannot be read."""
+        """Return the number of packets that are decoded and never presented; 0 if they cannot be read."""
         self._read_once()
         return self._hidden
 
     def _read_once(self) -> None:
-        with self._once:  # several readers of a shared clip may ask at a time
+        with self._once:  # several readers of a shared clip may call it at once
             if self._total is None and not self._was_read:
                 with suppress(*self._clip.failures):
                     self.read()
             self._was_read = True
 
     def seek_index(self) -> SeekIndex | None:
-        """Return the key frames, None if it is not certain which frames they are or how to seek to them."""
+        """Return the index of key frames; None if their numbers or positions are not certain."""
         try:
             packets = self.read()
         except self._clip.failures:
@@ -98,6 +98,6 @@ class PacketScan:
         return KeyframeIndex(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
 
     def ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
-        """Return the rising times of the frames; before the first frame none is decoded."""
+        """Return the rising times of the frames, without those before the first decoded frame."""
         first = self._first_tick or 0
         return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)

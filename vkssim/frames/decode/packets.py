@@ -1,4 +1,4 @@
-"""Count the packets of a video stream."""
+"""The sizes and presentation times of packets and frames."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..info import VideoPackets
 
 
 class PacketCount:
-    """Add up packets as they are read. `complete` is True once all packets of the stream were added, each once.
+    """The totals of the packets that were read. `complete` is True once all packets of the stream were added, each once.
 
-    `hidden` counts packets that are decoded since others refer to them, and that are never presented.
+    `hidden` counts packets that are never presented. They are decoded because others refer to them.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class PacketCount:
         self._last_duration = 0
 
     def add(self, packet: Any) -> None:
-        """Add a packet; one without content, with which PyAV ends a stream, counts for nothing."""
+        """Add a packet. The empty packet with which PyAV ends a stream does not count."""
         if not packet.size:
             return
         self._bytes += packet.size
@@ -47,39 +47,40 @@ class PacketCount:
             self._last, self._last_duration = packet.pts, packet.duration or 0
 
     def total(self, time_base: Fraction | None, fps: Fraction | None) -> VideoPackets:
-        """Return all that was added.
+        """Return the totals.
 
-        It lasts from the first presentation time to the last, and as long as the last is shown: by its own duration, else by
-        the frame rate. Where packets have no presentation times, as in AVI, it lasts as long as so many frames at that rate.
+        The duration is from the first presentation time to the end of the last frame, which lasts for its own duration, or as
+        long as a frame at the frame rate. If packets have no presentation times, as in AVI, the duration is the number of
+        frames divided by the frame rate.
         """
         seconds = None
         if self._timed and time_base and self._first is not None and self._last is not None:
-            shown_last = self._last_duration * time_base or (1 / fps if fps else 0)
-            seconds = (self._last - self._first) * time_base + shown_last
+            last_seconds = self._last_duration * time_base or (1 / fps if fps else 0)
+            seconds = (self._last - self._first) * time_base + last_seconds
         elif self._presented and fps:
             seconds = self._presented / fps
         return VideoPackets(self._bytes, float(seconds) if seconds else None)
 
 
 _ONE_FRAME_A_PACKET = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video", "ffv1"))
-"""Decoders for which each packet is one frame with the packet's presentation time, unless the stream is interlaced."""
+"""Decoders that make one frame of each packet, with the packet's presentation time, unless the stream is interlaced."""
 
 _WITHOUT_PRESENTATION_TIMES = frozenset(("asf", "avi", "mxf"))
-"""Containers whose packets are frames, also of interlaced video; in other containers a packet may be a field."""
+"""Containers whose packets are frames, even of interlaced video. In other containers, a packet may be a field."""
 
 _PICTURE_OF_MPEG4 = b"\0\0\1\xb6"
 """The start code of a picture: ISO/IEC 14496-2, 6.2.5."""
 
 SEEK_SECONDS = 0, 1, 4, 16
-"""How long before a frame to seek: without an index, FFmpeg goes by decoding times, and past key frames."""
+"""Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
 
 _JUMP_SECONDS = 1.0
-"""Times that go back further than this begin anew: the stream was joined from several."""
+"""A time that goes back by more than this shows that streams were joined."""
 
 
 @dataclass(frozen=True)
 class Packet:
-    """Hold what a container says of a packet: its times in ticks, and whether a decoder can begin with it."""
+    """A packet as its container describes it: its times in ticks, and whether a decoder can begin with it."""
 
     pts: int | None
     dts: int | None
@@ -90,23 +91,23 @@ class Packet:
 class PacketOrder:
     """The times of packets in the order of the file, for containers that state no presentation times.
 
-    AVI and ASF, MXF without an index, and packets of Xvid that have two pictures each state one time for each packet, in the
-    order in which packets are decoded. A decoder that reorders the frames gives each frame the time of another one. Such times
-    rise from packet to packet; presentation times go back as soon as frames are reordered.
+    AVI, ASF, MXF without an index, and packets of Xvid with two pictures state one time per packet, in the order of decoding. A
+    decoder that reorders frames then gives each frame the time of a different frame. Such times rise from packet to packet,
+    whereas presentation times go back as soon as frames are reordered.
     """
 
     def __init__(self, codec: str, container: str) -> None:
         self._codec = codec
         self._has_fields = container not in _WITHOUT_PRESENTATION_TIMES
         self.renumbered = False
-        """Whether a frame got another time than its own."""
+        """Whether a frame got a different time than its decoder gave it."""
         self._packed = False
         self._rises = True
-        self._first = 0  # the place of the packet of the first frame
+        self._first = 0  # the index of the packet of the first frame
         self._ticks: list[int] = []
 
     def add(self, packet: Any) -> None:
-        """Add the next packet of the file that goes to the decoder."""
+        """Add the next packet that goes to the decoder."""
         if not self._rises:
             return
         if packet.pts is None or (self._ticks and packet.pts <= self._ticks[-1]):
@@ -117,37 +118,37 @@ class PacketOrder:
             self._packed = bytes(packet).count(_PICTURE_OF_MPEG4) > 1
 
     def begin(self, frame: Any) -> None:
-        """Note the first frame; packets before its own gave none."""
+        """Note the first frame. Packets before its own packet gave no frame."""
         if frame.pts is None:
             self.ignore()
         self._first = bisect_left(self._ticks, frame.pts) if self._ticks else 0
 
     def ignore(self) -> None:
-        """Give each frame its own time from now on."""
+        """Leave each frame its own time from now on."""
         self._rises = False
         self._ticks.clear()
 
     def tick(self, number: int, frame: Any, *, reorders: bool) -> int | None:
-        """Return when the frame of that number is presented, in ticks; `reorders` says whether its decoder reorders frames."""
+        """Return the presentation time of a frame in ticks; `reorders` says whether its decoder reorders frames."""
         own: int | None = frame.pts
         if not self._rises or own is None or not reorders:
             return own
         if not (self._packed or self._codec in _ONE_FRAME_A_PACKET) or (frame.interlaced_frame and self._has_fields):
             return own
-        place = self._first + number
-        tick = self._ticks[place] if place < len(self._ticks) else own
+        index = self._first + number
+        tick = self._ticks[index] if index < len(self._ticks) else own
         self.renumbered |= tick != own
         return tick
 
 
 def are_in_file_order(packets: Sequence[Packet], container: str) -> bool:
-    """Return whether packets of a decoder that may reorder frames state the order of the file alone, see `PacketOrder`."""
+    """Return whether the times of packets only show their order in the file, see `PacketOrder`."""
     times = [packet.pts for packet in packets if packet.pts is not None]
-    return container in _WITHOUT_PRESENTATION_TIMES and all(one < other for one, other in pairwise(times))
+    return container in _WITHOUT_PRESENTATION_TIMES and all(first < second for first, second in pairwise(times))
 
 
 def packets_are_frames(packets: Sequence[Packet], codec: Any, *, interlaced: bool) -> bool:
-    """Return whether each packet is sure to be a frame that is shown at the packet's time; else only decoding tells."""
+    """Return whether each packet is certainly a frame that is presented at the packet's time; otherwise only decoding tells."""
     if interlaced or not (codec.intra_only or codec.name in _ONE_FRAME_A_PACKET):
         return False
     times = [packet.pts for packet in packets]
@@ -157,17 +158,17 @@ def packets_are_frames(packets: Sequence[Packet], codec: Any, *, interlaced: boo
 
 
 def are_rising(packets: Sequence[Packet]) -> bool:
-    """Return True where packets are decoded in the order in which they lie in the file: not where two streams were joined."""
+    """Return whether decoding times rise with the order in the file, which is false if two streams were joined."""
     decoded = [packet.dts for packet in packets if packet.dts is not None]
     return all(first <= second for first, second in pairwise(decoded))
 
 
 class FrameTimes:
-    """Record the times of frames in ticks, one after the other as they are decoded.
+    """The presentation times of frames in ticks, in the order of decoding.
 
-    Times that go back by more than a second continue after the frames before, since streams were joined there; `jumps` has the
-    numbers of these frames. A frame without a time, as in MPEG program streams, is shown `step` after the one before it, which
-    is the duration of the frame before that, or the one that is given.
+    If a time goes back by more than a second, streams were joined there, and it is replaced by the end of the frame before.
+    `jumps` has the numbers of these frames. A frame without a time, as in MPEG program streams, follows the frame before after
+    the last known duration of a frame, which is `step` at first. A second has `second` ticks.
     """
 
     def __init__(self, step: int, second: int) -> None:
@@ -179,7 +180,7 @@ class FrameTimes:
         self.jumps: list[int] = []
 
     def add(self, pts: int | None) -> None:
-        """Note when the next frame is shown."""
+        """Add the presentation time of the next frame."""
         if pts is None:
             if self._last is not None:
                 self._last += self._step
@@ -197,13 +198,13 @@ class FrameTimes:
         self.ticks.append(time)
 
     def restart(self) -> None:
-        """Forget all, to begin at another frame."""
+        """Forget all times, to begin at another frame."""
         self._offset, self._last = 0, None
         self.ticks.clear()
         self.jumps.clear()
 
 
 def rising_seconds(ticks: Sequence[int], first: int, time_base: float) -> npt.NDArray[np.float64]:
-    """Return times in seconds from a first one; what is a little out of order is shown with the frame before."""
+    """Return times in seconds after the tick `first`. A frame slightly out of order gets the time of the frame before."""
     seconds: npt.NDArray[np.float64] = (np.maximum.accumulate(np.array(ticks, np.int64)) - first) * time_base
     return seconds

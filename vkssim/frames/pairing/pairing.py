@@ -12,25 +12,28 @@ ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 
 
 class Pairing(Protocol):
-    """Name the frames of each pair. All pairs are counted from 0, also those left out; `skips` are the frames of the first."""
+    """The frames of each pair. All pairs are counted from 0, also those left out.
+
+    `skips` are the frames of the first pair.
+    """
 
     skips: tuple[int, int]
 
     def reference(self, pairs: range) -> Sequence[int]:
-        """Return numbers of frames of the reference."""
+        """Return the numbers of the reference's frames."""
 
     def distorted(self, pairs: range) -> Sequence[int]:
-        """Return numbers of frames of the distorted clip."""
+        """Return the numbers of the distorted clip's frames."""
 
     def indices(self, pairs: range) -> Sequence[int]:
         """Return the numbers that the pairs have in a report."""
 
     def pair_of(self, index: int) -> int:
-        """Return the first pair whose number in a report is not less."""
+        """Return the first pair whose number in a report is at least `index`."""
 
 
 class ByIndex:
-    """Pair first with first and second with second, after skipping some frames of each clip."""
+    """Pairs by number: first with first and second with second, after the skipped frames of each clip."""
 
     def __init__(self, skip_reference: int, skip_distorted: int) -> None:
         self.skips = skip_reference, skip_distorted
@@ -53,10 +56,11 @@ class ByIndex:
 
 
 class ByTime:
-    """Pair frames of the same presentation time, counted from the first frame of each clip that is not skipped.
+    """Pairs by presentation time, counted from the first frame of each clip that is not skipped.
 
-    A frame of the reference goes with the nearest one that is less than half its duration away; a frame is in one pair at most.
-    `times` are (frames,) seconds, rising. A pair has the number of its frame of the reference in a report.
+    A frame of the reference forms a pair with the nearest frame of the distorted clip that is less than half its duration away.
+    A frame is in one pair at most. Times are (frames,) seconds, rising. In a report, a pair has the number of its reference's
+    frame.
     """
 
     def __init__(
@@ -95,13 +99,13 @@ class ByTime:
         return self._column(pairs, 0, 0)
 
     def pair_of(self, index: int) -> int:
-        """See Pairing; the number is that of the reference's frame, counted after skipping."""
+        """See Pairing; `index` is the number of the reference's frame, counted after the skipped ones."""
         return int(np.searchsorted(self._pairs[:, 0], index))
 
     def left_over(self, start: int = 0, stop: int | None = None) -> tuple[int, int]:
-        """Return how many frames of each clip have no partner, from pair `start` to before `stop`.
+        """Return the number of frames of each clip without a partner, from pair `start` to before `stop`.
 
-        Frames before the first pair of all count with it, and frames after the last pair with that.
+        Frames before the first of all pairs count as part of it, and frames after the last pair count as part of that.
         """
         pairs = self._pairs[start:stop]
         begins = pairs[0] if start > 0 and len(pairs) else (0, 0)
@@ -115,7 +119,7 @@ class ByTime:
 
 
 def _nearest(times: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Return for each of `to` the index of the nearest of `times`; of two as near, the earlier one."""
+    """Return the index of the nearest of `times` for each of `to`; if two are equally near, the earlier one."""
     after = np.clip(np.searchsorted(times, to), 1, max(1, len(times) - 1))
     before = after - 1
     after = np.minimum(after, len(times) - 1)
@@ -123,7 +127,7 @@ def _nearest(times: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> npt
 
 
 def _durations(times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return how long each frame is shown: until the next; the last as long as the one before it."""
+    """Return the duration of each frame, which ends at the next frame. The last frame lasts as long as the one before it."""
     if len(times) == 1:
         return np.array([np.inf])
     durations = np.diff(times)

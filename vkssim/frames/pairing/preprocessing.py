@@ -1,4 +1,4 @@
-"""Preprocess a pair of clips so that they can be compared: colour, orientation, crop, scale and depth."""
+"""Open a pair of clips, and make them comparable: colour, orientation, crop, scale and depth."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def open_pair(
     streams: tuple[int | None, int | None] = (None, None),
     hardware: HardwareDecoder | None = None,
 ) -> tuple[FrameSource, FrameSource]:
-    """Open both clips: turned as they say, R'G'B' converted, then cropped and scaled as asked for.
+    """Open both clips: turned as they state, with R'G'B' converted, then cropped and scaled as `pictures` says.
 
     `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
-    clip states, else of `RGB_DEFAULT`. Containers are decoded by `hardware` where that can. Raises InputError as `open_source`,
-    and where a crop does not fit.
+    clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Raises InputError as
+    `open_source` does, and if a crop does not fit.
     """
     for path, clip, name, text in (
         (reference, "reference", "crop", pictures.crop),
@@ -44,7 +44,7 @@ def open_pair(
         (distorted, "distorted clip", "crop_distorted", pictures.crop_distorted),
     ):
         if text == "auto" and not can_reopen(path):
-            raise InputError(f"`{name}=auto` has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
+            raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
         openings = [partial(open_file, path, raw, stream, hardware) for path, stream in clips]
@@ -56,8 +56,8 @@ def open_pair(
 def match_pair(
     reference: FrameSource, distorted: FrameSource, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
 ) -> tuple[FrameSource, FrameSource]:
-    """Return two open files as `open_pair` gives them; closing what is returned closes the files."""
-    if RAW not in (reference.info.kind, distorted.info.kind):  # otherwise the description is of the raw one
+    """Return two open files as `open_pair` does. Closing the returned sources closes the files."""
+    if RAW not in (reference.info.kind, distorted.info.kind):  # otherwise the description is meant for the raw one
         for source in (reference, distorted):
             raw.check(source.info)
     _agree_on_colour(reference, distorted)
@@ -84,30 +84,30 @@ def match_pair(
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
-    """Return the warnings on clips of different colours, whose samples do not mean the same."""
-    said = (
-        ("range", reference.range, distorted.range, ("full",), "the same grey has other samples in each"),
-        ("matrix", reference.matrix, distorted.matrix, (), "the same colour has another luma in each"),
-        ("transfer", reference.transfer, distorted.transfer, UNLIKE_SDR, "the same light has other samples in each"),
-        ("field order", reference.field_order, distorted.field_order, (), "lines of other times are compared"),
+    """Return the warnings on clips whose samples differ in meaning."""
+    properties = (
+        ("range", reference.range, distorted.range, ("full",), "the same grey has different samples"),
+        ("matrix", reference.matrix, distorted.matrix, (), "the same colour has a different luma"),
+        ("transfer", reference.transfer, distorted.transfer, UNLIKE_SDR, "the same light has different samples"),
+        ("field order", reference.field_order, distorted.field_order, (), "lines of different times are compared"),
     )
     return [
-        f"{reference.path} states {first or 'no'} {what}, {distorted.path} {second or 'none'}: {effect}; scores are of the"
-        " samples as they are. Convert one of them, or correct what it states"
-        for what, first, second, unusual, effect in said
-        if _differ(what, first, second, unusual)
+        f"{reference.path} states {first or 'no'} {name}, {distorted.path} {second or 'none'}: {effect}; the samples are scored"
+        " as they are. Convert one of the clips, or correct its metadata"
+        for name, first, second, unusual, effect in properties
+        if _differ(name, first, second, unusual)
     ]
 
 
-def _differ(what: str, first: str | None, second: str | None, unusual: Collection[str]) -> bool:
-    """Return whether what clips state means other samples: of what states nothing only where the other one is `unusual`."""
+def _differ(name: str, first: str | None, second: str | None, unusual: Collection[str]) -> bool:
+    """Return whether two values of a property mean different samples. An unstated value only differs from an `unusual` one."""
     if first == second:
         return False
-    if what == "transfer":  # the others are so alike that clips of one master state one or the other
+    if name == "transfer":  # usual transfers are so similar that clips of one master may state different ones
         return first in unusual or second in unusual
     if first is None or second is None:
         return (first or second) in unusual
-    return not (what == "field order" and "interlaced" in (first, second) and "progressive" not in (first, second))
+    return not (name == "field order" and "interlaced" in (first, second) and "progressive" not in (first, second))
 
 
 def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
@@ -119,7 +119,7 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
 
 
 def _own_crop(source: FrameSource, raw: RawDescription, text: str | None) -> Crop | None:
-    """Return the rectangle that a clip alone is cropped to, for which ``"auto"`` reads the clip once more."""
+    """Return the rectangle that a clip alone is cropped to. For ``"auto"``, the clip is opened again."""
     if text != "auto":
         return None if text is None else Crop.parse(text, own=True)
     with _opened_again(source, raw) as probe:
@@ -127,12 +127,12 @@ def _own_crop(source: FrameSource, raw: RawDescription, text: str | None) -> Cro
 
 
 def _opened_again(source: FrameSource, raw: RawDescription) -> FrameSource:
-    """Open a clip that is open once more, to look at its pictures."""
+    """Open a clip again, to look at its pictures."""
     return oriented(open_file(source.info.path, raw, source.stream))
 
 
 def _cropped(source: FrameSource, crop: Crop | None, chroma: bool) -> FrameSource:
-    """Return the source cropped. Raises InputError where its chroma is asked for and does not allow that rectangle."""
+    """Return the source cropped. Raises InputError if its chroma is needed and does not allow that rectangle."""
     if crop is None:
         return source
     if chroma:
@@ -158,14 +158,14 @@ def _to_bit_depth(source: FrameSource, bits: int | None) -> FrameSource:
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
     """Return the format of the luma of both sources.
 
-    Raises InputError where the formats differ; with `chroma`, also where the formats of chroma do.
+    Raises InputError if the formats differ; with `chroma`, also if the chroma formats differ.
     """
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
         raise InputError(unlike(first, second))
     if chroma and first.chroma != second.chroma:
         raise InputError(
-            f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma has not the same size. Score the luma"
-            " alone (`planes=y`), or convert one of them"
+            f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma differs in size. Score the luma alone"
+            " (`planes=y`), or convert one of them"
         )
     return FrameFormat.of_bits(first.width, first.height, first.bits)

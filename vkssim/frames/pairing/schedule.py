@@ -1,4 +1,4 @@
-"""Choose which frames are compared."""
+"""Choose the pairs of frames to compare."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from .pairing import ROUNDING, ByIndex, ByTime, Pairing
 
 @dataclass(frozen=True)
 class Schedule:
-    """List every `step`-th pair from `start` to before `stop`, which is None where only reading the clips tells.
+    """Every `step`-th pair from `start` to before `stop`, which is None if only reading the clips tells.
 
-    `asked_stop` is the end that the user asked for. `expected` is where the pairs should end by what the clips say of
-    themselves, and `unmatched` is the sentence to report on frames that have no partner.
+    `selected_stop` is the end that the user selected, and `expected` the end by the lengths that the clips state. `unmatched`
+    is the warning on frames without a partner.
     """
 
     pairing: Pairing
     step: int
     start: int
     stop: int | None
-    asked_stop: int | None
+    selected_stop: int | None
     expected: int | None
     unmatched: str | None = None
 
     @property
     def pairs(self) -> int | None:
-        """Return how many pairs should be compared; None for no idea."""
+        """Return the expected number of pairs; None if it is unknown."""
         return None if self.expected is None else len(range(self.start, self.expected, self.step))
 
     def frames(self, pair: int) -> tuple[int, int]:
-        """Return the frames of a pair, which is counted from 0 without those that are left out."""
+        """Return the frames of a pair. Pairs are counted from 0, without those that are left out."""
         index = self.start + pair * self.step
-        alone = range(index, index + 1)
-        return self.pairing.reference(alone)[0], self.pairing.distorted(alone)[0]
+        only = range(index, index + 1)
+        return self.pairing.reference(only)[0], self.pairing.distorted(only)[0]
 
 
 def schedule_pairs(selection: Selection, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
@@ -59,7 +59,7 @@ def schedule_pairs(selection: Selection, reference: FrameSource, distorted: Fram
 
 def _by_index(selection: Selection, reference: FrameSource, distorted: FrameSource, first: int, last: int | None) -> Schedule:
     skips = (reference, selection.first_reference), (distorted, selection.first_distorted)
-    asked = _least((last, None if selection.count is None else first + selection.count))
+    selected = _least((last, None if selection.count is None else first + selection.count))
     known = [source.info.frames if source.concurrent else None for source, _ in skips]
     lengths = _least(_left(known, skips)) if None not in known else None
     expected = _least(_left([source.expected for source, _ in skips], skips))
@@ -67,9 +67,9 @@ def _by_index(selection: Selection, reference: FrameSource, distorted: FrameSour
         ByIndex(selection.first_reference, selection.first_distorted),
         selection.subsample,
         first,
-        _least((asked, lengths)),
-        asked,
-        None if expected is None else _least((asked, expected)),
+        _least((selected, lengths)),
+        selected,
+        None if expected is None else _least((selected, expected)),
     )
 
 
@@ -78,7 +78,7 @@ def _by_time(selection: Selection, reference: FrameSource, distorted: FrameSourc
     for source in (reference, distorted):
         found = source.times()
         if found is None:
-            raise InputError(f"{source.info.path} does not say when its frames are shown, so `sync=pts` is not possible")
+            raise InputError(f"{source.info.path} has no presentation times, so `sync=pts` is not possible; use `sync=index`")
         times.append(found)
     pairing = ByTime(times[0], times[1], selection.first_reference, selection.first_distorted)
     start = pairing.pair_of(first)
@@ -92,7 +92,7 @@ def _by_time(selection: Selection, reference: FrameSource, distorted: FrameSourc
     if any(left_over):
         unmatched = (
             f"{left_over[0]} frames of {reference.info.path} and {left_over[1]} of {distorted.info.path}"
-            " have none in the other clip within half a frame of their time; they were not compared"
+            " have no partner in the other clip within half a frame of their time; they were not compared"
         )
     return Schedule(pairing, selection.subsample, start, stop, stop, stop, unmatched)
 
@@ -107,12 +107,12 @@ def _least(values: Iterable[int | None]) -> int | None:
 
 def _frame(name: str, position: int | str, reference: FrameSource) -> int:
     """Return the first frame of the reference that is not before a position."""
-    where = parse_position(name, position)
-    if isinstance(where, int):
-        return where
+    parsed = parse_position(name, position)
+    if isinstance(parsed, int):
+        return parsed
     times = reference.times()
     if times is not None:
-        return int(np.searchsorted(times, float(where) - ROUNDING))
+        return int(np.searchsorted(times, float(parsed) - ROUNDING))
     if reference.info.fps is None:
-        raise InputError(f"{reference.info.path} does not say when its frames are shown; give `{name}` as a number of a frame")
-    return math.ceil(where * reference.info.fps)
+        raise InputError(f"{reference.info.path} has no presentation times; give `{name}` as the number of a frame")
+    return math.ceil(parsed * reference.info.fps)

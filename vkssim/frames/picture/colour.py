@@ -1,4 +1,4 @@
-"""Describe the colours of a stream, its matrix, range and transfer, and convert R'G'B' to Y'CbCr."""
+"""The colours of a stream: its matrix, range and transfer, and conversions between R'G'B' and Y'CbCr."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MATRICES = {
     16: "YCgCo-Re",
     17: "YCgCo-Ro",
 }
-"""Matrices by ITU-T H.273, MatrixCoefficients; 5 and 6 have the same numbers."""
+"""Matrices by ITU-T H.273, MatrixCoefficients; 5 and 6 are equal."""
 
 TRANSFERS = {
     1: "BT.709",
@@ -48,10 +48,10 @@ TRANSFERS = {
     17: "SMPTE 428",
     18: "HLG",
 }
-"""Transfers by H.273, TransferCharacteristics; 1, 6, 14 and 15 are the same function."""
+"""Transfers by H.273, TransferCharacteristics; 1, 6, 14 and 15 are one function."""
 
 UNLIKE_SDR = ("PQ", "HLG", "linear", "logarithmic", "SMPTE 428")
-"""Transfers whose samples mean another light than those of any other, and of what states none."""
+"""Transfers whose samples differ in meaning from all other transfers and from streams that state none."""
 
 RANGES = {1: "limited", 2: "full"}
 """Ranges by FFmpeg's AVColorRange. Limited luma is 16 to 235 at 8 bits, full luma 0 to 255."""
@@ -63,18 +63,18 @@ WEIGHTS = {
     "SMPTE 240M": (0.212, 0.087),
     "BT.2020": (0.2627, 0.0593),
 }
-"""Kr and Kb of each matrix, as H.273 has them."""
+"""Kr and Kb of each matrix in H.273."""
 
 YCBCR_BITS = 16
-"""Depth of Y'CbCr from R'G'B': 256 steps where 8 bits would have one, so that rounding does not show in a score."""
+"""Depth of Y'CbCr from R'G'B': 256 times as fine as 8 bits, so that rounding has no effect on a score."""
 
 
 @dataclass(frozen=True)
 class Colour:
-    """Describe the Y'CbCr that R'G'B' pictures are converted to.
+    """The Y'CbCr that R'G'B' pictures are converted to.
 
-    White of full range is 2^bits - 1 in samples of that many bits: 255 at 8 bits, and 65280, not 65535, when those are brought
-    to 16. Limited range has no such difference.
+    White of full range is 2^bits - 1 in samples of that many bits: 255 at 8 bits, which becomes 65280, not 65535, at 16 bits.
+    Limited range has no such difference.
     """
 
     matrix: str
@@ -99,16 +99,17 @@ def _store(exact: np.ndarray, plane: np.ndarray) -> None:
 
 
 RGB_DEFAULT = Colour("BT.601", "limited")
-"""The Y'CbCr that FFmpeg makes of R'G'B' by default, whatever the size: an encoder was most likely fed with it."""
+"""The Y'CbCr that FFmpeg makes of R'G'B' by default, for any size. An encoder most likely got it as its input."""
 
 
-_HD_LINES = 720  # from this height on, clips that state no matrix are shown as BT.709, as players do
+_HD_LINES = 720  # clips of this height or more that state no matrix are shown as BT.709, as players do
 
 
 def to_rgb(planes: Planes, info: VideoInfo) -> npt.NDArray[np.uint8]:
-    """Return (H, W, 3) uint8 from (y,) or (y, cb, cr), by equations 38 to 43 of ITU-T H.273 backwards; luma alone is grey.
+    """Return (H, W, 3) uint8 for people to look at, from (y,) or (y, cb, cr); luma alone is grey. No score depends on it.
 
-    A chroma sample is repeated over the luma samples that it belongs to. A range that is not stated counts as limited.
+    This inverts equations 38 to 43 of ITU-T H.273. A chroma sample is repeated over its luma samples. A range that is not
+    stated counts as limited.
     """
     weight_red, weight_blue = WEIGHTS[info.matrix or ("BT.709" if info.height >= _HD_LINES else RGB_DEFAULT.matrix)]
     step, peak = 1 << (info.bits - 8), (1 << info.bits) - 1

@@ -1,4 +1,4 @@
-"""Crop to a rectangle, or to what is left when black bars are taken off."""
+"""Crop to a rectangle, and find the rectangle without black bars."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _GRID = 2
 
 @dataclass(frozen=True)
 class Crop:
-    """Crop to a rectangle of luma samples and the chroma that belongs to it.
+    """A step that crops to a rectangle of luma samples and its chroma.
 
-    `asked` is False where the clip states the rectangle itself. `own` is True where one clip alone is cropped to it.
+    `note` is added to the note of the step. `from_clip` is True if the clip states the rectangle itself, and `own` if one clip
+    alone is cropped.
     """
 
     width: int
     height: int
     left: int = 0
     top: int = 0
-    found: str = ""
-    asked: bool = True
+    note: str = ""
+    from_clip: bool = False
     own: bool = False
 
     @classmethod
     def parse(cls, text: str, *, own: bool = False) -> Crop:
-        """Return the rectangle that WxH+X+Y says, or WxH at the upper left. Raises OptionError."""
+        """Return the rectangle of WxH+X+Y, or of WxH at the upper left. Raises OptionError."""
         match = _RECTANGLE.fullmatch(text)
         if match is None:
             raise OptionError(f"crop is {text!r}; auto or WxH+X+Y is possible, such as 1920x800+0+140")
@@ -42,22 +43,22 @@ class Crop:
         return cls(width, height, left, top, own=own)
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """Return what is known of the cropped stream. Raises InputError where the rectangle does not fit into it."""
+        """Return the facts about the cropped stream. Raises InputError if the rectangle does not lie within the frames."""
         if not (
             self.width and self.height and self.left + self.width <= before.width and self.top + self.height <= before.height
         ):
-            alone = "" if self.own else "; `crop_reference` and `crop_distorted` crop one of the clips alone"
+            alone = "" if self.own or self.from_clip else "; `crop_reference` and `crop_distorted` crop one clip alone"
             size = f"{before.width}x{before.height}"
-            raise InputError(f"crop to {self} does not lie within {before.path}, which is {size}{alone if self.asked else ''}")
+            raise InputError(f"crop to {self} does not lie within {before.path}, which is {size}{alone}")
         chroma = before.chroma if self._aligned(before) else "400"  # luma alone can be cropped to any rectangle
-        notes = (*before.notes, f"cropped to {self}{self.found}")
+        notes = (*before.notes, f"cropped to {self}{self.note}")
         after = replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes)
-        if not self.asked:
+        if self.from_clip:
             return after
         return replace(after, own_crop=str(self)) if self.own else replace(after, crop=str(self))
 
     def check_aligned(self, before: VideoInfo) -> None:
-        """Raise InputError where chroma has no samples at the upper left of the rectangle."""
+        """Raise InputError if chroma has no sample at the upper left of the rectangle."""
         if not self._aligned(before):
             rows, columns = CHROMA_STEPS[before.chroma] or (1, 1)
             raise InputError(
@@ -85,10 +86,10 @@ class Crop:
 
 
 def without_bars(frames: Iterable[Planes], info: VideoInfo, *, own: bool = False) -> Crop | None:
-    """Return the smallest rectangle, on even samples, that has all that is not black bars in any of these frames.
+    """Return the smallest rectangle, on even samples, that contains the pictures of all frames without their black bars.
 
-    Return None where there is no bar, or nothing but black. `own` says that `info` is of the only clip to be cropped; otherwise
-    it is the reference.
+    Return None if there are no bars, or if all is black. `own` is True if this clip alone is cropped; otherwise the frames are
+    from the reference.
     """
     limit = _BLACK * 2.0 ** (info.bits - 8)
     rows, columns = np.zeros(info.height, bool), np.zeros(info.width, bool)
@@ -103,11 +104,11 @@ def without_bars(frames: Iterable[Planes], info: VideoInfo, *, own: bool = False
     (top, below), (left, right) = (_extent(lit, max(_GRID, step)) for lit, step in zip((rows, columns), steps, strict=True))
     if (right - left, below - top) == (info.width, info.height):
         return None
-    where = "" if own else " of the reference"
-    return Crop(right - left, below - top, left, top, f" (black bars off, found in {count} frames{where})", own=own)
+    source = "" if own else " of the reference"
+    return Crop(right - left, below - top, left, top, f" (black bars off, found in {count} frames{source})", own=own)
 
 
 def _extent(lit: np.ndarray, grid: int) -> tuple[int, int]:
-    """Return the range from the first to behind the last that is lit, widened to a grid."""
-    (where,) = lit.nonzero()
-    return int(where[0]) // grid * grid, min(len(lit), -(-int(where[-1] + 1) // grid) * grid)
+    """Return the range from the first lit row or column to the end of the last one, widened to a grid."""
+    (indices,) = lit.nonzero()
+    return int(indices[0]) // grid * grid, min(len(lit), -(-int(indices[-1] + 1) // grid) * grid)

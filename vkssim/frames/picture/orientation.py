@@ -1,4 +1,4 @@
-"""Turn decoded pictures as the display matrix of their stream asks for."""
+"""Turn and mirror decoded pictures by the display matrix of their stream."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..info import VideoInfo
 
 @dataclass(frozen=True)
 class Orientation:
-    """Transpose pictures first, then mirror them top to bottom, then left to right."""
+    """A step that transposes pictures, then mirrors them top to bottom, then left to right."""
 
     transposed: bool
     upside_down: bool
     mirrored: bool
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """Return what is known of the turned stream. Chroma that has no name once it is turned (4:1:1) is given up."""
+        """Return the facts about the turned stream. Chroma whose turned format has no name (4:1:1) is left out."""
         after = replace(before, notes=(*before.notes, f"turned as its display matrix says: {self}"))
         if not self.transposed:
             return after
@@ -40,21 +40,22 @@ class Orientation:
             (True, True, False): "by 90 degrees counter-clockwise",
             (True, False, True): "by 90 degrees clockwise",
         }
-        parts = {"transposed": self.transposed, "upside down": self.upside_down, "mirrored": self.mirrored}
-        words = ", ".join(name for name, done in parts.items() if done)
+        changes = {"transposed": self.transposed, "upside down": self.upside_down, "mirrored": self.mirrored}
+        words = ", ".join(name for name, done in changes.items() if done)
         return rotations.get((self.transposed, self.upside_down, self.mirrored), words)
 
 
 def by_degrees(rotation: int) -> Orientation | None:
-    """Return a rotation counter-clockwise, -180 to 180 degrees; None for nothing, or for no multiple of 90."""
+    """Return a counter-clockwise rotation by -180 to 180 degrees; None for 0 and for any other than a multiple of 90."""
     turns = {90: (True, True, False), -90: (True, False, True), 180: (False, True, True), -180: (False, True, True)}
     return Orientation(*turns[rotation]) if rotation in turns else None
 
 
 def orientation(display_matrix: bytes) -> Orientation | None:
-    """Return what a display matrix (ISO/IEC 14496-12, 9 int32) asks for; None for nothing, or for no multiple of 90 degrees.
+    """Return the orientation of a display matrix (ISO/IEC 14496-12, 9 int32).
 
-    A decoded point (x, y) is shown at (a x + c y, b x + d y), the matrix being a b u c d v and so on.
+    Return None for the identity, and for rotations by other than a multiple of 90 degrees. A decoded point (x, y) is shown at
+    (a x + c y, b x + d y), where the matrix begins with a b u c d v.
     """
     a, b, _, c, d, *_ = (int(value) for value in np.frombuffer(display_matrix, np.int32))
     if b == c == 0 and a and d:

@@ -1,4 +1,4 @@
-"""Know FFmpeg's pixel formats: where the samples of Y, Cb and Cr lie in a decoded frame."""
+"""FFmpeg's pixel formats, and the places of Y, Cb and Cr in a decoded frame."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PAIRED_CHROMA = {"12": "420", "21": "420", "16": "422", "20": "422", "24": "444
 _CR_FIRST = ("21", "42")
 _HIGH_CHROMA = {"0": "420", "2": "422", "4": "444"}
 
-_Where = tuple[int, int, int]  # plane, first sample in a row, every how many samples
+_Place = tuple[int, int, int]  # plane, first sample in a row, step between samples
 
-_YCBCR: tuple[_Where, ...] = (0, 0, 1), (1, 0, 1), (2, 0, 1)
-_GBR: tuple[_Where, ...] = (2, 0, 1), (0, 0, 1), (1, 0, 1)
+_YCBCR: tuple[_Place, ...] = (0, 0, 1), (1, 0, 1), (2, 0, 1)
+_GBR: tuple[_Place, ...] = (2, 0, 1), (0, 0, 1), (1, 0, 1)
 
 RowsOf = Callable[[Any, int], npt.NDArray[np.uint8]]
-"""Returns the memory of a plane of an av.VideoFrame by its number, (rows, bytes with padding) uint8."""
+"""A function that returns the memory of a plane of an av.VideoFrame by its number, (rows, bytes with padding) uint8."""
 
 
 def plane_rows(frame: Any, number: int) -> npt.NDArray[np.uint8]:
@@ -41,16 +41,17 @@ def plane_rows(frame: Any, number: int) -> npt.NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class PixelFormat:
-    """Say how samples are taken from a frame: `where` for each of Y, Cb, Cr (R, G, B if `rgb`), less `shift` bits.
+    """A pixel format: the places of the samples of Y, Cb, Cr (R, G, B if `rgb`), which are shifted right by `shift` bits.
 
-    Frames in formats that cannot be read so are first brought to the format `via` by libswscale, which moves samples about.
+    Frames of a format that cannot be read directly are first converted to the format `via` by libswscale, which only rearranges
+    samples.
     """
 
     chroma: str
     bits: int
     order: str = "<"
     shift: int = 0
-    where: tuple[_Where, ...] = _YCBCR
+    places: tuple[_Place, ...] = _YCBCR
     via: str | None = None
     rgb: bool = False
 
@@ -60,9 +61,9 @@ class PixelFormat:
         return np.dtype(np.uint8) if self.bits == 8 else np.dtype(f"{self.order}u2")
 
     def copy(self, frame: Any, target: Planes, rows_of: RowsOf = plane_rows) -> None:
-        """Copy the planes of an av.VideoFrame of this format (after `via`) that are asked for."""
+        """Copy the requested planes of an av.VideoFrame of this format (after `via`)."""
         memory: dict[int, npt.NDArray[np.uint8]] = {}  # Cb and Cr may lie in one plane
-        for plane, (number, first, step) in zip(target, self.where, strict=False):
+        for plane, (number, first, step) in zip(target, self.places, strict=False):
             height, width = plane.shape
             if number not in memory:
                 memory[number] = rows_of(frame, number)
@@ -79,10 +80,10 @@ def plane_samples(rows: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDAr
 
 
 def new_scaler() -> Callable[..., Any]:
-    """Return a function that converts and scales av.VideoFrames by libswscale; its arguments are those of their `reformat`.
+    """Return a function that converts and scales av.VideoFrames by libswscale, with the arguments of `VideoFrame.reformat`.
 
-    It keeps what libswscale has worked out for its last frame. It has one thread: with more, some slices stay empty, and the
-    first samples of a slice may be overwritten by the slice before it.
+    It keeps the tables that libswscale made for its last frame. It has one thread: with more, some slices stay empty, and the
+    slice before may overwrite the first samples of a slice.
     """
     from av.video.reformatter import VideoReformatter
 
@@ -90,12 +91,12 @@ def new_scaler() -> Callable[..., Any]:
 
 
 def planar_name(chroma: str, bits: int) -> str:
-    """Return FFmpeg's name of the format whose planes are those of `vkssim.types`: Y, Cb and Cr, or grey."""
+    """Return FFmpeg's name of the format that has the planes of `vkssim.types`: Y, Cb and Cr, or grey."""
     return ("gray" if chroma == "400" else f"yuv{chroma}p") + ("" if bits == 8 else f"{bits}le")
 
 
 def new_picture(width: int, height: int, name: str) -> tuple[Any, Planes]:
-    """Return an av.VideoFrame in such a format, and its planes as arrays that can be written to."""
+    """Return an av.VideoFrame of a format, and its planes as arrays that can be written to."""
     from av import VideoFrame
 
     frame = VideoFrame(width, height, name)
@@ -105,7 +106,7 @@ def new_picture(width: int, height: int, name: str) -> tuple[Any, Planes]:
 def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
     """Return a plane of an av.VideoFrame as (rows, columns) uint8, or uint16 for more than 8 bits, not copied.
 
-    Its format has planes of one kind of samples, with the least byte first.
+    All planes of the frame's format have one type of samples, little-endian.
     """
     plane = frame.planes[number]
     kind = np.dtype(np.uint8) if frame.format.components[0].bits == 8 else np.dtype("<u2")
@@ -113,35 +114,35 @@ def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
 
 
 def pixel_format(path: str, name: str | None) -> PixelFormat:
-    """Return what FFmpeg's name of a pixel format means. Raises InputError where it has no luma that could be compared."""
+    """Return the pixel format of a name of FFmpeg. Raises InputError if it has no luma that could be compared."""
     own = _own_planes(name or "")
     if own is not None:
         return own
     converted = _converted(name) if name else None
     if converted is None:
         raise InputError(
-            f"{path}: nothing is known of the luma of its pixel format {name or '(none)'}; convert it, for instance with"
+            f"{path}: the luma of its pixel format {name or '(none)'} cannot be read; convert it, for instance with"
             " `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
         )
     return converted
 
 
 def _own_planes(name: str) -> PixelFormat | None:
-    """Return the formats whose planes or rows can be read as they are."""
+    """Return a format whose planes or rows can be read directly; None for other formats."""
     if match := _PLANAR.match(name):
         bits, rgb = int(match["bits"] or 8), match["chroma"] is None
         shift = 16 - bits if match["high"] else 0
-        return _of(match["chroma"] or "444", bits, match["order"], shift=shift, where=_GBR if rgb else _YCBCR, rgb=rgb)
+        return _of(match["chroma"] or "444", bits, match["order"], shift=shift, places=_GBR if rgb else _YCBCR, rgb=rgb)
     if match := _GREY.match(name):
         step = 1 if match["kind"] == "gray" else 2
-        return _of("400", int(match["bits"] or 8), match["order"], where=((0, 0, step),))
+        return _of("400", int(match["bits"] or 8), match["order"], places=((0, 0, step),))
     if match := _PAIRED.match(name):
         blue, red = (1, 0) if match["kind"] in _CR_FIRST else (0, 1)
-        where = (0, 0, 1), (1, blue, 2), (1, red, 2)
-        return _of(_PAIRED_CHROMA[match["kind"]], 10 if match["kind"] == "20" else 8, match["order"], where=where)
+        places = (0, 0, 1), (1, blue, 2), (1, red, 2)
+        return _of(_PAIRED_CHROMA[match["kind"]], 10 if match["kind"] == "20" else 8, match["order"], places=places)
     if match := _PAIRED_HIGH.match(name):
-        bits, where = int(match["bits"]), ((0, 0, 1), (1, 0, 2), (1, 1, 2))
-        return _of(_HIGH_CHROMA.get(match["kind"], ""), bits, match["order"], shift=16 - bits, where=where)
+        bits, places = int(match["bits"]), ((0, 0, 1), (1, 0, 2), (1, 1, 2))
+        return _of(_HIGH_CHROMA.get(match["kind"], ""), bits, match["order"], shift=16 - bits, places=places)
     return None
 
 
@@ -162,9 +163,9 @@ def _converted(name: str) -> PixelFormat | None:
     if described.is_rgb or described.has_palette:
         bits = max(8, bits)
         via = "gbrp" if bits == 8 else f"gbrp{bits}le"
-        return PixelFormat("444", bits, where=_GBR, via=via, rgb=True)
+        return PixelFormat("444", bits, places=_GBR, via=via, rgb=True)
     if name in ("monow", "monob"):
-        return PixelFormat("400", 8, where=((0, 0, 1),), via="gray")
+        return PixelFormat("400", 8, places=((0, 0, 1),), via="gray")
     steps = side // described.chroma_height(side), side // described.chroma_width(side)
     chroma = next((chroma for chroma, its_steps in CHROMA_STEPS.items() if its_steps == steps), None)
     if chroma is None or len(described.components) < 3:

@@ -1,4 +1,4 @@
-"""Scale and deepen pictures, so that clips of different size or depth can be compared."""
+"""Scale and deepen pictures, so that clips of different size or depth can be compared, and compare their shapes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every 
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale every plane by itself with libswscale; samples lie at the centres of their areas.
+    """A step that scales each plane separately with libswscale. Samples lie at the centres of their areas.
 
-    `bits` and `chroma` are those of the frames that come in, `sample_aspect` is that of the frames that go out.
+    `bits` and `chroma` describe the frames before the step, and `sample_aspect` the frames after it.
     """
 
     width: int
@@ -33,7 +33,7 @@ class Scale:
     _kept: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """Return what is known of the scaled stream, with a warning where it is stretched."""
+        """Return the facts about the scaled stream, with a warning if it is stretched."""
         check_size(self.width, self.height)
         note = f"scaled from {before.width}x{before.height} to {self.width}x{self.height}, {self.resampler}"
         after = replace(before, width=self.width, height=self.height, sample_aspect=self.sample_aspect)
@@ -43,15 +43,15 @@ class Scale:
 
     def __call__(self, planes: Planes) -> Planes:
         """Return the scaled planes."""
-        how = interpolation(self.resampler)
+        flags = interpolation(self.resampler)
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width), scale in zip(planes, shapes, self._scalers(), strict=False):
-            scaled.append(plane_of(scale(self._frame(plane), width, height, interpolation=how), 0))
+            scaled.append(plane_of(scale(self._frame(plane), width, height, interpolation=flags), 0))
         return tuple(scaled)
 
     def _scalers(self) -> list[Callable[..., Any]]:
-        """Return a scaler for each plane and thread, since each keeps what was worked out for one size."""
+        """Return a scaler for each plane and thread, because each keeps its tables for one size."""
         if not hasattr(self._kept, "scalers"):
             self._kept.scalers = [new_scaler() for _ in range(3)]
         kept: list[Callable[..., Any]] = self._kept.scalers
@@ -73,15 +73,16 @@ def interpolation(resampler: str) -> int:
 
 @dataclass(frozen=True)
 class ToBitDepth:
-    """Multiply samples by a power of two. libvmaf divides those of b bits by 2^(b-8), so scores stay the same to the bit.
+    """A step that multiplies samples by a power of two.
 
-    Only the limit of `clip_db` depends on the depth.
+    libvmaf divides samples of b bits by 2^(b-8), so scores stay the same to the bit. Only the limit of `clip_db` depends on the
+    depth.
     """
 
     shift: int
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """Return what is known of the deeper stream."""
+        """Return the facts about the deeper stream."""
         bits = before.bits + self.shift
         return replace(before, bits=bits, notes=(*before.notes, f"brought from {before.bits} to {bits} bits, exactly"))
 
@@ -90,18 +91,18 @@ class ToBitDepth:
         return tuple(plane.astype(np.uint16) << self.shift for plane in planes)
 
 
-_ROUNDING = 2  # samples: encoders want even sides
+_ROUNDING = 2  # samples: many encoders need even sides
 
 
 def shape(info: VideoInfo) -> float:
-    """Return the width of the pictures as they are shown, divided by their height."""
+    """Return the displayed width of the pictures, divided by their height."""
     return float(Fraction(info.width, info.height) * (info.sample_aspect or 1))
 
 
 def is_scaled(first: VideoInfo, second: VideoInfo) -> bool:
-    """Return True where the pictures of one clip can be those of the other in another size, whose sides may be rounded.
+    """Return whether the pictures of one clip can be scaled pictures of the other, with rounded sides.
 
-    Samples that are not square are understood (576 lines of 720 samples for 1024x576); so are clips that do not say so.
+    The samples may be other than square (576 lines of 720 samples for 1024x576), even if the clip does not state that.
     """
     sizes = [(Fraction(info.width), Fraction(info.height)) for info in (first, second)]
     displayed = [(info.width * (info.sample_aspect or 1), Fraction(info.height)) for info in (first, second)]
@@ -110,46 +111,46 @@ def is_scaled(first: VideoInfo, second: VideoInfo) -> bool:
 
 def _is_proportional(first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction]) -> bool:
     small, large = sorted((first, second))
-    if small[0] == large[0] or small[1] == large[1]:  # one side is the same: the other one was cropped, not rounded
+    if small[0] == large[0] or small[1] == large[1]:  # with one equal side, a different other side was cropped, not rounded
         return small == large
     across, down = large[0] / small[0], large[1] / small[1]
     return abs(small[1] - large[1] / across) <= _ROUNDING or abs(small[0] - large[0] / down) <= _ROUNDING
 
 
 def unlike(first: VideoInfo, second: VideoInfo) -> str:
-    """Return the sentence on two clips, reference first, whose size or depth differs: what they are, and what helps."""
+    """Return the message about two clips, reference first, that differ in size or depth, and the cure."""
     are = ", ".join(f"{info.path} is {info.width}x{info.height} with {info.bits} bits" for info in (first, second))
     if (first.width, first.height) == (second.width, second.height):
-        return f"{are}; they must be alike. `deepen` brings the one of less depth to that of the other, exactly"
+        return f"{are}; they must be alike. `deepen` brings the clip of less depth to the depth of the other, exactly"
     if is_scaled(first, second):
-        depth = "" if first.bits == second.bits else ", and the one of less depth to that of the other"
+        depth = "" if first.bits == second.bits else ", and the clip of less depth to the depth of the other"
         return f"{are}; they must be alike. `scale=reference` brings both to the size of the reference{depth}"
     depth = "" if first.bits == second.bits else ". `deepen` makes their depth alike"
     return (
-        f"{are}; they must be alike, and their shapes differ ({shape(first):.3g}:1 and {shape(second):.3g}:1), as where one was"
+        f"{are}; they must be alike, and their shapes differ ({shape(first):.3g}:1 and {shape(second):.3g}:1), as if one was"
         f" cropped. {_crop_cure(first, second)}{depth}"
     )
 
 
 def _crop_cure(first: VideoInfo, second: VideoInfo) -> str:
-    """Return how to crop the clip that shows more: where one side was kept it is known which, and what its middle is."""
+    """Return how to crop the clip that shows more. If one side is equal, it is known which clip, and where its middle is."""
     for name, large, small in (("crop_reference", first, second), ("crop_distorted", second, first)):
         across, down = large.width - small.width, large.height - small.height
         if min(across, down) == 0 < max(across, down):
             middle = f"{small.width}x{small.height}+{across // 4 * 2}+{down // 4 * 2}"
-            return f"`{name}=auto` takes black bars off {large.path}, `{name}={middle}` takes the middle of its pictures"
+            return f"`{name}=auto` removes the black bars of {large.path}, `{name}={middle}` keeps the middle of its pictures"
     return (
-        "Crop the one that shows more: `crop_reference` or `crop_distorted` with auto, which takes black bars off, or with"
+        "Crop the clip that shows more: `crop_reference` or `crop_distorted` with auto, which removes black bars, or with"
         " WxH+X+Y"
     )
 
 
 def stretched(before: VideoInfo, after: VideoInfo) -> str | None:
-    """Return the sentence on a clip that scaling gave another shape; None where it kept its shape."""
+    """Return the warning on a clip whose shape scaling has changed; None if its shape is the same."""
     if is_scaled(before, after):
         return None
     return (
         f"{before.path} was stretched from {before.width}x{before.height} to {after.width}x{after.height}: its shape changed"
-        f" from {shape(before):.3g}:1 to {shape(after):.3g}:1. Where one of the clips was cropped, crop the other one"
-        " (--crop-reference, --crop-distorted) in place of scaling"
+        f" from {shape(before):.3g}:1 to {shape(after):.3g}:1. If one of the clips was cropped, crop the other"
+        " (--crop-reference, --crop-distorted) instead of scaling it"
     )

@@ -1,4 +1,4 @@
-"""Frames in surfaces: they lie in the memory of the GPU that decoded them, and FFmpeg does not copy them to the host."""
+"""Frames in surfaces: the memory of the GPU that decoded them. FFmpeg does not copy them to the host."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...types import ExternalFrame, ExternalPlane, Planes
 from .pixels import PixelFormat, plane_rows
 
 _SURFACE = "cuda"
-"""What FFmpeg calls the pixel format of frames in surfaces."""
+"""FFmpeg's name of the pixel format of frames in surfaces."""
 
 
 class Rows(NamedTuple):
-    """The place of rows of samples: the address of the first one, and the bytes from one to the next."""
+    """Rows of samples in memory: the address of the first row, and the bytes from one row to the next."""
 
     address: int
     pitch: int
@@ -24,10 +24,10 @@ class Rows(NamedTuple):
 
 
 class SurfaceCopy(Protocol):
-    """Copy rows between the GPU that decodes and the host.
+    """A method to copy rows between the GPU that decodes and the host.
 
-    All copies of a GPU are done in the order in which they were asked for. A copy from or to the host is done when the method
-    returns. A copy on the GPU may still be under way.
+    Copies of a GPU are done in the order of the calls. A copy from or to the host is complete when the method returns. A copy
+    within the GPU may still be in progress.
     """
 
     def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
@@ -36,17 +36,17 @@ class SurfaceCopy(Protocol):
 
 
 def is_surface(frame: Any) -> bool:
-    """Return whether an av.VideoFrame lies in the memory of a GPU."""
+    """Return whether an av.VideoFrame is in the memory of a GPU."""
     return bool(frame.format.name == _SURFACE)
 
 
 def format_name(frame: Any) -> str:
-    """Return FFmpeg's name of the pixel format of an av.VideoFrame's samples, wherever they lie."""
+    """Return FFmpeg's name of the pixel format of an av.VideoFrame's samples, on a GPU or on the host."""
     return str(frame.sw_format.name if is_surface(frame) else frame.format.name)
 
 
 class SurfaceReader:
-    """Read frames from surfaces, and write frames to memory of the GPU."""
+    """A reader of frames in surfaces, which also writes frames to memory of the GPU."""
 
     def __init__(self, copies: SurfaceCopy) -> None:
         self._copies = copies
@@ -64,12 +64,12 @@ class SurfaceReader:
     def write(self, frame: Any, pixels: PixelFormat, target: ExternalFrame) -> None:
         """Copy a frame of a pixel format to memory of the GPU, from a surface or from the host."""
         if is_surface(frame):
-            planes = frame.planes[: len(target)]  # where luma alone is scored, chroma has no place
-            for plane, place in zip(planes, target, strict=True):
-                self._copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), place)
+            planes = frame.planes[: len(target)]  # if luma alone is scored, chroma has no target
+            for plane, memory in zip(planes, target, strict=True):
+                self._copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), memory)
             return
-        for samples, place in zip(_as_in_surfaces(frame, pixels, target), target, strict=True):
-            self._copy(Rows(samples.ctypes.data, samples.strides[0], on_device=False), place)
+        for samples, memory in zip(_as_in_surfaces(frame, pixels, target), target, strict=True):
+            self._copy(Rows(samples.ctypes.data, samples.strides[0], on_device=False), memory)
 
     def _copy(self, source: Rows, target: ExternalPlane) -> None:
         self._copies.copy(source, Rows(target.address, target.pitch, on_device=True), target.row_bytes, target.height)
@@ -77,9 +77,9 @@ class SurfaceReader:
 
 @dataclass(slots=True)  # making a frozen one takes longer, and there is one for each frame
 class DecodedFrame:
-    """A frame of a clip that a GPU decodes, in a surface, or on the host where the processor had to go on.
+    """A frame of a clip that a GPU decodes. It is in a surface, or on the host if the processor had to continue.
 
-    Several threads may copy it. The decoder gets the surface back when nothing refers to this object any more.
+    Several threads may copy it. The decoder gets the surface back when nothing refers to this object any longer.
     """
 
     frame: Any
@@ -91,21 +91,21 @@ class DecodedFrame:
         self.reader.write(self.frame, self.pixels, target)
 
     def copy(self, target: Planes) -> None:
-        """Copy the planes that are asked for to memory of the host."""
+        """Copy the requested planes to memory of the host."""
         self.pixels.copy(self.frame, target, self.reader.rows)
 
 
 def _as_in_surfaces(frame: Any, pixels: PixelFormat, target: ExternalFrame) -> Planes:
-    """Return the planes of a frame of the host as they lie in surfaces: chroma in one plane, and samples in the upper bits."""
+    """Return the planes of a frame on the host with the layout of surfaces: chroma in one plane, samples in the upper bits."""
     dtype = np.dtype(np.uint8 if pixels.bits == 8 else np.uint16)
-    planes = tuple(np.empty((place.height, place.row_bytes // dtype.itemsize), dtype) for place in target)
+    planes = tuple(np.empty((memory.height, memory.row_bytes // dtype.itemsize), dtype) for memory in target)
     luma, *chroma = planes
     pixels.copy(frame, (luma, *(plane[:, first::2] for plane in chroma for first in range(2))))
-    for plane, place in zip(planes, target, strict=True):
-        np.left_shift(plane, place.shift, out=plane)
+    for plane, memory in zip(planes, target, strict=True):
+        np.left_shift(plane, memory.shift, out=plane)
     return planes
 
 
 def _height(frame: Any, number: int) -> int:
-    """Return the rows of a plane of 4:2:0."""
+    """Return the number of rows of a plane of 4:2:0."""
     return int(frame.height if number == 0 else -(-frame.height // 2))
