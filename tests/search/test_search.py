@@ -277,7 +277,7 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"parameter": "bitrate", "least": 0.1, "most": 0.4}, "bit rates from 0.1 to 0.4 kbit/s; both must be 1 or more"),
         ({"parameter": "bitrate", "least": 0.0}, "bit rates from 0 to 100000 kbit/s"),
         ({"two_pass": True}, "`two_pass` is for bit rates"),
-        ({"resume": ""}, "a journal lies beside a file of results, and '.' names none"),
+        ({"resume": ""}, "a journal is beside a file of results, and '.' names no file"),
         ({"targets": None}, "`targets` is None, of type NoneType; it must be Sequence[str] | str"),
         ({"trials": 2.5}, "`trials` is 2.5, of type float; it must be int"),
         ({"bits": "8"}, "`bits` is '8', of type str; it must be int | None"),

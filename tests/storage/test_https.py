@@ -18,7 +18,7 @@ from fsspec.implementations.http import HTTPFileSystem
 from vkssim import score_files
 from vkssim.errors import InputError, VkssimError
 from vkssim.frames.open import open_source
-from vkssim.storage import remote
+from vkssim.storage import https, remote
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, describe, read
@@ -103,7 +103,7 @@ class _Plain(HTTPFileSystem):  # type: ignore[misc]
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    filesystem = _Plain(skip_instance_cache=True, use_listings_cache=False, **remote._https_options())
+    filesystem = _Plain(skip_instance_cache=True, use_listings_cache=False, **https.options())
     monkeypatch.setattr(remote, "_filesystem", lambda _scheme, _process: filesystem)
     monkeypatch.setattr(remote, "_PAUSES", (0.0, 0.0))
     with Server() as server:
@@ -188,7 +188,7 @@ def test_another_range_than_was_asked_for(server: Server) -> None:
     with open_source(server.url, describe(LUMA)) as source:
         server.shift = 7
         assert len(read(source, range(1))) == 0
-        assert "the server was asked for bytes 0-767 and sent others" in str(source.problem)
+        assert "bytes 0-767 were requested, and the server sent a different range" in str(source.problem)
 
 
 def test_scores_of_two_versions(server: Server, reference: str) -> None:

@@ -310,7 +310,7 @@ def test_a_report_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -> 
     words = ("report", str(tmp_path / "scores.json"), "-o", str(page), *raw_flags(luma), "--backend", "cpu")
     assert vkssim(*words).exit_code == 0
     assert len(bucket.ranges) == read_before
-    assert "--urls lets what it names be connected to" in page.read_text()
+    assert "--urls allows connections to the URLs of a report" in page.read_text()
     assert vkssim(*words, "--urls").exit_code == 0
     assert page.read_text().count("data:image/webp") == 3  # reference, distorted and map of the one moment
 

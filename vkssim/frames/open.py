@@ -167,7 +167,7 @@ def open_file(
 
 
 def _container_file() -> type[FrameSource]:
-    from .decode.container import ContainerFile  # here, since only containers need it and PyAV
+    from .decode.container import ContainerFile  # here, because only containers need it and PyAV
 
     return ContainerFile
 

@@ -1,4 +1,4 @@
-"""Show where in a picture two clips differ: choose frames from a report, and return their SSIM maps and pictures."""
+"""Choose frames from a report, and return their SSIM maps and pictures, which show where two clips differ."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _PURPOSE = "a picture of a map"
 
 @dataclass(frozen=True, eq=False)
 class FramePictures:
-    """Hold a pair of frames to look at.
+    """The pictures of a pair of frames, and their SSIM map.
 
-    `index` is that of FrameScores. `reference` and `distorted` are (H, W, 3) uint8, grey if there is no chroma. `ssim_map` is
+    `index` is as in `FrameScores`. `reference` and `distorted` are (H, W, 3) uint8, grey if there is no chroma. `ssim_map` is
     (H-10, W-10) float32, SSIM of every 11x11 window at full size, at most 1 and possibly negative. Its sample (y, x) belongs to
     the window centred on sample (y + 5, x + 5) of the pictures. With 8x8 windows the map is (H-7, W-7), and its sample (y, x)
     belongs to the window of samples (y, x) to (y + 7, x + 7).
@@ -78,15 +78,15 @@ def frame_pictures(
     raw : RawDescription
         Size, pixel format and depth of raw files.
     selection : Selection
-        How the clips were scored. Only its streams count, and its skips and its offset, which say what makes pair 0.
+        The selection for the scores. Only its streams count, and its skips and its offset, which determine pair 0.
     sync : {"index", "pts"}
-        How frames were paired.
+        The way in which frames were paired.
     pictures : PictureOptions
-        What was done to the pictures.
+        The changes of the pictures.
     window : {"gaussian11", "uniform8"}
         The window of the maps, as the option of float_ssim.
     backend : {"vulkan", "cpu"}
-        Where the maps are computed. It is never another than the one asked for.
+        The backend that computes the maps. It is never replaced by the other one.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
@@ -110,8 +110,8 @@ def frame_pictures(
     check_can_reopen(paths)
     numbers = sorted(set(indices))
     if numbers and numbers[0] < 0:
-        raise OptionError(f"frame {numbers[0]} is asked for; frames count from 0")
-    return _pictures(paths, numbers, raw, selection, sync, pictures, window, backend, device)
+        raise OptionError(f"frame {numbers[0]} is impossible; frames count from 0")
+    return _pictures(_Clips(paths, raw, selection, sync, pictures), numbers, window, backend, device)
 
 
 def scored_pictures(
@@ -129,7 +129,7 @@ def scored_pictures(
     Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
     for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
-        raise OptionError(f"the report names the URL {redact_url(clip)}; `urls` lets what it names be connected to")
+        raise OptionError(f"the report names the URL {redact_url(clip)}; `urls` allows connections to the URLs of a report")
     return frame_pictures(
         report.reference,
         report.distorted,
@@ -144,28 +144,32 @@ def scored_pictures(
     )
 
 
+@dataclass(frozen=True)
+class _Clips:
+    """A pair of clips, and the options by which it was scored."""
+
+    paths: tuple[str, str]
+    raw: RawDescription
+    selection: Selection
+    sync: str
+    pictures: PictureOptions
+
+
 def _pictures(
-    paths: tuple[str, str],
-    indices: list[int],
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
-    window: str,
-    backend: str,
-    device: str | int | None,
+    clips: _Clips, indices: list[int], window: str, backend: str, device: str | int | None
 ) -> Iterator[FramePictures]:
     with ExitStack() as stack:
-        sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures, streams=selection.streams)]
+        pair = open_pair(*clips.paths, clips.raw, clips.pictures, streams=clips.selection.streams)
+        sources = [stack.enter_context(source) for source in pair]
         frame = common_format(sources[0], sources[1])
-        pairing = schedule_pairs(selection, sources[0], sources[1], sync).pairing
+        pairing = schedule_pairs(clips.selection, sources[0], sources[1], clips.sync).pairing
         options: dict[str, OptionValue] = {"scale": 1, "window": window}
         mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         for index in indices:
-            pair = pairing.pair_of(index)
-            pairs = range(pair, pair + 1)
+            first_pair = pairing.pair_of(index)
+            pairs = range(first_pair, first_pair + 1)
             if list(pairing.indices(pairs)) != [index]:
-                raise InputError(f"no pair of frames has the number {index}, of which a map is asked for")
+                raise InputError(f"a map of frame {index} is impossible: no pair of frames has this number")
             first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
             _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
             yield FramePictures(index, to_rgb(first, sources[0].info), to_rgb(second, sources[1].info), ssim_map)
@@ -174,7 +178,7 @@ def _pictures(
 
 
 def map_window(features: Iterable[str]) -> str:
-    """Return the window of the maps for some scores: that of float_ssim if it was scored, otherwise the Gaussian one."""
+    """Return the window of the maps for some scores: the window of float_ssim, or the Gaussian if it was not scored."""
     for feature in features:
         name, options = split_feature(feature)
         if name == FloatSsim.name and "window" in options:
@@ -183,7 +187,7 @@ def map_window(features: Iterable[str]) -> str:
 
 
 def window_of(report: ScoreReport) -> str:
-    """Return the window of the maps for the scores of a report; the Gaussian one if the report does not name it."""
+    """Return the window of the maps for the scores of a report; the Gaussian if the report names none."""
     features = () if report.scoring is None else report.scoring.features
     found = (str(feature.options["window"]) for feature in features if "window" in feature.options)
     return next(found, "gaussian11")
@@ -201,13 +205,13 @@ def _read(source: FrameSource, number: int) -> Planes:
     """Return the planes of a frame, including chroma if there is any."""
     planes = source.info.new_planes(3)
     if source.read([number], [planes]) == 0:
-        raise source.problem or InputError(f"{source.info.path} has no frame {number}, of which a map is asked for")
+        raise source.problem or InputError(f"a map of frame {number} is impossible: {source.info.path} has no such frame")
     return planes
 
 
 @dataclass(frozen=True)
 class FrameChoice:
-    """Choose scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or those with these numbers."""
+    """A choice of scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or the frames with these numbers."""
 
     kind: Literal["worst", "every", "list"]
     numbers: tuple[int, ...]
@@ -225,7 +229,7 @@ class FrameChoice:
             if numbers[0] > 0 and (kind == "worst" or kind == "every"):
                 return cls("worst" if kind == "worst" else "every", numbers)
         raise OptionError(
-            f"{how!r} chooses no frames; worst:5 (the five that score least), every:10 (each tenth of those scored) or numbers"
+            f"{how!r} chooses no frames; worst:5 (the five lowest scores), every:10 (each tenth scored frame) or numbers"
             " such as 3,17,40 do"
         )
 
@@ -236,11 +240,11 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
     Parameters
     ----------
     report : ScoreReport
-        Which frames there are, and how they score.
+        The frames and their scores.
     how : str
-        ``"worst:N"`` chooses the N frames that score least in float_ms_ssim, without it in float_ssim, without that in the
-        first score of the report; a frame without a score is worse than any, and of equal frames the earlier one counts.
-        ``"every:N"`` chooses each N-th of those scored, and ``"3,17,40"`` these.
+        ``"worst:N"`` chooses the N frames with the lowest float_ms_ssim, otherwise float_ssim, otherwise the first score of the
+        report. A frame without a score is worse than all others, and of equal frames the earlier one is chosen.
+        ``"every:N"`` chooses each N-th scored frame, and ``"3,17,40"`` the frames with these numbers.
 
     Returns
     -------
@@ -250,7 +254,7 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
     Raises
     ------
     OptionError
-        `how` is none of these, or names a frame that was not scored, or asks for the worst of a report without scores.
+        `how` is none of these, names a frame that was not scored, or requests the worst frames of a report without scores.
 
     """
     choice = FrameChoice.parse(how)
@@ -293,7 +297,7 @@ def colour(ssim_map: FloatPlane) -> Rgb:
 
 
 def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
-    """Return a picture as PNG, and write it to a file where one is named.
+    """Return a picture as PNG, and write it to a file if there is a path.
 
     Parameters
     ----------

@@ -43,8 +43,8 @@ def _doubled(blocks: _Blocks, offset: int, axis: int) -> _Blocks:
 def uniform_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
     """Return luminance, contrast and structure of each 8x8 window inside two (H, W) planes: (H-7, W-7) float64.
 
-    The planes are on the 0..255 scale. Means are over the 64 samples; variances and the covariance are divided by 63. l, c, s
-    are those of `window.lcs_maps`, so l c s is (2 m1 m2 + C1) / (m1^2 + m2^2 + C1) * (2 cov + C2) / (v1 + v2 + C2): P. Mazurek,
+    The planes are on the 0..255 scale. Means are over the 64 samples; variances and the covariance are divided by 63. With
+    l, c, s as in `window.lcs_maps`, l c s is (2 m1 m2 + C1) / (m1^2 + m2^2 + C1) * (2 cov + C2) / (v1 + v2 + C2): P. Mazurek,
     K. Okarma, "An efficient estimation of the Structural Similarity index using the GPGPU programming techniques", 2010,
     formulas 1 to 4. Sums of integers are exact.
     """
@@ -74,8 +74,8 @@ def estimate_columns(width: int) -> npt.NDArray[np.int64]:
 
     The plane is divided into fragments of 32 columns; the last one may be narrower. Each column of a fragment has a thread,
     whose window begins four columns before the column. The four threads at either end do not count. So a row of a fragment has
-    24 windows, which begin at its columns 0 to 23, and no window crosses its edges. A narrower fragment has those of them that
-    lie inside the plane.
+    24 windows, which begin at its columns 0 to 23, and no window crosses its edges. A narrower fragment has only the windows
+    inside the plane.
     """
     first = np.arange(width - UNIFORM + 1)
     return first[first % FRAGMENT < FRAGMENT_WINDOWS]

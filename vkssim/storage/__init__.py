@@ -1,5 +1,5 @@
-"""Store files by path or URL: write files as a whole, keep folders of vkssim's own, and write journals.
+"""Files by path or URL: whole files, folders of results, and journals.
 
-This package knows `utils`, and nothing of frames or scores. Read `atomic` first, then `journal_file`: a run continues only from
-files that these two wrote.
+Read `atomic` first, then `journal_file`: a run continues only from files that these two wrote. Nothing here depends on frames
+or scores.
 """

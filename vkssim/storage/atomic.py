@@ -70,7 +70,7 @@ def replace_file(data: bytes, path: Path) -> None:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Return the descriptor of a new file without a name in a folder; None where the system has no such files."""
+    """Return the descriptor of a new file without a name in a folder; None if the system has no such files."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None
     try:
@@ -122,7 +122,7 @@ def _removed_on_failure(name: str) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk, where the system supports it."""
+    """Flush the names in a folder to the disk, if the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -163,7 +163,7 @@ def check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         return  # a device or a pipe can be tested only by writing to it
     try:
-        # Has no name where the system supports that, so a killed process leaves nothing.
+        # The file has no name if the system supports that, so a killed process leaves nothing.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Write and read lines of JSON with checksums, so that damage is always found. A run continues only from such lines.
+"""Journals of lines of JSON with checksums, so that damage is always found. A run continues only from such lines.
 
 Each line begins with the CRC-32 of the kind of the lines and of all entries up to it. If a line is torn, altered, doubled,
-missing or out of place, the checksums of this line and of all lines behind it do not match.
+missing or out of order, the checksums of this line and of all later lines do not match.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ SEARCH = b"vkssim search 1 "
 
 
 class CheckedLines:
-    """Pack entries into lines, or unpack lines, one after the other.
+    """A sequence of lines, into which entries are packed, or from which they are unpacked.
 
-    `kind` opens the first line and identifies the purpose of the lines. `name` binds the lines to a name, where that matters:
-    lines that appear under another name do not match.
+    `kind` opens the first line and identifies the purpose of the lines. `name` binds the lines to a name, if that matters:
+    lines under a different name do not match.
     """
 
     def __init__(self, kind: bytes, name: str = "") -> None:
@@ -94,9 +94,9 @@ Entry = TypeVar("Entry")
 
 
 class CheckedJournal(Generic[Entry]):
-    """Open the journal of one kind of run, or make an empty file for it.
+    """The journal of one kind of run. An empty file is made if there is none.
 
-    `head` is the entry of the first line. `entries` are the entries behind it, read by `parse`, up to the first damaged line;
+    `head` is the entry of the first line. `entries` are the entries after it, read by `parse`, up to the first damaged line;
     `damaged` is True if there is a damaged line.
 
     `parse` raises ValueError, TypeError, KeyError or RecursionError for an invalid entry.
@@ -170,7 +170,7 @@ class CheckedJournal(Generic[Entry]):
         self._file.sync()
 
     def go_on(self) -> None:
-        """Truncate the file behind the last good line. Raises OutputError."""
+        """Truncate the file after the last good line. Raises OutputError."""
         self._file.cut(self._size)
 
     def add(self, entries: Sequence[Any]) -> None:

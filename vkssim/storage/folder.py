@@ -1,4 +1,4 @@
-"""Keep results in folders, local or by URL: small files that exist complete or not at all."""
+"""Folders of results, local or by URL: small files that exist complete or not at all."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _WRITABLE = (_FILE, "gs://", "s3://")
 
 
 class Folder:
-    """Hold a folder by path or by URL. It is cheap to make, can be sent to other processes, and is created at the first write.
+    """A folder by path or URL. It is cheap to make, can be sent to other processes, and is created at the first write.
 
-    Names are relative, with ``/`` behind a subfolder. The content of the files is trusted: a user who may write there can forge
+    Names are relative, with ``/`` after a subfolder. The content of the files is trusted: a user who may write there can forge
     results. Every method raises OutputError if the folder cannot be used.
     """
 
@@ -57,7 +57,7 @@ class Folder:
             replace_file(data, path)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None where it does not exist."""
+        """Return the content of a file; None if it does not exist."""
         with self._errors(name), suppress(FileNotFoundError, NotADirectoryError):
             if self._remote:
                 filesystem, root = self._opened()
@@ -66,10 +66,7 @@ class Folder:
         return None
 
     def names(self) -> set[str]:
-        """Return the names of all files in the folder and its subfolders, except links.
-
-        An empty set where the folder is missing.
-        """
+        """Return the names of all files in the folder and its subfolders, except links; no names if it does not exist."""
         with self._errors():
             return self._remote_names() if self._remote else self._local_names()
 
@@ -108,8 +105,8 @@ class Folder:
         except VkssimError:
             raise
         except Exception as error:  # each library of a file system has its own errors
-            where = self if name is None else self.path(name)
-            raise OutputError(f"{where} cannot be used for results: {os_error(error).strerror}") from None
+            target = self if name is None else self.path(name)
+            raise OutputError(f"{target} cannot be used for results: {os_error(error).strerror}") from None
 
 
 def check_url(url: str) -> None:

@@ -1,4 +1,4 @@
-"""Check every answer by https: it must have the range that was requested, from one version of the file."""
+"""Options of https, and a check of every answer: it must have the requested range, from one version of the file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import re
 import threading
 from typing import Any
 
+from .location import redact
+
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _VERSION = ("ETag", "Last-Modified")
+_SECONDS = 30  # timeout to connect, and between two reads
 
 
 class Versions:
-    """Hold, for each URL, the version that its server named with the file's size. All ranges must be of this version."""
+    """The versions of files, by URL, as their servers named them with the size. All ranges must be of this version."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,38 +40,50 @@ class Versions:
         return None
 
 
-def watch(versions: Versions) -> Any:
-    """Return the trace of aiohttp that checks every answer before its body is read."""
+_versions = Versions()
+
+
+def options() -> dict[str, Any]:
+    """Return the options that check every answer before its body is read, and refuse redirects."""
     import aiohttp
 
-    async def check(_session: Any, _context: Any, answer: Any) -> None:
-        problem = _problem(versions, answer)
-        if problem is not None:
-            answer.response.close()
-            raise OSError(errno.EIO, problem)
-
     trace = aiohttp.TraceConfig()
-    trace.on_request_end.append(check)
-    return trace
+    trace.on_request_end.append(_check)
+    trace.on_request_redirect.append(_refuse_redirect)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SECONDS)
+    return {"client_kwargs": {"trace_configs": [trace], "timeout": timeout, "auto_decompress": False, "trust_env": True}}
 
 
-def _problem(versions: Versions, answer: Any) -> str | None:
+async def _check(_session: Any, _context: Any, answer: Any) -> None:
+    problem = _problem(answer)
+    if problem is not None:
+        answer.response.close()
+        raise OSError(errno.EIO, problem)
+
+
+async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
+    target = redact(answer.response.headers.get("Location", "elsewhere"))
+    answer.response.close()
+    raise OSError(errno.EREMOTE, f"the server redirects to {target}, which is not an input")
+
+
+def _problem(answer: Any) -> str | None:
     response, url = answer.response, str(answer.url)
     if response.status >= 400:
         return None
-    asked = _RANGE.fullmatch(answer.headers.get("Range", ""))
-    if asked is None:
-        versions.note(url, response.headers)
+    requested = _RANGE.fullmatch(answer.headers.get("Range", ""))
+    if requested is None:
+        _versions.note(url, response.headers)
         return None
-    first, last = int(asked[1]), int(asked[2])
+    first, last = int(requested[1]), int(requested[2])
     if response.status != 206:
         return "the server does not support range requests, which vkssim needs"
-    given = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    content = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
     length = response.content_length
-    if given is None or int(given[1]) != first or int(given[2]) > last or length != int(given[2]) - first + 1:
-        said = response.headers.get("Content-Range", "none")
-        return f"the server was asked for bytes {first}-{last} and sent others: its Content-Range is {said!r:.60}"
-    changed = versions.changed(url, response.headers)
+    if content is None or int(content[1]) != first or int(content[2]) > last or length != int(content[2]) - first + 1:
+        stated = response.headers.get("Content-Range", "none")
+        return f"bytes {first}-{last} were requested, and the server sent a different range: Content-Range is {stated!r:.60}"
+    changed = _versions.changed(url, response.headers)
     if changed is not None:
         return f"the file was changed on its server while it was read: its {changed} differs"
     return None

@@ -24,12 +24,12 @@ _SYNC_SECONDS = 1.0
 def journal_path(results: Path) -> Path:
     """Return the path of the journal of a file of results. Raises OptionError if the path names no file."""
     if not results.name:
-        raise OptionError(f"a journal lies beside a file of results, and {str(results)!r} names none; give the name of one")
+        raise OptionError(f"a journal is beside a file of results, and {str(results)!r} names no file; give the name of a file")
     return results.with_name(results.name + ".journal")
 
 
 class JournalFile:
-    """Open or make a private file, and lock it against other processes; use with `with`.
+    """A private file of lines, opened or created, and locked against other processes; use it with `with`.
 
     An existing file is not changed before the first write, because it may turn out not to be a journal. Raises OutputError if
     the file cannot be written, is not a private file of this user, or is locked by another process.
@@ -118,7 +118,7 @@ class JournalFile:
         self._end += len(lines)
 
     def replace(self, lines: bytes) -> None:
-        """Put other lines in place of all lines, in one step. Raises OutputError."""
+        """Replace all lines in one step. Raises OutputError."""
         replace_file(lines, self.path)
         try:
             os.close(self._descriptor)

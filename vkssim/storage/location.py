@@ -1,4 +1,4 @@
-"""Work with paths and URLs of files, and with names relative to them."""
+"""Paths and URLs of files: which names are URLs, how URLs are shown, and names relative to a folder."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def suffix_of(path: PathOrUrl) -> str:
 
 
 def is_same_file(first: PathOrUrl, second: PathOrUrl) -> bool:
-    """Return whether two names are of one file, which links, hard links and the case of letters may hide."""
+    """Return whether two names are of one file, which may have links, hard links, and names in other letter case."""
     first, second = (os.fspath(name).removeprefix("file://") for name in (first, second))
     if is_url(first) or is_url(second):
         return first == second

@@ -64,6 +64,6 @@ def _video_form(head: bytes) -> str | None:
         return "MP4 or MOV"
     if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
         return "AVI"
-    if len(head) > 2 * _PACKET and {head[place] for place in (0, _PACKET, 2 * _PACKET)} == {ord("G")} and b"\0" in head:
+    if len(head) > 2 * _PACKET and {head[start] for start in (0, _PACKET, 2 * _PACKET)} == {ord("G")} and b"\0" in head:
         return "MPEG-TS"
     return next((form for start, form in _STARTS.items() if head.startswith(start)), None)

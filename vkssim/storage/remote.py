@@ -1,4 +1,4 @@
-"""Read inputs by URL, through fsspec: decide which names are URLs, and read ranges of known length.
+"""Read files by URL, through fsspec, in ranges of known length.
 
 Every failure is an OSError whose `strerror` gives the reason, as for a local file; a missing library is an OptionError. A
 request that fails for a moment is repeated.
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, TypeVar
 from ..errors import VkssimError
 from ..utils.extras import require_extra
 from ..utils.interruption import check
-from .https import Versions, watch
+from . import https
 from .location import LIBRARIES, is_url, redact, whole_url
 
 STREAM_BLOCK = 1 << 22
@@ -28,12 +28,9 @@ STREAM_BLOCK = 1 << 22
 _DESCRIPTION_BLOCK = 1 << 16
 _BLOCKS = 8  # cached for each file: the data of a container is not strictly in order
 _BUFFER = 1 << 16
-_SECONDS = 30  # timeout of https, to connect and between two reads
 _LONGEST_REASON = 200
 _LOGGING = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "s3fs")
 _TAGS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
-
-_versions = Versions()
 
 
 def local_path(url: str) -> str | None:
@@ -71,7 +68,7 @@ def read(url: str, start: int, stop: int) -> bytes:
 
 
 def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the bytes of several ranges, requested at once where the server takes parallel requests; see `read`."""
+    """Return the bytes of several ranges, requested in parallel if the server allows it; see `read`."""
     with _os_errors():
         filesystem, path = _opened(url)
         starts, stops = (list(places) for places in zip(*ranges, strict=True))
@@ -97,7 +94,7 @@ def _buffered(url: str, kind: str, block: int) -> io.BufferedReader:
 
 
 class _UrlFile(io.RawIOBase):
-    """Present one of fsspec's caches as a file."""
+    """A cache of fsspec as a file."""
 
     def __init__(self, kept: Any, length: int) -> None:
         self._kept = kept
@@ -143,24 +140,8 @@ def _filesystem(scheme: str, _process: int) -> Any:
         logging.getLogger(library).addHandler(logging.NullHandler())
     fsspec = require_extra("fsspec", "remote", f"{scheme}://")
     require_extra(LIBRARIES[scheme], "remote", f"{scheme}://")
-    options = _https_options() if scheme == "https" else {}
+    options = https.options() if scheme == "https" else {}
     return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False, **options)
-
-
-def _https_options() -> dict[str, Any]:
-    """Return the options that forbid a server to redirect vkssim, and to send more than was requested."""
-    import aiohttp
-
-    trace = watch(_versions)
-    trace.on_request_redirect.append(_refuse_redirect)
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SECONDS)
-    return {"client_kwargs": {"trace_configs": [trace], "timeout": timeout, "auto_decompress": False, "trust_env": True}}
-
-
-async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
-    target = redact(answer.response.headers.get("Location", "elsewhere"))
-    answer.response.close()
-    raise OSError(errno.EREMOTE, f"the server redirects to {target}, which was not given as an input")
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

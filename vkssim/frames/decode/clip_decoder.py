@@ -28,7 +28,7 @@ class ClipDecoder:
     """
 
     def __init__(self, path: str, index: int | None) -> None:
-        import av  # here, since its import takes time and only containers need it
+        import av  # here, because its import takes time and only containers need it
 
         self.failures = av.FFmpegError, OSError
         """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""

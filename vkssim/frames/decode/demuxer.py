@@ -57,7 +57,7 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
     `hwaccel` requests a hardware decoder, see `HardwareDecoder.request`. Raises av.FFmpegError, OSError or ValueError;
     RuntimeError if no stream has such a decoder.
     """
-    import av  # here, since its import takes time and only containers need it
+    import av  # here, because its import takes time and only containers need it
 
     remote = is_url(path)
     confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
