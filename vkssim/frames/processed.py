@@ -1,4 +1,4 @@
-"""Apply a step of preprocessing to the frames of a source: turn, scale, deepen or crop them."""
+"""Sources with a step of preprocessing: their frames are turned, scaled, deepened or cropped."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _PLANES = ("y", "cb", "cr")
 
 
 class Step(Protocol):
-    """Change each frame of a source. It may be called from several threads at once."""
+    """A change of each frame of a source. It may be called from several threads at once."""
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """Return what is known of the stream after the step, with a note of what it did."""
+        """Return the facts about the stream after the step, with a note on the step."""
 
     def __call__(self, planes: Planes) -> Planes:
-        """Return the planes after the step; may be views of those before."""
+        """Return the planes after the step, possibly as views of the given planes."""
 
 
 class ProcessedSource(WrappedSource):
-    """Another source, with a step applied to its frames; closing this source closes that one."""
+    """A source whose frames are those of `source` after a step. Closing it closes `source`."""
 
-    # `oriented` applies the next two before any other step; and steps run on the processor.
+    # `oriented` applies the first two before any other step, and steps run on the processor.
     aperture = None
     orientation = None
     external = False
@@ -42,7 +42,7 @@ class ProcessedSource(WrappedSource):
 
     @property
     def info(self) -> VideoInfo:  # type: ignore[override] # an attribute of other sources
-        """Return what is known of the stream after the step; the source may learn more while it is read."""
+        """Return the facts about the stream after the step. The source may add facts while it is read."""
         before, after = self._described
         if before is not self.source.info:
             before = self.source.info
@@ -58,12 +58,12 @@ class ProcessedSource(WrappedSource):
                 return count
             if self._is_beyond(number, planes):
                 return count
-            for place, plane in zip(target, self._step(planes), strict=True):
-                place[:] = plane
+            for memory, plane in zip(target, self._step(planes), strict=True):
+                memory[:] = plane
         return len(numbers)
 
     def _is_beyond(self, number: int, planes: Planes) -> bool:
-        """Return whether a sample is larger than its depth allows, which nobody could see any more after the step."""
+        """Return whether a sample is larger than its depth allows, which could not be noticed after the step."""
         info = self.source.info
         for name, plane in zip(_PLANES, planes, strict=False):
             largest = largest_beyond(plane, 2**info.bits - 1)

@@ -32,7 +32,7 @@ def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> Input
 
 
 class SeekIndex(Protocol):
-    """The positions from which a stream can be read without the frames before.
+    """The positions from which a stream can be read without earlier frames.
 
     A position is the first byte of a frame, or its presentation time in ticks of the stream. Frames are counted from 0.
     """

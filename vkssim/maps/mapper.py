@@ -19,7 +19,7 @@ FloatMaps = npt.NDArray[np.float32]
 
 
 class SsimMapper:
-    """Compute float_ssim and its map for frames of one format; use it with `with`.
+    """A device that computes float_ssim and its map for frames of one format; use it with `with`.
 
     Parameters
     ----------

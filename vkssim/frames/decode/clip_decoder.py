@@ -17,7 +17,7 @@ from .hardware import HardwareDecoder
 
 
 class UnknownFormatError(InputError):
-    """A file has no format that FFmpeg knows, or one that vkssim refuses."""
+    """A file has a format that FFmpeg does not support, or one that vkssim refuses."""
 
 
 class ClipDecoder:

@@ -100,7 +100,7 @@ class _PacketNumber:
 class Decoder:
     """A decoder of the frames of a stream, in the order of their presentation. It has to be closed.
 
-    `codec` is the codec context that decodes the stream: the stream's own, or another one for the same packets.
+    `codec` is the codec context that decodes the stream: the stream's own, or a second one for the same packets.
 
     With `threads`, which are used only if the decoder notices all damage, or with `hardware`, it is `doubtful` as soon as there
     is a sign of damage: earlier frames are right, but this frame and later ones may be wrong. Without either, frames are the

@@ -44,7 +44,7 @@ class Driver(Protocol):
 
     @property
     def device(self) -> str | None:
-        """Return FFmpeg's name of the GPU; None if the driver does not know it, so that FFmpeg takes the first GPU."""
+        """Return FFmpeg's name of the GPU; None if the driver does not report it, so that FFmpeg takes the first GPU."""
 
     @property
     def surfaces(self) -> SurfaceCopy | None:
