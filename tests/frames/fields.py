@@ -43,7 +43,7 @@ class _Bits:
 
 
 def _unit(kind: int, payload: bytes) -> bytes:
-    """A NAL unit of reference, with what keeps its payload from looking like the start of another one."""
+    """A NAL unit of reference, with its payload escaped so that it contains no start code."""
     escaped, zeros = bytearray(), 0
     for byte in payload:
         if zeros >= 2 and byte <= 3:

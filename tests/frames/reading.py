@@ -22,7 +22,7 @@ def describe(luma: Picture, pixel_format: str = "420", bits: int = 8) -> RawDesc
 
 
 def read(source: FrameSource, numbers: range | None = None) -> Picture:
-    """The luma of the frames of these numbers, of all up to the hundredth by default; fewer where the source ends."""
+    """The luma of the frames with these numbers, by default of the first hundred; fewer if the source ends before."""
     numbers = range(100) if numbers is None else numbers
     info = source.info
     frames = np.zeros((len(numbers), info.height, info.width), np.uint8 if info.bits == 8 else np.uint16)

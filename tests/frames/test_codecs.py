@@ -1,4 +1,4 @@
-"""Real encoders: all planes are what PyAV's own arrays of the decoded frames hold."""
+"""Real encoders: all planes are equal to PyAV's own arrays of the decoded frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clips for comparing decoders: each decodes, has the frames that it promises, and what it is for."""
+"""The clips for comparing decoders: each decodes, and has its frames and its special property."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .reading import NOTHING_SAID, read_planes
 Write = Callable[[CodedClip], Path]
 
 _DECODED_AS = {"gray": "yuv420p"}
-"""The format that FFmpeg's decoder gives, where it is not the one that was encoded."""
+"""The format of FFmpeg's decoder, if it differs from the encoded one."""
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_clip_has_what_it_is_for(write: Write, clip: CodedClip) -> None:
     "name", ["h264_main.mp4", "h264_high10.mp4", "h264_mbaff_top.mp4", "hevc_main10.mp4", "vp9_odd.webm", "av1.mp4"]
 )
 def test_the_reference_is_what_was_encoded(tmp_path: Path, write: Write, name: str) -> None:
-    """Frame by frame: the pictures are like those of no other frame."""
+    """Each frame differs from all other frames."""
     clip = _named(name)
     with open_source(str(write_reference(clip, tmp_path)), NOTHING_SAID, chroma=True) as source:
         reference = read_planes(source, range(clip.frames + 1), 3)
@@ -191,7 +191,7 @@ def test_pictures_are_always_the_same() -> None:
 
 @pytest.mark.parametrize("clip", DAMAGED, ids=lambda clip: clip.name)
 def test_damage_does_harm(write: Write, clip: Damaged) -> None:
-    """The frames, or their number, are others than those of the sound clip."""
+    """The frames, or their number, differ from the sound clip."""
     assert clip.damaged
     assert write(clip).read_bytes() != write(clip.of).read_bytes()
     found, expected = _checksums(write(clip)), _checksums(write(clip.of))

@@ -112,7 +112,7 @@ def test_damaged_container(tmp_path: Path) -> None:
 
 
 def test_recording_that_begins_between_key_frames(tmp_path: Path) -> None:
-    """libavcodec passes over what it cannot decode; times count from the first frame that it gives."""
+    """libavcodec skips packets that it cannot decode; times count from the first frame that it returns."""
     grey = np.full((24, 32), 77, np.uint8)
     luma = clip(12, 48, 64)
     frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in luma]

@@ -12,7 +12,7 @@ from vkssim.errors import InputError, OptionError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import open_source
 from vkssim.frames.picture.crop import Crop, without_bars
-from vkssim.frames.processed import ProcessedSource
+from vkssim.frames.wrapped import ProcessedSource
 from vkssim.types import plane_shapes
 
 from ..support.clips import raw_bytes, write
@@ -58,7 +58,7 @@ def test_parse() -> None:
 
 
 def test_source_is_read_as_before(tmp_path: Path) -> None:
-    """From several threads where it could be, at any place, into padded rows."""
+    """From several threads if possible, at any position, into padded rows."""
     luma = clip(6)
     path = write(tmp_path / "clip.yuv", raw_bytes(luma))
     with ProcessedSource(open_source(path, describe(luma)), Crop(20, 16, 5, 3)) as source:
@@ -79,7 +79,7 @@ def test_source_is_read_as_before(tmp_path: Path) -> None:
     ],
 )
 def test_black_bars(bits: int, top: int, below: int, left: int, right: int, found: Crop) -> None:
-    """Dark noise is a bar; what is found lies on even samples and loses nothing."""
+    """Dark noise is a bar; the rectangle begins and ends on even samples, and loses no part of the picture."""
     rng = np.random.default_rng(5)
     scale = 1 << (bits - 8)
     frames = []
@@ -96,5 +96,5 @@ def test_black_bars(bits: int, top: int, below: int, left: int, right: int, foun
 
 @pytest.mark.parametrize("level", [16, 120])
 def test_no_bars(level: int) -> None:
-    """Neither in a bright picture nor where all is black."""
+    """Neither in a bright picture nor in a black one."""
     assert without_bars([(np.full((48, 64), level, np.uint8),)], _info()) is None

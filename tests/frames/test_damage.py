@@ -40,7 +40,7 @@ Damage = Callable[[str, int], str]
 
 
 def _pictures() -> list[av.VideoFrame]:
-    """Each is the one before, moved, with a little noise."""
+    """Each is the previous one, moved, with a little noise."""
     texture = clip(1, HEIGHT, WIDTH + FRAMES)[0] // 2
     noise = np.random.default_rng(5).integers(0, 24, (FRAMES, HEIGHT, WIDTH), np.uint8)
     chroma = [np.full((HEIGHT // 2, WIDTH // 2), value, np.uint8) for value in (100, 150)]
@@ -87,7 +87,7 @@ def _threads(monkeypatch: pytest.MonkeyPatch, threads: bool) -> None:
 
 
 def _everything(path: str) -> tuple[Any, ...]:
-    """The CRC of each frame, and what is said of the clip."""
+    """The CRC of each frame, and the warnings on the clip."""
     with open_source(path, NOTHING_SAID) as source:
         target = source.info.new_planes(1)
         frames: list[int] = []
@@ -134,7 +134,7 @@ def test_a_sound_clip_is_decoded_on_threads_to_its_end(monkeypatch: pytest.Monke
 
 
 def _scored(*words: str) -> tuple[int, str, str]:
-    """The exit code of `vkssim score`, all scores and what was said."""
+    """The exit code of `vkssim score`, all scores and its messages."""
     result = vkssim("score", *words, *TINY, "-q", "--csv", "-o", "-", "--precision", "max")
     return result.exit_code, result.stdout, result.stderr
 
@@ -186,7 +186,7 @@ def test_on_two_devices_and_in_a_batch(
 
 
 def test_only_frames_that_are_scored_are_warned_of(sound: dict[str, str], damaged: Damage) -> None:
-    """A decoder reads ahead, and a clip is read on where the other one has ended."""
+    """A decoder reads ahead, and a clip is read beyond the end of the other clip."""
     path = damaged("h264", 2)
     with open_source(path, NOTHING_SAID) as source:
         target = source.info.new_planes(1)

@@ -1,4 +1,4 @@
-"""FFmpeg reads the file that it is given: it reaches no network, and no file that another one names."""
+"""FFmpeg reads only the given file: it uses no network, and opens no file that another file names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SDP = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video {}
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A socket of this machine that fails the test where anything has connected to it."""
+    """A socket of this machine that fails the test if anything has connected to it."""
     with socket.create_server(("127.0.0.1", 0)) as opened:
         opened.setblocking(False)
         yield opened
@@ -74,7 +74,7 @@ def test_lists_of_files_are_refused(folder: Path, name: str, text: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["http://", "http:/", "tcp://", "rtsp://", "ftp://"])
 def test_a_path_is_never_an_address(folder: Path, listener: socket.socket, scheme: str) -> None:
-    """Not even where there is a file of that name, in a folder called `http:`."""
+    """Not even if there is a file of that name, in a folder called `http:`."""
     path = f"{scheme}{_address(listener)}/clip.mp4"
     with pytest.raises(InputError, match=r"No such file|is not supported: vkssim reads files, and URLs by"):
         open_source(path, NOTHING_SAID)
@@ -131,7 +131,7 @@ def _referring(path: Path, target: bytes) -> bytes:
     alias = bytes(10) + bytes(28) + bytes(12) + bytes(64) + bytes(16) + struct.pack(">HH", 1, 1) + bytes(16)
     alias += struct.pack(">HH", 2, len(name)) + name + bytes(len(name) % 2) + b"\xff\xff\x00\x00"
     entry = struct.pack(">I4sI", 12 + len(alias), b"alis", 0) + alias
-    old = data.index(b"dref") + 12  # behind name, version and count
+    old = data.index(b"dref") + 12  # after name, version and count
     size = int.from_bytes(data[old : old + 4])
     for box in (b"moov", b"trak", b"mdia", b"minf", b"dinf", b"dref"):
         start = data.rindex(box, 0, old) - 4

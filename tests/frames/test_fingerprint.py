@@ -90,7 +90,7 @@ def test_a_url_of_no_known_version_is_sampled(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_batch_scores_what_changed_again(tmp_path: Path) -> None:
-    """Two raw clips of one size, the second put where the first was, with its time of change."""
+    """Two raw clips of one size, of which the second replaces the first, with its modification time."""
     luma = clip(4)
     reference = write(tmp_path / "ref.yuv", raw_bytes(luma))
     _written(tmp_path / "dis.yuv", raw_bytes(luma))

@@ -114,7 +114,7 @@ def test_a_pipe_is_not_looked_at_twice(tmp_path: Path) -> None:
 
 
 def test_the_message_leads_to_the_cure(tmp_path: Path) -> None:
-    """What it names is what works; what it named once stretched the picture."""
+    """The option that the message names works; an earlier one stretched the picture."""
     paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", CODED)
     words = ("score", "-r", paths[0], "-d", paths[1], "--feature", "float_ssim=scale=1", "--backend", "cpu")
     refused = vkssim(*words)

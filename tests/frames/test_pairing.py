@@ -27,7 +27,7 @@ def test_same_times() -> None:
 
 
 def test_times_count_from_the_first_frame_of_each() -> None:
-    """Containers begin where they please."""
+    """Containers may begin at any time."""
     assert _pairs([1.4, 1.44, 1.48], [0.0, 0.04, 0.08]) == [(0, 0), (1, 1), (2, 2)]
 
 
@@ -60,7 +60,7 @@ def test_exactly_half_a_frame_is_too_far() -> None:
 
 
 def test_skipped_frames() -> None:
-    """Times count from what is left."""
+    """Times count from the first frame that is not skipped."""
     times = [number / 25 for number in range(6)]
     assert _pairs(times, times, (2, 3)) == [(2, 3), (3, 4), (4, 5)]
     pairing = ByTime(np.array(times), np.array(times), 2, 3)

@@ -1,4 +1,4 @@
-"""All planes of raw YUV and Y4M, and what has none but luma."""
+"""All planes of raw YUV and Y4M, and clips with luma alone."""
 
 from __future__ import annotations
 

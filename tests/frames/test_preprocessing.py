@@ -1,4 +1,4 @@
-"""Clips that differ in size, depth, colours or time, scored all the same where that was asked for, with what was done noted."""
+"""Clips that differ in size, depth, colours or time are scored on request, with notes on the changes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_scaled_before_it_is_cropped(tmp_path: Path) -> None:
 
 
 def test_depths(tmp_path: Path) -> None:
-    """Refused unless asked for; then scores are those of 8 bits, to the last bit."""
+    """Refused without the option; with it, the scores are equal to those of 8 bits, to the last bit."""
     eight, ten = _y4m(tmp_path / "8.y4m", LUMA), _y4m(tmp_path / "10.y4m", OTHER.astype(np.uint16) * 4, "420p10")
     with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. `deepen`"):
         _score(eight, ten)
@@ -237,7 +237,7 @@ def test_fields(tmp_path: Path, first: str, second: str, warned: str) -> None:
 
 
 def test_fields_of_a_container(tmp_path: Path) -> None:
-    """The order is that of the frames as they are decoded."""
+    """The order of fields is stated by decoded frames."""
     grey = np.full((24, 32), 128, np.uint8)
     clips: list[str] = []
     for options in ("", "interlaced=1"):
@@ -250,7 +250,7 @@ def test_fields_of_a_container(tmp_path: Path) -> None:
 
 
 def test_a_matrix_that_changes_on_the_way(tmp_path: Path) -> None:
-    """Two elementary streams, one behind the other, of which each states its own."""
+    """Two joined elementary streams, of which each states its own colours."""
     data = b"".join(Path(_container(tmp_path / f"{matrix}.264", LUMA, colorspace=matrix)).read_bytes() for matrix in (1, 9))
     path = write(tmp_path / "both.264", data)
     report = _score(path, path)
@@ -261,7 +261,7 @@ def test_a_matrix_that_changes_on_the_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("frames", [2, 8])
 def test_strict_fails_where_frame_rates_differ(tmp_path: Path, frames: int) -> None:
-    """Also where the clips are too short to come out of step."""
+    """Even if the clips are too short to get out of step."""
     paths = [str(tmp_path / f"{rate}.y4m") for rate in (25, 30)]
     for path, rate in zip(paths, (25, 30), strict=True):
         data = Path(_y4m(Path(path), LUMA[:frames])).read_bytes()
@@ -273,7 +273,7 @@ def test_strict_fails_where_frame_rates_differ(tmp_path: Path, frames: int) -> N
 
 
 def test_chroma_of_both(tmp_path: Path) -> None:
-    """A crop between samples of chroma is refused where chroma is compared; a grey clip has none."""
+    """A crop between samples of chroma is refused if chroma is compared; a grey clip has none."""
     reference, distorted = _both(tmp_path)
     for source in open_pair(reference, distorted, NOTHING_SAID, PictureOptions(crop="32x24+4+6"), chroma=True):
         assert source.info.chroma == "420"
@@ -292,7 +292,7 @@ def test_impossible_options(options: dict[str, Any]) -> None:
 
 
 def test_frames_that_cannot_be_decoded_whole_are_named(tmp_path: Path) -> None:
-    """FFmpeg conceals what is missing, and only says so."""
+    """FFmpeg conceals missing data, and only reports it."""
     reference, whole = clip_paths("bbb_576x324")
     data = bytearray(whole.read_bytes())
     place = data.index(b"mdat") + 4000

@@ -1,4 +1,4 @@
-"""R'G'B': what it becomes, against the formula of ITU-T H.273."""
+"""Conversions of R'G'B', against the formulas of ITU-T H.273."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _info(bits: int = 8, chroma: str = "444", **known: Any) -> VideoInfo:
 @pytest.mark.parametrize("bits", [8, 10, 16])
 @pytest.mark.parametrize("name", RGB)
 def test_corners_of_the_cube(name: str, bits: int) -> None:
-    """BT.601 of limited range, which is what is taken where a small picture says nothing."""
+    """BT.601 of limited range, the default for a small picture that states nothing."""
     planes = tuple(np.full((1, 1), value << (bits - 8), np.uint8 if bits == 8 else np.uint16) for value in LIMITED[name])
     assert np.abs(to_rgb(planes, _info(bits))[0, 0].astype(int) - RGB[name]).max() <= 1
 

@@ -107,7 +107,7 @@ def test_not_scaled_but_cropped(first: VideoInfo, second: VideoInfo) -> None:
 
 
 def test_the_middle_is_named_where_one_side_was_kept() -> None:
-    """A crop that can be copied; the clip that shows more is the one to crop, on even samples."""
+    """The message has a crop to copy: on even samples, of the clip that shows more."""
     wide, tall = _info(640, 272), _info(640, 360)
     assert "`crop_reference=auto` removes the black bars of 640x360, `crop_reference=640x272+0+44` keeps" in unlike(tall, wide)
     assert "`crop_distorted=640x272+0+44` keeps the middle of its pictures" in unlike(wide, tall)

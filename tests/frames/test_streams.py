@@ -1,4 +1,4 @@
-"""Which stream of a container is scored, and what is said of the choice."""
+"""The choice of a container's stream, and the notes on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 
 
 def _two(path: Path, default: int | None, codec: str = "ffv1") -> str:
-    """Two video streams; the one that carries the default mark, or neither."""
+    """Two video streams, of which one or neither has the default mark."""
     grey = np.full((24, 32), 128, np.uint8)
     with av.open(str(path), "w") as container:
         streams: list[Any] = []

@@ -69,7 +69,7 @@ def _scores(reference: str, distorted: str, sync: str) -> list[float]:
 
 
 def _with_packets(source: str, path: Path, before: Callable[[int, bytes], bytes | None]) -> str:
-    """A clip with some packets more: `before` gets the number and the bytes of each, and gives what comes 20 ms before it."""
+    """A clip with additional packets: `before` gets number and bytes of each, and returns the packet 20 ms before it."""
     with av.open(source) as old, av.open(str(path), "w") as new:
         stream = new.add_stream_from_template(old.streams.video[0])
         for number, packet in enumerate(packet for packet in old.demux(video=0) if packet.size):
@@ -114,7 +114,7 @@ def not_coded(folder: Path) -> tuple[str, list[int]]:
     whole = encode_frames(folder / "coded.mkv", coded, "mpeg4", options={"qmax": "3"}, times=seconds, bit_rate=8_000_000)
 
     def empty(number: int, data: bytes) -> bytes | None:
-        """The header of the picture behind it, with `vop_coded` 0: ISO/IEC 14496-2, 6.2.5."""
+        """The header of the next picture, with `vop_coded` 0: ISO/IEC 14496-2, 6.2.5."""
         if shown[number] - 1 not in NOT_CODED:
             return None
         at = data.index(b"\0\0\1\xb6") + 4
@@ -139,7 +139,7 @@ def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, 
 
 
 def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where packets were believed, and one of them gives no frame, what is behind it would be paired wrongly."""
+    """If the times come from packets and one of them gives no frame, later frames would be paired wrongly."""
     monkeypatch.setattr(packets, "_ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
     path, _ = not_coded
     told = r"skipped.mkv: frame 7 is presented at 0\.320 s, but its packet at 0\.300 s"
@@ -172,7 +172,7 @@ def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
 
 @pytest.mark.parametrize(("codec", "options"), [("mpeg2video", {"bf": "2"}), ("libx264", {"bf": "2", "qp": "0"})])
 def test_transport_streams_put_together(folder: Path, codec: str, options: dict[str, str]) -> None:
-    """The times of the second begin anew, where those of the first have ended."""
+    """The times of the second stream start again after the first."""
     pictures = _pictures(2 * FRAMES)
     whole = encode_frames(folder / "both.mkv", pictures, "ffv1")
     parts = [
@@ -194,7 +194,7 @@ X264 = {"bf": "3", "g": "12", "x264-params": "b-adapt=0"}
 
 
 def _packed(source: str, path: Path) -> str:
-    """As early encoders of Xvid wrote AVI: a picture and the one that is shown before it in one packet, then an empty one."""
+    """AVI of early Xvid encoders: a picture and the previously presented one in one packet, then an empty packet."""
     with av.open(source) as old, av.open(str(path), "w") as new:
         stream = new.add_stream_from_template(old.streams.video[0])
         pictures = [bytes(packet) for packet in old.demux(video=0) if packet.size]

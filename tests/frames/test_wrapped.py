@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from vkssim.frames.info import VideoInfo
+from vkssim.frames.pairing.tee import Tee
 from vkssim.frames.picture.crop import Crop
-from vkssim.frames.processed import ProcessedSource
 from vkssim.frames.source import FrameSource
-from vkssim.frames.tee import Tee
-from vkssim.frames.wrapped import ATTRIBUTES
+from vkssim.frames.wrapped import ATTRIBUTES, ProcessedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 

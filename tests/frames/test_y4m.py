@@ -1,4 +1,4 @@
-"""Y4M: every colour space, headers of every kind, and what ends a stream."""
+"""Y4M: every colour space, all kinds of headers, and ends of streams."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_header_that_cannot_be_read(line: bytes, named: str) -> None:
 
 @pytest.mark.parametrize("missing", [1, 800, 1152])
 def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
-    """Even where only the FRAME line of the last one is left."""
+    """Even if only the FRAME line of the last frame is left."""
     luma = clip(3)
     data = y4m_bytes(luma)[:-missing]
     with open_source(write(tmp_path / "clip.y4m", data), NOTHING_SAID) as source:

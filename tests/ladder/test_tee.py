@@ -14,8 +14,8 @@ import pytest
 
 from vkssim.errors import DeviceError, InputError
 from vkssim.frames.info import VideoInfo
+from vkssim.frames.pairing.tee import Tee
 from vkssim.frames.source import FrameSource, SequentialSource
-from vkssim.frames.tee import Tee
 from vkssim.types import ExternalFrame, ExternalPlane, Planes
 
 from ..support.waiting import PATIENCE

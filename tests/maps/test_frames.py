@@ -1,4 +1,4 @@
-"""Pictures of frames chosen from a report: which, of which files, and what they show."""
+"""Pictures of frames chosen from a report: their choice, their files, and their content."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_of_equal_frames_the_earlier_counts() -> None:
 
 
 def test_every_and_lists_go_by_the_frames_scored() -> None:
-    """Their numbers are those of the pairs, which a subsample leaves gaps in."""
+    """Frames have the numbers of their pairs, between which a subsample leaves gaps."""
     report = _report(("float_ssim",), [(0.9,)] * 7, step=5)
     assert choose_frames(report, "every:3") == [0, 15, 30]
     assert choose_frames(report, " 30,5,30 ") == [5, 30]
@@ -148,7 +148,7 @@ def test_containers_of_both_depths(name: str, bits: int) -> None:
 
 
 def test_pairs_by_time_offset_and_crop(tmp_path: Path) -> None:
-    """What was scored is what is shown."""
+    """The pictures show the frames that were scored."""
     paths = write(tmp_path / "ref.y4m", y4m_bytes(LUMA)), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED))
     for sync in ("index", "pts"):
         pictures_options = PictureOptions(crop="20x16+4+2")
@@ -169,7 +169,7 @@ def test_pairs_by_time_offset_and_crop(tmp_path: Path) -> None:
 
 
 def test_one_pair_is_read_at_a_time(y4m_pair: tuple[str, str], tmp_path: Path) -> None:
-    """What lies behind the pair taken has not been touched: the damage there is met when it is asked for."""
+    """Frames after the chosen pair are not read: damage there is an error only for a later pair."""
     data = Path(y4m_pair[1]).read_bytes()
     short = write(tmp_path / "short.y4m", data[: len(data) - 100])
     pictures = frame_pictures(y4m_pair[0], short, [0, 5], backend="cpu")

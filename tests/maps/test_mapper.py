@@ -47,7 +47,7 @@ def test_one_image_gives_a_map_and_a_stack_a_stack(backend: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("scale", "shape"), [(1, (81, 111)), (2, (36, 51)), (3, (21, 31))])
 def test_mean_is_the_score_at_every_scale(backend: str, scale: int, shape: tuple[int, int]) -> None:
-    """The map has ten rows and columns less than what is left after the downscale, by libvmaf's rule for odd sides."""
+    """The map has ten rows and columns less than the downscaled picture, by libvmaf's rule for odd sides."""
     images = pair(91, 121)
     score, ssim_map = vkssim.ssim(*images, scale=scale, return_map=True, backend=backend)
     assert ssim_map.shape == shape

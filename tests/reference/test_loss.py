@@ -72,7 +72,7 @@ def test_gradient_of_ssim_is_the_slope(kind: str, padding: Padding, size: tuple[
 @by_padding
 @by_pyramid
 def test_gradient_of_three_scales_is_the_slope(kind: str, padding: Padding, pyramid: Pyramid) -> None:
-    """Of one size for all kinds, and of another one, of whose scales others are odd, for one of them."""
+    """One size for all kinds, and for one kind a second size whose odd scales are different ones."""
     _check_slopes(kind, 41, 44, padding=padding, pyramid=pyramid, **THREE)
     if kind == "natural":
         _check_slopes(kind, 50, 61, padding=padding, pyramid=pyramid, **THREE)

@@ -44,7 +44,7 @@ def test_entries_come_back(path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [RUN, BATCH])
 def test_any_bit_that_is_another_is_found(path: Path, kind: bytes) -> None:
-    """What is read is what was written, up to the line with that bit, which never makes the file another program's."""
+    """All entries before the line with that bit are read, and the file is still recognised as a journal."""
     whole = _written(path, kind)
     ends = [end for end, byte in enumerate(whole) if byte == ord("\n")]
     for bit, damaged in enumerate(flipped_bits(whole)):

@@ -1,4 +1,4 @@
-"""Folders for results, local and by URL, and what a batch writes there."""
+"""Folders for results, local and by URL, and the files of a batch in them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_batch_to_a_bucket_is_that_to_a_folder(tmp_path: Path, bucket: Bucket,
 
 
 def test_a_batch_to_a_bucket_goes_on(tmp_path: Path, bucket: Bucket, ladder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what has no record, or no scores of its frames, is scored."""
+    """Only pairs without a record, or without scores of their frames, are scored."""
     output, frames = "s3://results/out.csv", "s3://results/frames"
     _batch(ladder, output, frames)
     results = Folder("s3://results")

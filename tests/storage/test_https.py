@@ -30,7 +30,7 @@ CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 
 
 class Server(ThreadingHTTPServer):
-    """Gives one file, also in parts. `statuses` are those of the next answers, 0 for a connection that is reset."""
+    """A server of one file, with ranges. `statuses` are the status codes of the next answers, 0 for a reset connection."""
 
     daemon_threads = True
 
@@ -172,7 +172,7 @@ def test_a_file_that_is_changed_between_ranges(server: Server, header: str) -> N
 
 
 def test_a_container_that_is_changed(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose ranges are fetched by FFmpeg: what can no longer be read is no end."""
+    """FFmpeg fetches its ranges: a range that can no longer be read is not the end."""
     monkeypatch.setattr(remote, "STREAM_BLOCK", 4096)
     grey = np.full((80, 100), 128, np.uint8)
     frames = [video_frame(200, 160, "yuv420p", (picture, grey, grey)) for picture in clip(20, 160, 200)]
@@ -192,7 +192,7 @@ def test_another_range_than_was_asked_for(server: Server) -> None:
 
 
 def test_scores_of_two_versions(server: Server, reference: str) -> None:
-    """Changed behind the last range."""
+    """Changed after the last range."""
     server.data = raw_bytes(LUMA)
 
     def change(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Inputs by URL: the same scores, no more read than is needed, and nothing connected to that nobody asked for."""
+"""Inputs by URL: the same scores, only the necessary ranges, and no connection that the user did not request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..support.pictures import clip
 
 LUMA = 32 * 24
 FRAME = LUMA * 3 // 2
-HEAD = 380  # bytes that tell what a file is
+HEAD = 380  # bytes by which a file is recognised
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_times_of_packets_are_read_by_url(tmp_path: Path) -> None:
 
 
 def test_a_picture_by_url(tmp_path: Path) -> None:
-    """FFmpeg would open pictures by name; here it has to read what it is given."""
+    """FFmpeg would open pictures by name; here it has to read the given data."""
     planes = noise_planes(32, 24, "400", 8)
     path = encode_frames(tmp_path / "a.png", [video_frame(32, 24, "gray", planes)], "png")
     with open_source(f"file://{path}", NOTHING_SAID) as source:
@@ -140,7 +140,7 @@ def test_a_container_is_read_in_large_parts(bucket: Bucket, tmp_path: Path) -> N
     assert set(bucket.ranges[1:]) == {(0, len(data))}, "it is smaller than one"
 
 
-# -- what goes wrong --------------------------------------------------------------------------------------------------
+# -- failures --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["none.yuv", "folder", "pipe"])

@@ -21,7 +21,7 @@ HOW = (*raw_flags(LUMA), *TINY, "-q")
 
 
 def contents(folder: Path) -> dict[str, bytes | str]:
-    """What every file below a folder holds, of links where they lead to."""
+    """The content of every file below a folder, and the targets of links."""
     return {
         str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_bytes()
         for path in folder.rglob("*")
@@ -49,7 +49,7 @@ def _batch(clips: Path, *distorted: str) -> tuple[int, Path]:
 
 
 def test_batch_writes_under_its_folders_alone(clips: Path) -> None:
-    """Manifests may name clips anywhere; what is written is not named by them."""
+    """Manifests may name clips anywhere, but no files that are written."""
     top = clips.parent
     names = ["../outside/a.yuv", str(top / "outside" / "b.yuv")]
     names += ["../clips/../outside/sub/c.yuv", "d/../..", "\x1b[2J e.yuv", ".."]
@@ -119,7 +119,7 @@ def test_score_replaces_links(clips: Path) -> None:
 
 
 def test_modes_of_what_is_written(tmp_path: Path) -> None:
-    """A new file's is that of the umask, one that is there keeps its own; that of a link's target does not count."""
+    """The mode of a new file follows the umask, and an existing file keeps its mode; a link's target has no effect."""
     mask = os.umask(0o027)
     try:
         for name, there in (("new", None), ("private", 0o600), ("shared", 0o664)):

@@ -22,11 +22,11 @@ from .decode import boxes
 from .decode.hardware import HardwareDecoder
 from .fingerprint import Opened
 from .options import RawDescription
-from .processed import ProcessedSource
 from .raw import RawFile, RawUrl
 from .sequence import sequence
 from .source import FrameSource
 from .stream import interruptible, open_stream, raw_pipe
+from .wrapped import ProcessedSource
 
 _TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
 _PEEK = 2 * _TRANSPORT_PACKET + _TRANSPORT_HEADER

@@ -16,9 +16,9 @@ from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.crop import Crop, without_bars
 from ..picture.scale import Scale, ToBitDepth, unlike
-from ..processed import ProcessedSource
 from ..raw import RAW
 from ..source import FrameSource
+from ..wrapped import ProcessedSource
 
 _SAMPLED_FRAMES = 12
 

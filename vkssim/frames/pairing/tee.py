@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..types import ExternalFrame, Planes
-from .picture.surfaces import DecodedFrame
-from .source import FrameSource
-from .wrapped import WrappedSource
+from ...types import ExternalFrame, Planes
+from ..picture.surfaces import DecodedFrame
+from ..source import FrameSource
+from ..wrapped import WrappedSource
 
 Target = TypeVar("Target", Planes, ExternalFrame)
 
