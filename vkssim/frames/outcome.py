@@ -42,8 +42,8 @@ class ReadOutcome:
     def of(cls, source: FrameSource, last: int | None) -> ReadOutcome:
         """Return the outcome of a source after it was read up to frame `last`, the last scored one; None if none was scored."""
 
-        def scored(said: Iterable[tuple[int, str]]) -> Remarks:
-            return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
+        def scored(messages: Iterable[tuple[int, str]]) -> Remarks:
+            return tuple(sorted((number, text) for number, text in messages if last is not None and number <= last))
 
         damage, remarks = scored(source.damage.items()), scored(source.remarks)
         problem = source.problem
@@ -61,10 +61,10 @@ class ReadOutcome:
         warnings = []
         if self.damage:
             frames = [number for number, _ in self.damage]
-            said = next((f". FFmpeg says: {text}" for _, text in self.damage if text), "")
+            message = next((f". FFmpeg says: {text}" for _, text in self.damage if text), "")
             warnings.append(
                 f"{self.path} is damaged in {len(frames)} of its frames ({listed_frames(frames)}); the decoder concealed the"
-                f" missing data, which changes the scores of these frames and of frames that refer to them{said}"
+                f" missing data, which changes the scores of these frames and of frames that refer to them{message}"
             )
         return warnings + _remarks(self)
 
@@ -87,7 +87,7 @@ def _fewer(end: ReadOutcome, claimed: int, found: int) -> str:
 def _remarks(end: ReadOutcome) -> list[str]:
     """Return a warning for each text, with the numbers of its frames. Texts beyond a limit are only counted."""
     by_text = sorted(end.remarks, key=lambda remark: remark[1])
-    texts = [(text, [number for number, _ in said]) for text, said in groupby(by_text, lambda remark: remark[1])]
+    texts = [(text, [number for number, _ in remarks]) for text, remarks in groupby(by_text, lambda remark: remark[1])]
     texts.sort(key=lambda entry: entry[1][0])
     warnings = [f"{end.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
     left = len(texts) - len(warnings)

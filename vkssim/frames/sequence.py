@@ -68,7 +68,7 @@ def _numbered(path: str) -> Sequence:
             f"{path}: {name(missing)} is missing between {name(numbers[0])} and {name(numbers[-1])}; number the pictures"
             f" without gaps, or name them by a wildcard such as {before}*{after}"
         )
-    around = (part.replace("%", "%%") for part in (str(folder / before) if before else f"{folder}{os.sep}", after))
+    around = (text.replace("%", "%%") for text in (str(folder / before) if before else f"{folder}{os.sep}", after))
     return Sequence(
         tuple(str(folder / name(number)) for number in numbers),
         pattern[0].join(around),

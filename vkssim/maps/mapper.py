@@ -60,16 +60,16 @@ class SsimMapper:
         maps = np.empty((len(references), *self._scorer.map_shape), np.float32)
         batch, size = self._backend.batches[0], self._backend.batch_size
         for start in range(0, len(references), size):
-            part = slice(start, min(start + size, len(references)))
-            frames = part.stop - start
-            np.copyto(batch.reference[0][:frames], references[part], "same_kind")
-            np.copyto(batch.distorted[0][:frames], distorteds[part], "same_kind")
+            span = slice(start, min(start + size, len(references)))
+            frames = span.stop - start
+            np.copyto(batch.reference[0][:frames], references[span], "same_kind")
+            np.copyto(batch.distorted[0][:frames], distorteds[span], "same_kind")
             self._backend.submit(batch, frames)
             ((means,),) = self._backend.collect(batch)
             if batch.beyond is not None:
                 raise batch.beyond.error(start + batch.beyond.frame)
-            scores[part] = self._scorer.finish(means)[SsimMap.name]
-            maps[part] = self._scorer.maps
+            scores[span] = self._scorer.finish(means)[SsimMap.name]
+            maps[span] = self._scorer.maps
             self._scorer.maps.clear()
         return scores, maps
 

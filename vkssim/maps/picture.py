@@ -41,8 +41,8 @@ def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
     top, left = map_corner(width)
     canvas = pictures.new("RGB", (columns + 2 * left, top + height + 6 * size), _PAPER)
     draw = drawing.Draw(canvas)
-    for place, text in enumerate(_lines(frame, report)):
-        draw.text((left, left + place * _line_height(size)), _cut(text, columns, font), _INK, font)
+    for number, text in enumerate(_lines(frame, report)):
+        draw.text((left, left + number * _line_height(size)), _cut(text, columns, font), _INK, font)
     canvas.paste(pictures.fromarray(coloured), (left, top))
     _draw_bar(canvas, draw, (left, top + height + size), columns, size, font)
     return np.asarray(canvas)
@@ -98,8 +98,8 @@ def _draw_bar(canvas: Any, draw: Any, corner: tuple[int, int], columns: int, siz
     values = np.linspace(0, 1, columns, dtype=np.float32)
     canvas.paste(pictures.fromarray(np.repeat(colour(values[None]), size, axis=0)), corner)
     for tick in _TICKS:
-        place = left + tick * (columns - 1)
-        draw.line([(place, top + size), (place, top + size + size // 3)], _INK)
+        column = left + tick * (columns - 1)
+        draw.line([(column, top + size), (column, top + size + size // 3)], _INK)
         _draw_aligned(draw, f"{tick:g}", (left, top + size + size // 2), columns, tick, font)
     for tick, text in _ENDS.items():
         _draw_aligned(draw, text, (left, top + 2 * size + size // 2 + size // 3), columns, tick, font)

@@ -28,8 +28,8 @@ class _Blocks(NamedTuple):
 def _doubled(blocks: _Blocks, offset: int, axis: int) -> _Blocks:
     """Merge each block with the block `offset` positions later: Chan, Golub, LeVeque, "Updating formulae", 1979."""
     kept = blocks.sum1.shape[axis] - offset
-    first = _Blocks(*(np.take(part, range(kept), axis) for part in blocks))
-    other = _Blocks(*(np.take(part, range(offset, offset + kept), axis) for part in blocks))
+    first = _Blocks(*(np.take(terms, range(kept), axis) for terms in blocks))
+    other = _Blocks(*(np.take(terms, range(offset, offset + kept), axis) for terms in blocks))
     apart1, apart2 = first.sum1 - other.sum1, first.sum2 - other.sum2
     return _Blocks(
         first.sum1 + other.sum1,
@@ -60,7 +60,7 @@ def _maps(reference: DoublePlane, distorted: DoublePlane) -> LcsMaps:
             blocks = _doubled(blocks, offset, axis)
     samples = UNIFORM**2
     mean1, mean2 = blocks.sum1 / samples, blocks.sum2 / samples
-    variance1, variance2, covariance = (part / (samples * (samples - 1)) for part in blocks[2:])
+    variance1, variance2, covariance = (scatter / (samples * (samples - 1)) for scatter in blocks[2:])
     geometric = np.where(variance1 == variance2, variance1, np.sqrt(variance1 * variance2))
     return LcsMaps(
         (2 * mean1 * mean2 + C1) / (mean1**2 + mean2**2 + C1),

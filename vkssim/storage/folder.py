@@ -24,26 +24,26 @@ class Folder:
     results. Every method raises OutputError if the folder cannot be used.
     """
 
-    def __init__(self, place: PathOrUrl) -> None:
-        text = os.fspath(place)
-        self._place = text.removeprefix(_FILE)
-        self._remote = is_url(self._place)
+    def __init__(self, location: PathOrUrl) -> None:
+        text = os.fspath(location)
+        self._location = text.removeprefix(_FILE)
+        self._remote = is_url(self._location)
 
     def __str__(self) -> str:
-        return redact_url(self._place)
+        return redact_url(self._location)
 
     def path(self, name: str) -> str:
         """Return the path of a file of that name, in the form that reports show."""
-        return redact_url(join(self._place, name))
+        return redact_url(join(self._location, name))
 
     def check(self) -> None:
         """Make a local folder; for a URL, check that its kind can be written."""
         with self._errors():
             if self._remote:
-                check_url(self._place)
-                filesystem_of(self._place)
+                check_url(self._location)
+                filesystem_of(self._location)
             else:
-                Path(self._place).mkdir(parents=True, exist_ok=True)
+                Path(self._location).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, data: bytes) -> None:
         """Write or replace a file. A reader sees either the old or the new content."""
@@ -52,7 +52,7 @@ class Folder:
                 filesystem, root = self._opened()
                 filesystem.pipe_file(f"{root}/{name}", data)
                 return
-            path = Path(self._place) / name
+            path = Path(self._location) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(data, path)
 
@@ -62,7 +62,7 @@ class Folder:
             if self._remote:
                 filesystem, root = self._opened()
                 return bytes(filesystem.cat_file(f"{root}/{name}"))
-            return (Path(self._place) / name).read_bytes()
+            return (Path(self._location) / name).read_bytes()
         return None
 
     def names(self) -> set[str]:
@@ -79,7 +79,7 @@ class Folder:
         return {path.removeprefix(f"{root}/") for path in found} - {root}
 
     def _local_names(self) -> set[str]:
-        root = Path(self._place)
+        root = Path(self._location)
         return {
             path.relative_to(root).as_posix()
             for path in root.rglob("*")
@@ -95,7 +95,7 @@ class Folder:
                 filesystem.rm([f"{root}/{name}" for name in sorted(there)])
 
     def _opened(self) -> tuple[Any, str]:
-        filesystem, root = filesystem_of(self._place)
+        filesystem, root = filesystem_of(self._location)
         return filesystem, root.rstrip("/")
 
     @contextmanager
@@ -115,9 +115,9 @@ def check_url(url: str) -> None:
         raise OutputError(f"{redact_url(url)} can only be read; results go to a path, {' or '.join(_WRITABLE[1:])}")
 
 
-def check_output(place: PathOrUrl) -> None:
+def check_output(location: PathOrUrl) -> None:
     """Raise OutputError if a file of that name cannot be written, as far as this can be checked before anything is scored."""
-    text = os.fspath(place).removeprefix(_FILE)
+    text = os.fspath(location).removeprefix(_FILE)
     if is_url(text):
         check_url(text)
         filesystem_of(text)
@@ -125,9 +125,9 @@ def check_output(place: PathOrUrl) -> None:
         check_writable(Path(text))
 
 
-def write_output(content: str | bytes, place: PathOrUrl) -> None:
+def write_output(content: str | bytes, location: PathOrUrl) -> None:
     """Write a file: by URL in one step, by path as `write_file` does. Raises OutputError."""
-    text = os.fspath(place).removeprefix(_FILE)
+    text = os.fspath(location).removeprefix(_FILE)
     if is_url(text):
         folder, _, name = text.rpartition("/")
         check_url(text)
