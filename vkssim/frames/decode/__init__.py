@@ -1,1 +1,1 @@
-"""Decode clips with PyAV (FFmpeg), on the processor or by hardware. Read `container` first, then `decoder`."""
+"""Containers, decoded with PyAV (FFmpeg) on the processor or by hardware. Read `container` first, then `decoder`."""

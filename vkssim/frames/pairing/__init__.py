@@ -1,1 +1,4 @@
-"""Two clips together: which frame goes with which, pictures that can be compared, and one reference for several pairs."""
+"""Two clips together: comparable pictures, the pairs of frames, and one reference for several pairs.
+
+Read `preprocessing` first, then `schedule`.
+"""

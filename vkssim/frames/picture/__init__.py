@@ -1,1 +1,1 @@
-"""Pictures: pixel formats, colours, and the steps that crop, turn and scale them."""
+"""Pictures: pixel formats, colours, and the steps that crop, turn and scale them. Read `crop` first, a typical step."""
