@@ -7,15 +7,16 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from vkssim.backends import cuda, decoding
-from vkssim.backends.cuda_copy import Region
+from vkssim.backends.cuda import Region
 from vkssim.errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
 from vkssim.frames.picture.surfaces import Rows
 from vkssim.host import device as host_device
@@ -227,23 +228,32 @@ def test_a_failure_while_something_is_released_hides_no_error(driver: Driver) ->
     ]
 
 
-def test_shared_memory_and_semaphores(driver: Driver) -> None:
-    shared = cuda.cuda_of(GPU)
-    memory, address = shared.import_memory(7, 4096)
-    assert (memory, address) == ("memory", 0x1000)
-    handle = next(call[1] for call in driver.calls if call[0] == "cuImportExternalMemory")
-    assert (handle.handle.fd, handle.size) == (7, 4096)
-    semaphore = shared.import_timeline(8)
-    driver.calls.clear()
-    shared.signal(semaphore, 3)
-    (signal,) = (call for call in driver.calls if call[0] == "cuSignalExternalSemaphoresAsync")
-    assert signal[2][0].params.fence.value == 3
-    assert (signal[1], signal[3:]) == (["semaphore"], (1, 0)), "on the stream of the copies, so that it comes after them"
-    driver.calls.clear()
-    shared.release_memory(memory, address)
-    shared.release_timeline(semaphore)
-    freed = ["cuStreamSynchronize", "cuMemFree", "cuDestroyExternalMemory", "cuStreamSynchronize", "cuDestroyExternalSemaphore"]
+def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "Timeline", lambda _device, _stack: SimpleNamespace(handle="handle", descriptor=8))
+    monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: 7)
+    shared, device, buffer = cuda.cuda_of(GPU), Mock(), Mock(memory_size=4096)
+    with ExitStack() as stack:
+        assert shared.address(device, stack, buffer) == 0x1000
+        handle = next(call[1] for call in driver.calls if call[0] == "cuImportExternalMemory")
+        assert (handle.handle.fd, handle.size) == (7, 4096)
+        timeline = shared.timeline(device, stack)
+        assert timeline.handle == "handle"
+        driver.calls.clear()
+        timeline.signal(3)
+        timeline.wait(4, stream=0x57)
+        for call, name, number, stream in zip(driver.calls, ("Signal", "Wait"), (3, 4), (0, 0x57), strict=True):
+            assert call[0] == f"cu{name}ExternalSemaphoresAsync"
+            assert call[2][0].params.fence.value == number
+            assert (call[1], call[3:]) == (["semaphore"], (1, stream)), "unless told otherwise on the stream of the copies"
+        driver.calls.clear()
+    freed = ["cuStreamSynchronize", "cuDestroyExternalSemaphore", "cuStreamSynchronize", "cuMemFree", "cuDestroyExternalMemory"]
     assert driver.names() == freed
+
+
+def test_threads_wait_for_the_gpu_as_pytorch_has_them(driver: Driver) -> None:
+    """Only FFmpeg's decoder requires other flags of the context."""
+    assert cuda.Cuda(GPU).ordinal == 1
+    assert "cuDevicePrimaryCtxSetFlags" not in driver.names()
 
 
 def test_a_device_that_shares_nothing_has_its_frames_copied_by_ffmpeg(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.backends.nvdec import Answer
+from vkssim.backends.cuda import Answer
 from vkssim.doctor import decoders
 from vkssim.doctor.decoders import Engines, ask_engines, decoders_section, send_answers
 from vkssim.doctor.extras import PURPOSES, extras_section, missing_packages, requirements

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from vkssim import score_files
-from vkssim.backends import decoding, nvdec
-from vkssim.backends.decoding import hardware_decoder, sessions
-from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
+from vkssim.backends import cuda, decoding
+from vkssim.backends.cuda import Answer, Capabilities
+from vkssim.backends.decoding import NvidiaDriver, hardware_decoder, sessions
 from vkssim.distributed import worker_options
 from vkssim.errors import (
     DeviceError,
@@ -65,8 +65,8 @@ def driver(monkeypatch: pytest.MonkeyPatch, device: Device, stand_in: list[Chang
     answers: Answers = {("h264", "420", 8): _GOOD, ("av1", "420", 8): _GOOD, ("vp9", "420", 8): _GOOD}
     monkeypatch.setattr(decoding, "find_spec", lambda _name: True)
     monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
-    monkeypatch.setattr(nvdec, "cuda_of", lambda _gpu: SimpleNamespace(ordinal=0))
-    monkeypatch.setattr(nvdec, "ask", lambda _context, *codec: answers.get(codec, Answer(False)))
+    monkeypatch.setattr(decoding, "cuda_of", lambda _gpu: SimpleNamespace(ordinal=0))
+    monkeypatch.setattr(decoding, "ask", lambda _context, *codec: answers.get(codec, Answer(False)))
     return answers
 
 
@@ -219,14 +219,14 @@ def test_a_driver_that_says_nothing_refuses_nothing(driver: Answers, monkeypatch
         raise DeviceError("cuCtxPushCurrent failed: CUDA_ERROR_INVALID_CONTEXT")
 
     for ask in (lambda *_words: None), fail:
-        monkeypatch.setattr(nvdec, "ask", ask)
+        monkeypatch.setattr(decoding, "ask", ask)
         assert wish.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
         assert sessions(wish) == 1
 
     def not_known(_gpu: object) -> None:
         raise UnsuitableDeviceError("no such device")
 
-    monkeypatch.setattr(nvdec, "cuda_of", not_known)
+    monkeypatch.setattr(decoding, "cuda_of", not_known)
     unknown = NvidiaDriver(decoding._nvidia(None).uuid)  # type: ignore[union-attr]
     assert unknown.refuses(CodedVideo("h264", "420", 8, 64, 48)) == "CUDA cannot open the GPU that scores (no such device)"
 
@@ -247,8 +247,8 @@ def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) ->
         return 0
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(cuvidGetDecoderCaps=answer_all))
-    cuda: Any = Mock(current=nullcontext)  # the answer is remembered for each GPU
-    answer = nvdec.ask(cuda, "hevc", "420", 10)
+    gpu: Any = Mock(current=nullcontext)  # the answer is remembered for each GPU
+    answer = cuda.ask(gpu, "hevc", "420", 10)
     assert answer == Answer(True, 7, (8192, 8192), 262144, (144, 142))
 
 
@@ -398,7 +398,7 @@ def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, 
     raw = tmp_path / "a.yuv"
     raw.write_bytes(bytes(64 * 48 * 3 // 2))
     for name in ("cuda_of", "ask"):
-        monkeypatch.setattr(nvdec, name, lambda *_words: pytest.fail("the driver is asked"))
+        monkeypatch.setattr(decoding, name, lambda *_words: pytest.fail("the driver is asked"))
     description = RawDescription(width=64, height=48, pixel_format="420", bits=8)
     report = score_files(raw, raw, raw=description, features=FEATURE, device=str(device.info.uuid), decode="auto")
     assert report.frame_count == 1

@@ -30,7 +30,7 @@ from vkssim.types import ExternalPlane, FrameFormat
 from ..distributed.in_ranges import small_ranges
 from ..support import host_cuda
 from ..support.clips import raw_bytes, write
-from ..support.host_cuda import Gpu, HostCopies, HostInputs, Surface
+from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface
 from ..support.pictures import clip
 from . import test_hardware
 from .colours import encode_colours, fill
@@ -122,7 +122,7 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
     """
     on_processor = _score(folder, "eight", "cpu", planes="all")  # first, so that the driver has compiled the kernels
     held: list[Callable[[], None]] = []
-    copy, signal, wait = HostCopies.copy, HostInputs.signal, waiting.wait_for_fences
+    copy, signal, wait = HostCopies.copy, HostTimeline.signal, waiting.wait_for_fences
 
     def copy_later(self: HostCopies, *words: Any) -> None:
         if words[1].on_device:
@@ -142,7 +142,7 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
         wait(device, fences, *words)
 
     monkeypatch.setattr(HostCopies, "copy", copy_later)
-    monkeypatch.setattr(HostInputs, "signal", lambda self, number: held.append(lambda: signal(self, number)))
+    monkeypatch.setattr(HostTimeline, "signal", lambda self, number: held.append(lambda: signal(self, number)))
     monkeypatch.setattr(executor, "wait_for_fences", write_then_wait)
     assert _rendered(_score(folder, "eight", "cuda", planes="all")) == _rendered(on_processor)
 

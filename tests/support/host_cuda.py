@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from vkssim.backends import vulkan
+from vkssim.backends import cuda
 from vkssim.frames.decode.hardware import CodedVideo
 from vkssim.frames.picture.surfaces import Rows
 from vkssim.host import device as host_device
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.memory import Buffer, MemoryClass
+
+_WAITING = 10**10  # ns
 
 
 class Surface:
@@ -61,33 +63,43 @@ def _place(rows: Rows) -> str:
     return "device" if rows.on_device else "host"
 
 
-class HostInputs:
-    """Stand in for `CudaInputs`: the buffers are mapped, and the host counts the timeline up."""
-
-    memory_class = MemoryClass.UPLOAD
+class HostTimeline:
+    """Stand in for `SharedTimeline`: the host signals the semaphore and waits for it."""
 
     def __init__(self, device: Device, stack: ExitStack) -> None:
         self._device = device
         kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=0)
         handle = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(pNext=kind), None)
-        self.timeline = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
-        self._signal = vk.load(device.handle, "vkSignalSemaphoreKHR")  # the instance is of Vulkan 1.1, which lacks the core's
-        self._number = 0
+        self.handle = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
+        # The instance is of Vulkan 1.1, which lacks these functions under the names of the core.
+        self._signal = vk.load(device.handle, "vkSignalSemaphoreKHR")
+        self._wait = vk.load(device.handle, "vkWaitSemaphoresKHR")
 
-    def address(self, _stack: ExitStack, buffer: Buffer) -> int:
+    def signal(self, number: int, _stream: int = 0) -> None:
+        self._signal(self._device.handle, vk.VkSemaphoreSignalInfo(semaphore=self.handle, value=number))
+
+    def wait(self, number: int, _stream: int = 0) -> None:
+        info = vk.VkSemaphoreWaitInfo(pSemaphores=[self.handle], pValues=[number])
+        self._wait(self._device.handle, info, _WAITING)
+
+
+class HostCuda:
+    """Stand in for `Cuda`: the buffers that it shares with Vulkan are mapped."""
+
+    memory_class = MemoryClass.UPLOAD
+
+    def current(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def address(self, _device: Device, _stack: ExitStack, buffer: Buffer) -> int:
         assert buffer.mapped is not None
         return int(buffer.mapped.ctypes.data)
 
-    def written(self) -> int:
-        self._number += 1
-        self.signal(self._number)
-        return self._number
-
-    def signal(self, number: int) -> None:
-        self._signal(self._device.handle, vk.VkSemaphoreSignalInfo(semaphore=self.timeline, value=number))
+    def timeline(self, device: Device, stack: ExitStack) -> HostTimeline:
+        return HostTimeline(device, stack)
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have backends take their external inputs from the host, on a driver that shares nothing with another API."""
-    monkeypatch.setattr(vulkan, "CudaInputs", HostInputs)
+    """Have the host take CUDA's part, on a driver that shares nothing with another API."""
+    monkeypatch.setattr(cuda, "cuda_of", lambda _device: HostCuda())
     monkeypatch.setattr(host_device, "SHARING_EXTENSIONS", ("VK_KHR_timeline_semaphore",))

@@ -1,16 +1,25 @@
-"""Let CUDA write the frames that Vulkan scores: the surfaces of NVIDIA's video decoder are copied on the GPU.
+"""CUDA: memory and semaphores that Vulkan shares with it, copies of decoded surfaces, and what the video engines decode.
 
-Everything is done in CUDA's primary context, which FFmpeg's decoder uses as well, and on its default stream. A copy therefore
-comes after the decoder's own work on a surface, and before the decoder writes to that surface again.
+No other module calls CUDA. Its functions are those of the package cuda-bindings, with two exceptions, whose structures and
+numbers are those of the headers:
+
+- Copies on the GPU call CUDA's library by ctypes and keep the interpreter's lock. A call of cuda-bindings releases the lock and
+  has to get it back. If several threads decode, that takes longer than the call itself, which only queues the copy
+  (docs/adr/0012).
+- cuda-bindings lacks the Video Codec SDK, which says what the video engines decode.
+
+Everything is done in CUDA's primary context, which PyTorch and FFmpeg's decoder use as well.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,69 +28,141 @@ from ..frames.picture.surfaces import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
 from ..host.sharing import Timeline, memory_descriptor
-from .cuda_copy import DeviceCopy
 
+_LIBRARY, _VIDEO_LIBRARY = "libcuda.so.1", "libnvcuvid.so.1"
 _DEFAULT_STREAM = 0
+_ON_DEVICE = 2  # CU_MEMORYTYPE_DEVICE
+
+CODECS = {"h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}
+"""The codecs of the video engines, with their numbers in cudaVideoCodec."""
+
+CHROMA = {"400": 0, "420": 1, "422": 2, "444": 3}
+"""The subsamplings of chroma, with their numbers in cudaVideoChromaFormat."""
+
+
+class Region(ctypes.Structure):
+    """CUDA_MEMCPY2D: rows that are copied."""
+
+    _fields_ = (
+        ("source_x", ctypes.c_size_t),
+        ("source_y", ctypes.c_size_t),
+        ("source_type", ctypes.c_uint),
+        ("source_host", ctypes.c_void_p),
+        ("source_device", ctypes.c_uint64),
+        ("source_array", ctypes.c_void_p),
+        ("source_pitch", ctypes.c_size_t),
+        ("target_x", ctypes.c_size_t),
+        ("target_y", ctypes.c_size_t),
+        ("target_type", ctypes.c_uint),
+        ("target_host", ctypes.c_void_p),
+        ("target_device", ctypes.c_uint64),
+        ("target_array", ctypes.c_void_p),
+        ("target_pitch", ctypes.c_size_t),
+        ("row_bytes", ctypes.c_size_t),
+        ("rows", ctypes.c_size_t),
+    )
+
+
+class Capabilities(ctypes.Structure):
+    """CUVIDDECODECAPS: the caller fills in the first three fields, and the driver the others."""
+
+    _fields_ = (
+        ("codec", ctypes.c_int),
+        ("chroma", ctypes.c_int),
+        ("bits_beyond_8", ctypes.c_uint),
+        ("reserved", ctypes.c_uint * 3),
+        ("is_supported", ctypes.c_ubyte),
+        ("engines", ctypes.c_ubyte),
+        ("output_formats", ctypes.c_ushort),
+        ("most_width", ctypes.c_uint),
+        ("most_height", ctypes.c_uint),
+        ("most_macroblocks", ctypes.c_uint),
+        ("least_width", ctypes.c_ushort),
+        ("least_height", ctypes.c_ushort),
+        ("has_histogram", ctypes.c_ubyte),
+        ("histogram_bits", ctypes.c_ubyte),
+        ("most_bins", ctypes.c_ushort),
+        ("reserved_too", ctypes.c_uint * 10),
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The driver's answer about a codec: whether it is decoded, by how many engines, and frames of which sizes."""
+
+    is_supported: bool
+    engines: int = 0
+    most: tuple[int, int] = (0, 0)
+    most_macroblocks: int = 0
+    least: tuple[int, int] = (0, 0)
 
 
 class Cuda:
-    """A GPU as CUDA knows it, by its UUID, or the first one. Each failure raises DeviceError with the name of CUDA's error."""
+    """A GPU as CUDA knows it, by its UUID, or the first one. Each failure raises DeviceError with the name of CUDA's error.
 
-    def __init__(self, device: uuid.UUID | None) -> None:
+    With `for_decoder`, the context gets the flags that FFmpeg's decoder requires: a thread that waits for the GPU sleeps.
+    """
+
+    memory_class = MemoryClass.SHARED
+    """The class of Vulkan's memory that CUDA can reach."""
+
+    def __init__(self, device: uuid.UUID | None, *, for_decoder: bool = False) -> None:
         try:
             from cuda.bindings import driver
         except ImportError as error:
             raise UnsuitableDeviceError("the package cuda-bindings is not installed: `pip install vkssim[cuda]`") from error
-        self._driver = driver
+        self.driver = driver
         try:
-            self._call("cuInit", 0)
+            self.call("cuInit", 0)
         except RuntimeError as error:  # of cuda-bindings, which finds no library of the driver
             raise UnsuitableDeviceError(f"there is no CUDA driver: {error}") from error
         self.ordinal, handle = self._found(device)
-        # FFmpeg refuses a primary context whose threads wait in another way than its own do.
-        self._call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
-        self._context = self._call("cuDevicePrimaryCtxRetain", handle)
+        if for_decoder:
+            self.call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
+        self._context = self.call("cuDevicePrimaryCtxRetain", handle)
         try:
-            self._device_copy = DeviceCopy(int(self._context))
+            self._library = ctypes.PyDLL(_LIBRARY)
         except OSError as error:
             raise UnsuitableDeviceError(f"CUDA's library cannot be loaded: {error}") from error
+        self._pointer = ctypes.c_void_p(int(self._context))
 
     def _found(self, wanted: uuid.UUID | None) -> tuple[int, Any]:
-        for ordinal in range(self._call("cuDeviceGetCount")):
-            handle = self._call("cuDeviceGet", ordinal)
-            if wanted is None or bytes(self._call("cuDeviceGetUuid", handle).bytes)[:16] == wanted.bytes:
+        for ordinal in range(self.call("cuDeviceGetCount")):
+            handle = self.call("cuDeviceGet", ordinal)
+            if wanted is None or bytes(self.call("cuDeviceGetUuid", handle).bytes)[:16] == wanted.bytes:
                 return ordinal, handle
         raise UnsuitableDeviceError(f"CUDA knows no device {wanted or 'at all'}")
 
-    def _call(self, name: str, *arguments: Any) -> Any:
-        code, *results = getattr(self._driver, name)(*arguments)
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Return the result of a function of CUDA's driver. Raises DeviceError with its name if it fails."""
+        code, *results = getattr(self.driver, name)(*arguments)
         self._check(name, int(code))
         return results[0] if results else None
 
     def _check(self, name: str, code: int) -> None:
         if code != 0:
-            error = self._driver.CUresult(code)
-            kind = DeviceMemoryError if error == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY else DeviceError
+            error = self.driver.CUresult(code)
+            kind = DeviceMemoryError if error == self.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY else DeviceError
             raise kind(f"{name} failed: {error.name}")
 
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make the GPU's context that of the calling thread."""
-        self._call("cuCtxPushCurrent", self._context)
+        self.call("cuCtxPushCurrent", self._context)
         try:
             yield
         finally:
-            self._call("cuCtxPopCurrent")
+            self.call("cuCtxPopCurrent")
 
     # -- copies -------------------------------------------------------------------------------------------------------
 
     def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Copy rows; see `SurfaceCopy`."""
+        """Copy rows on the default stream, after the decoder's own work on a surface; see `SurfaceCopy`."""
         if source.on_device and target.on_device:
-            self._check(*self._device_copy.copy(source, target, row_bytes, rows))
+            self._queue_copy(source, target, row_bytes, rows)
             return
-        region = self._driver.CUDA_MEMCPY2D()
-        kinds = self._driver.CUmemorytype
+        region = self.driver.CUDA_MEMCPY2D()
+        kinds = self.driver.CUmemorytype
         if source.on_device:
             region.srcMemoryType, region.srcDevice = kinds.CU_MEMORYTYPE_DEVICE, source.address
         else:
@@ -93,24 +174,52 @@ class Cuda:
         region.srcPitch, region.dstPitch = source.pitch, target.pitch
         region.WidthInBytes, region.Height = row_bytes, rows
         with self.current():
-            self._call("cuMemcpy2D", region)
+            self.call("cuMemcpy2D", region)
+
+    def _queue_copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
+        """Queue a copy on the GPU, with the interpreter's lock kept."""
+        region = Region(
+            source_type=_ON_DEVICE,
+            source_device=source.address,
+            source_pitch=source.pitch,
+            target_type=_ON_DEVICE,
+            target_device=target.address,
+            target_pitch=target.pitch,
+            row_bytes=row_bytes,
+            rows=rows,
+        )
+        library = self._library
+        self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
+        code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
+        library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        self._check("cuMemcpy2DAsync", code)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
+    def address(self, device: Device, stack: ExitStack, buffer: Buffer) -> int:
+        """Return CUDA's address of a buffer of Vulkan's, of `memory_class`. The stack ends its use."""
+        memory, address = self.import_memory(memory_descriptor(device, buffer), buffer.memory_size)
+        stack.callback(self.release_memory, memory, address)
+        return address
+
+    def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
+        """Return a new timeline semaphore of a device. The stack destroys it."""
+        return SharedTimeline(self, device, stack)
+
     def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
         """Import memory of Vulkan's by its file descriptor, which this takes over, and return it with its address."""
-        handle = self._driver.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
-        handle.type = self._driver.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
+        handle = self.driver.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
+        handle.type = self.driver.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
         handle.handle.fd = descriptor
         handle.size = size
-        handle.flags = self._driver.CUDA_EXTERNAL_MEMORY_DEDICATED
-        whole = self._driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
+        handle.flags = self.driver.CUDA_EXTERNAL_MEMORY_DEDICATED
+        whole = self.driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
         whole.offset, whole.size, whole.flags = 0, size, 0
         with _taken_over(descriptor) as guard, self.current():
-            memory = self._call("cuImportExternalMemory", handle)
+            memory = self.call("cuImportExternalMemory", handle)
             guard.pop_all()
             guard.callback(self._release, ("cuDestroyExternalMemory", memory))
-            address = int(self._call("cuExternalMemoryGetMappedBuffer", memory, whole))
+            address = int(self.call("cuExternalMemoryGetMappedBuffer", memory, whole))
             guard.pop_all()
             return memory, address
 
@@ -120,12 +229,12 @@ class Cuda:
 
     def import_timeline(self, descriptor: int) -> Any:
         """Import a timeline semaphore of Vulkan's by its file descriptor, which this takes over, and return it."""
-        handle = self._driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
-        handle.type = self._driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
+        handle = self.driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
+        handle.type = self.driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
         handle.handle.fd = descriptor
         handle.flags = 0
         with _taken_over(descriptor) as guard, self.current():
-            semaphore = self._call("cuImportExternalSemaphore", handle)
+            semaphore = self.call("cuImportExternalSemaphore", handle)
             guard.pop_all()
             return semaphore
 
@@ -142,14 +251,35 @@ class Cuda:
         with suppress(DeviceError), self.current():
             for name, argument in (("cuStreamSynchronize", _DEFAULT_STREAM), *calls):
                 with suppress(DeviceError):
-                    self._call(name, argument)
+                    self.call(name, argument)
 
-    def signal(self, semaphore: Any, value: int) -> None:
-        """Set a semaphore to a value when all copies that were asked for before are done."""
-        parameters = self._driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()
-        parameters.params.fence.value = value
-        with self.current():
-            self._call("cuSignalExternalSemaphoresAsync", [semaphore], [parameters], 1, _DEFAULT_STREAM)
+
+class SharedTimeline:
+    """A timeline semaphore that Vulkan and CUDA share; one caller uses it at a time. `handle` is Vulkan's.
+
+    Its methods are called while the GPU's context is current.
+    """
+
+    def __init__(self, cuda: Cuda, device: Device, stack: ExitStack) -> None:
+        made = Timeline(device, stack)
+        semaphore = cuda.import_timeline(made.descriptor)
+        stack.callback(cuda.release_timeline, semaphore)
+        self.handle = made.handle
+        self._call = cuda.call
+        self._semaphores = [semaphore]
+        # The structs are made once, because the GPU may wait while the host makes them.
+        self._signal = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()]
+        self._wait = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS()]
+
+    def signal(self, number: int, stream: int = _DEFAULT_STREAM) -> None:
+        """Set the semaphore to a number when a stream reaches this point."""
+        self._signal[0].params.fence.value = number
+        self._call("cuSignalExternalSemaphoresAsync", self._semaphores, self._signal, 1, stream)
+
+    def wait(self, number: int, stream: int = _DEFAULT_STREAM) -> None:
+        """Make a stream wait until the semaphore has a number."""
+        self._wait[0].params.fence.value = number
+        self._call("cuWaitExternalSemaphoresAsync", self._semaphores, self._wait, 1, stream)
 
 
 def _taken_over(descriptor: int) -> ExitStack:
@@ -165,7 +295,8 @@ _opening = threading.Lock()
 def cuda_of(device: uuid.UUID | None) -> Cuda:
     """Return CUDA's side of a Vulkan device, by its UUID, or of CUDA's first device. It stays open until the process ends.
 
-    Raises DeviceError where CUDA does not know the device, or the package cuda-bindings is missing.
+    FFmpeg's decoder can use its context. Raises DeviceError if CUDA does not know the device, or the package cuda-bindings is
+    missing.
     """
     with _opening:
         return _cuda_of(device)
@@ -173,31 +304,47 @@ def cuda_of(device: uuid.UUID | None) -> Cuda:
 
 @cache
 def _cuda_of(device: uuid.UUID | None) -> Cuda:
-    return Cuda(device)
+    return Cuda(device, for_decoder=True)
+
+
+@cache
+def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
+    """Return the driver's answer about a codec; None if it has no library for video. It takes the driver some 0.1 s."""
+    try:
+        get_capabilities = ctypes.CDLL(_VIDEO_LIBRARY).cuvidGetDecoderCaps
+    except (OSError, AttributeError):
+        return None
+    asked = Capabilities(codec=CODECS[codec], chroma=CHROMA[chroma], bits_beyond_8=bits - 8)
+    with cuda.current():
+        if get_capabilities(ctypes.byref(asked)) != 0:
+            return None
+    return Answer(
+        bool(asked.is_supported),
+        asked.engines,
+        (asked.most_width, asked.most_height),
+        asked.most_macroblocks,
+        (asked.least_width, asked.least_height),
+    )
 
 
 class CudaInputs:
-    """The input buffers of a Vulkan device that CUDA writes; see `host.sharing.ExternalInputs`."""
-
-    memory_class = MemoryClass.SHARED
+    """The input buffers of a Vulkan device that CUDA writes on its default stream; see `host.sharing.ExternalInputs`."""
 
     def __init__(self, device: Device, stack: ExitStack) -> None:
         self._device = device
         self._cuda = cuda_of(device.info.uuid)
-        timeline = Timeline(device, stack)
-        self.timeline = timeline.handle
-        self._semaphore = self._cuda.import_timeline(timeline.descriptor)
-        stack.callback(self._cuda.release_timeline, self._semaphore)
+        self.memory_class = self._cuda.memory_class
+        self._timeline = self._cuda.timeline(device, stack)
+        self.timeline = self._timeline.handle
         self._number = 0
 
     def address(self, stack: ExitStack, buffer: Buffer) -> int:
         """Return the address of a buffer for CUDA. The stack ends its use."""
-        memory, address = self._cuda.import_memory(memory_descriptor(self._device, buffer), buffer.memory_size)
-        stack.callback(self._cuda.release_memory, memory, address)
-        return address
+        return self._cuda.address(self._device, stack, buffer)
 
     def written(self) -> int:
         """Return the number that the timeline gets when all copies that were asked for before are done."""
         self._number += 1
-        self._cuda.signal(self._semaphore, self._number)
+        with self._cuda.current():
+            self._timeline.signal(self._number)
         return self._number

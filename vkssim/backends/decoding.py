@@ -2,25 +2,108 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import suppress
+from functools import cached_property
 from importlib.util import find_spec
 
-from ..errors import NoDeviceError, NoLoaderError, UnsuitableDeviceError
-from ..frames.decode.hardware import HardwareDecoder, check_decode
+from ..errors import DeviceError, NoDeviceError, NoLoaderError, UnsuitableDeviceError
+from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_decode
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
-from .nvdec import NvidiaDriver
+from .cuda import CHROMA, CODECS, Answer, Cuda, ask, cuda_of
 
 _NVIDIA = 0x10DE
 _CUDA = "cuda"
+_CHROMA_NAMES = {"400": "grey", "422": "4:2:2", "444": "4:4:4"}
+_MACROBLOCK = 16 * 16
+
+
+class NvidiaDriver:
+    """NVIDIA's driver of a GPU, by its UUID, or of the first one. Nothing is loaded before the first question.
+
+    With `shares`, its memory can be shared with Vulkan, so that decoded frames stay there.
+    """
+
+    def __init__(self, gpu: uuid.UUID | None, *, shares: bool = False) -> None:
+        self._gpu = gpu
+        self._shares = shares
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NvidiaDriver) and other._gpu == self._gpu
+
+    def __hash__(self) -> int:
+        return hash(self._gpu)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what CUDA opened, which belongs to this process."""
+        return {"_gpu": self._gpu, "_shares": self._shares}
+
+    @cached_property
+    def _opened(self) -> Cuda | str:
+        """Return CUDA's side of the GPU, or why there is none: cuda-bindings or the driver is missing, or CUDA refuses it."""
+        try:
+            return cuda_of(self._gpu)
+        except DeviceError as error:
+            return str(error)
+
+    @property
+    def _cuda(self) -> Cuda | None:
+        return None if isinstance(self._opened, str) else self._opened
+
+    @property
+    def device(self) -> str | None:
+        """Return the number by which CUDA knows the GPU; None if CUDA does not know it."""
+        return None if self._cuda is None else str(self._cuda.ordinal)
+
+    @property
+    def surfaces(self) -> Cuda | None:
+        """See `Driver`."""
+        return self._cuda if self._shares else None
+
+    @cached_property
+    def engines(self) -> int:
+        """Return how many engines the GPU has, which decode side by side; 1 if the driver does not say."""
+        answer = self._ask("h264", "420", 8)  # every GPU with an engine decodes it
+        return max(1, answer.engines) if answer is not None else 1
+
+    def refuses(self, video: CodedVideo) -> str | None:
+        """Return why the GPU cannot decode a stream; None if it can, or if the driver does not say."""
+        if self._gpu is not None and isinstance(self._opened, str):
+            return f"CUDA cannot open the GPU that scores ({self._opened})"
+        label = " ".join(filter(None, [EXACT.get(video.codec, video.codec), _CHROMA_NAMES.get(video.chroma)]))
+        if video.codec not in CODECS or video.chroma not in CHROMA:
+            return f"the GPU has no decoder for {label}"
+        answer = self._ask(video.codec, video.chroma, video.bits)
+        if answer is None:  # FFmpeg asks as well, when the decoder is opened
+            return None
+        if not answer.is_supported:
+            return f"the GPU has no decoder for {label} of {video.bits} bits"
+        size, most = (video.width, video.height), answer.most
+        if any(side < limit for side, limit in zip(size, answer.least, strict=True)):
+            return f"{_size(size)} is smaller than its {_size(answer.least)}"
+        if any(side > limit for side, limit in zip(size, most, strict=True)):
+            return f"{_size(size)} is larger than its {_size(most)}"
+        if video.width * video.height // _MACROBLOCK > answer.most_macroblocks:
+            return f"{_size(size)} has more macroblocks than its {answer.most_macroblocks}"
+        return None
+
+    def _ask(self, codec: str, chroma: str, bits: int) -> Answer | None:
+        """Return the driver's answer about a codec, None if it cannot be asked."""
+        if self._cuda is None:
+            return None
+        try:
+            return ask(self._cuda, codec, chroma, bits)
+        except DeviceError:
+            return None
 
 
 def hardware_decoder(decode: str, backend: str, device: str | int | None) -> HardwareDecoder | None:
     """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the processor alone.
 
     CUDA decodes on the GPU that scores. Nothing of CUDA is loaded before the first compressed clip is opened. Raises
-    OptionError for a decoder that there is not.
+    OptionError for an unknown decoder.
     """
     check_decode(decode)
     if decode == "auto":
@@ -35,12 +118,12 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
 
 
 def sessions(decoder: HardwareDecoder) -> int:
-    """Return how many clips the engines of a decoder decode side by side; one where that is not known."""
+    """Return how many clips the engines of a decoder decode side by side; one if that is not known."""
     return decoder.gpu.engines if isinstance(decoder.gpu, NvidiaDriver) else 1
 
 
 def _nvidia(device: str | int | None) -> DeviceInfo | None:
-    """Return the device that scores where it is a GPU of NVIDIA's."""
+    """Return the device that scores if it is a GPU of NVIDIA's."""
     try:
         info = choose_device(list_devices(shared_instance()), device)
     except (NoLoaderError, NoDeviceError, UnsuitableDeviceError):  # the backend says so, after the clips were opened
@@ -57,3 +140,7 @@ def _has_bindings() -> bool:
     with suppress(ImportError):
         return find_spec("cuda.bindings") is not None
     return False
+
+
+def _size(sides: tuple[int, int]) -> str:
+    return "x".join(map(str, sides))

@@ -9,8 +9,7 @@ from typing import Any
 from av.codec import Codec
 from av.codec.codec import UnknownCodecError
 
-from ..backends.cuda import cuda_of
-from ..backends.nvdec import ask
+from ..backends.cuda import ask, cuda_of
 from ..frames.decode.hardware import EXACT, FORMATS, offered
 from .apart import Send, run_in_process
 from .findings import Finding, Level, Section
