@@ -18,8 +18,7 @@ from ..host.plan import Plan
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss
 from ..shaders import load_module
-from .open_device import fitted, open_device, warn
-from .software_device import software_warnings
+from .open_device import fitted, open_device, software_warnings, warn
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Open devices: the same selector always means the same device."""
+"""Open devices: the same selector always means the same device, and a software device in place of a GPU is worth a warning."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import cache
 from typing import TypeVar
 
 from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from ..host.device import Device
-from ..host.devices import DEVICE_VARIABLE, DeviceInfo, choose_device, list_devices
+from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
+from ..host.machine import Machine
 from ..host.plan import Plan, Role
+from ..host.unusable_gpus import unusable_gpus
 from ..report.backend_info import BackendInfo
 
 Thing = TypeVar("Thing")
@@ -24,7 +27,7 @@ _meant: dict[tuple[str | int | None, str | None], uuid.UUID] = {}
 
 
 def info_of(device: DeviceInfo) -> BackendInfo:
-    """Return what reports say of the backend ``"vulkan"`` on a device."""
+    """Return the backend ``"vulkan"`` on a device, as reports name it."""
     return BackendInfo("vulkan", device.name, device.driver)
 
 
@@ -45,7 +48,7 @@ def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool =
         info = choose_device(devices, selector)
         if meant is not None:
             raise NoDeviceError(
-                f"the device {meant} that was used so far is gone; there is {info.name}, which is taken only where it is asked"
+                f"the device {meant} that was used so far is gone; there is {info.name}, which is taken only if it is asked"
                 " for by its name"
             )
     device = stack.enter_context(Device(info, sharing=sharing))
@@ -94,3 +97,39 @@ def warn(sentences: Iterable[str], category: type[Warning] = SmallerBatchWarning
     """Issue messages about a device, by default those of `fitted`, as Python warnings, for callers without a report."""
     for sentence in sentences:
         warnings.warn(sentence, category, stacklevel=2)
+
+
+def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[str, ...]:
+    """Return a warning if `device` is a software device and a GPU is present that Vulkan cannot use.
+
+    There is no warning for a device that the user chose by its name. An index or a UUID is no such choice: another device may
+    have the index if the GPU works, and vkssim itself hands UUIDs to its workers. `host.unusable_gpus` says which signs of a
+    GPU count.
+    """
+    if device.kind is not DeviceKind.CPU or _is_name(selector):
+        return ()
+    gpus = [other for other in list_devices(shared_instance()) if other.kind is not DeviceKind.CPU]
+    if any(not gpu.lacks for gpu in gpus):  # the user passed over a GPU that works
+        return ()
+    reasons = [f"{gpu.description} lacks {', '.join(gpu.lacks)}" for gpu in gpus] or _unusable_gpus()
+    if not reasons:
+        return ()
+    name = device.name.split(maxsplit=1)[0]
+    return (
+        f"{device.name} computes in software, although a GPU is present: {'; '.join(reasons)}. `vkssim doctor` says how to mend"
+        f" it, and `device={name}` uses this device without the warning",
+    )
+
+
+@cache
+def _unusable_gpus() -> tuple[str, ...]:
+    """Return the signs of unusable GPUs on this machine, which are looked for once in each process."""
+    return tuple(unusable_gpus(Machine()))
+
+
+def _is_name(selector: str | int | None) -> bool:
+    text = str(os.environ.get(DEVICE_VARIABLE, "") if selector is None else selector).strip()
+    with suppress(ValueError):
+        uuid.UUID(text)
+        return False
+    return text != "" and not text.isdecimal()

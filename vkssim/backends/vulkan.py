@@ -23,8 +23,7 @@ from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open_device import fitted, info_of, largest_batch, open_device
-from .software_device import software_warnings
+from .open_device import fitted, info_of, largest_batch, open_device, software_warnings
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
