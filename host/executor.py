@@ -19,7 +19,7 @@ from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
-from .sharing import ExternalInputs, TimelineSubmitter
+from .sharing import ExternalInputs, Timelines, TimelineSubmitter
 from .submission_budget import SubmissionBudget
 from .timeouts import timeout_seconds
 from .timestamps import Stamps, Timestamps
@@ -53,9 +53,14 @@ class Slot:
     """One batch in flight: the memory for its frames and for its results.
 
     `inputs` and `outputs` are views of mapped memory, (batch, frame_bytes) uint8, by buffer name. Inputs that another API
-    writes have `addresses` in their place, at which that API finds the memory.
+    writes have `addresses` in their place, at which that API finds the memory. A slot over buffers of the caller's
+    (`Executor.bind`) has none of these, nor fences.
     """
 
+    number: int
+    """Its place in `Executor.slots`; 0 for a slot over buffers of the caller's."""
+    pool: Any
+    """The pool of its command buffers."""
     inputs: Mapping[str, Bytes]
     outputs: Mapping[str, Bytes]
     addresses: Mapping[str, int]
@@ -87,6 +92,9 @@ class Executor:
     shared, because the submissions of a queue run one after the other. Commands are recorded once for each slot and number of
     frames. On a device that is slow for the size of the batch, they are several submissions; see `SubmissionBudget`.
 
+    With `timelines`, another API of the GPU has the buffers of inputs and outputs, and hands them over and takes them back
+    without the host: `bind` makes a slot over such buffers, and `start` runs it.
+
     Parameters
     ----------
     device
@@ -98,13 +106,17 @@ class Executor:
     batch
         The largest number of frames of one submission.
     slots
-        The number of submissions that may be in flight.
+        The number of submissions that may be in flight; 0 with `timelines`.
     cache_folder
         The folder for compiled pipelines; None stores none.
     profile
         Take timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the kernels' queue.
     external
         The API that writes the inputs in place of the host. The device must have been opened for sharing.
+    timelines
+        The semaphores of the API that has inputs and outputs. The device must have been opened for sharing.
+    pipelines
+        Compiled kernels of the device, to which those of the plan are added. By default the executor has its own.
 
     Raises
     ------
@@ -126,6 +138,8 @@ class Executor:
         cache_folder: Path | None = None,
         profile: bool = False,
         external: ExternalInputs | None = None,
+        timelines: Timelines | None = None,
+        pipelines: PipelineBuilder | None = None,
     ) -> None:
         plan.validate()
         self.plan = plan
@@ -134,16 +148,20 @@ class Executor:
         self._timeout = timeout_seconds()
         self._submitting = False
         self._external = external
-        self._submitter = None if external is None else TimelineSubmitter(device, external.timeline)
+        if external is not None:
+            timelines = Timelines(external.timeline)
+        self._submitter = None if timelines is None else TimelineSubmitter(device, timelines)
+        self._started = False  # whether a slot was started for which nobody waits
+        self._timed: tuple[int, int] | None = None  # the turn and the work of a started slot whose time is measured
         self._stack = ExitStack()
         with ExitStack() as guard:  # a failure destroys the objects that were made before it
             guard.callback(self._stack.close)
-            self._pipelines = PipelineBuilder(device, self._stack, load_module, cache_folder)
+            self._pipelines = pipelines or PipelineBuilder(device, self._stack, load_module, cache_folder)
             self._pipelines.build(plan.kernels)
-            upload_family = None if profile or external is not None else device.upload_family
+            upload_family = None if profile or timelines is not None else device.upload_family
             self._upload_apart = upload_family is not None
-            self._pool = self._make_command_pool(device.queue_family)
-            self._upload_pool = self._make_command_pool(upload_family) if upload_family is not None else self._pool
+            self._pool = self._make_command_pool(self._stack, device.queue_family)
+            self._upload_pool = self._make_command_pool(self._stack, upload_family) if upload_family is not None else self._pool
             self._work = {
                 spec.name: Buffer(device, self._stack, spec.frame_bytes * batch, MemoryClass.WORK)
                 for spec in plan.buffers
@@ -153,18 +171,28 @@ class Executor:
             self._stages = Timestamps(device, self._stack, slots, len(plan.dispatches) + 2) if stamped else None
             self._frame_work = work_of(plan)
             self._budget = SubmissionBudget(device.info.kind, batch * self._frame_work, can_measure=bool(device.timestamp_bits))
-            self._batch_times = Timestamps(device, self._stack, slots, 2) if self._budget.measuring else None
-            self.slots = tuple(self._make_slot() for _ in range(slots))
+            self._batch_times = Timestamps(device, self._stack, max(slots, 1), 2) if self._budget.measuring else None
+            self.slots = tuple(map(self._make_slot, range(slots)))
             guard.pop_all()
 
     # -- making -------------------------------------------------------------------------------------------------------
 
-    def _make_command_pool(self, family: int) -> Any:
+    def _make_command_pool(self, stack: ExitStack, family: int) -> Any:
         info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=family)
         handle = vk.vkCreateCommandPool(self._device.handle, info, None)
-        return self._device.own(self._stack, "command pool", handle, vk.vkDestroyCommandPool)
+        return self._device.own(stack, "command pool", handle, vk.vkDestroyCommandPool)
 
-    def _make_slot(self) -> Slot:
+    def bind(self, stack: ExitStack, buffers: Mapping[str, Buffer]) -> Slot:
+        """Return a slot over buffers of the caller's, for `start`: one for each input and output of the plan.
+
+        The stack destroys it; the device must not use it then.
+        """
+        pool = self._make_command_pool(stack, self._device.queue_family)
+        bound = {**self._work, **buffers}
+        binding = Binding(self._device, stack, self.plan, self._pipelines, bound)
+        return Slot(0, pool, {}, {}, {}, bound, {}, {}, binding, fence=None, uploaded=None, upload_fence=None)
+
+    def _make_slot(self, number: int) -> Slot:
         device = self._device
         buffers: dict[str, Buffer] = dict(self._work)
         staging: dict[str, Buffer] = {}
@@ -188,6 +216,8 @@ class Executor:
                 if spec.role is Role.LARGE_OUTPUT and not device.unified:
                     buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.WORK)
         return Slot(
+            number,
+            self._pool,
             inputs={name: self._frames_of(buffer) for name, buffer in staging.items()},
             outputs={name: self._frames_of(buffer) for name, buffer in readback.items()},
             addresses=addresses,
@@ -221,27 +251,29 @@ class Executor:
     def _record(self, slot: Slot, work: _Work) -> _Recorded:
         if not (self._upload_apart and work.copies):
             return _Recorded(None, tuple(map(_submission, self._record_kernels(slot, work))))
-        commands = self._begin(self._upload_pool)
+        commands = self._begin(self._upload_pool, slot)
         self._record_upload(commands, slot, work.frames)
         vk.vkEndCommandBuffer(commands)
         first, *others = self._record_kernels(slot, work)
         kernels = _submission(first, wait=slot.uploaded), *map(_submission, others)
         return _Recorded(_submission(commands, signal=slot.uploaded), kernels)
 
-    def _begin(self, pool: Any) -> Any:
+    def _begin(self, pool: Any, slot: Slot) -> Any:
         info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
         commands = vk.vkAllocateCommandBuffers(self._device.handle, info)[0]
-        vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
+        # A slot that is started may be so again before the device has finished it.
+        flags = 0 if slot.fence is not None else vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+        vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=flags))
         return commands
 
     def _record_kernels(self, slot: Slot, work: _Work) -> list[Any]:
         """Return the command buffers of the submissions; the first one has the upload, the last one has the download."""
         plan, frames = self.plan, work.frames
         divided = (undivided(plan, frames),) if work.most is None else divide(plan, frames, work.most)
-        stamps = Stamps(self.slots.index(slot), self._stages, self._batch_times if work.measured else None)
+        stamps = Stamps(slot.number, self._stages, self._batch_times if work.measured else None)
         recorded = []
         for number, submission in enumerate(divided):
-            commands = self._begin(self._pool)
+            commands = self._begin(slot.pool, slot)
             stamps.commands = commands
             if number == 0:
                 stamps.reset()
@@ -255,8 +287,9 @@ class Executor:
                 stamps.batch()
                 if work.copies:
                     self._record_download(commands, slot, frames)
-                written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
-                barrier(commands, written, vk.VK_ACCESS_HOST_READ_BIT, vk.VK_PIPELINE_STAGE_HOST_BIT)
+                if slot.readback:
+                    written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
+                    barrier(commands, written, vk.VK_ACCESS_HOST_READ_BIT, vk.VK_PIPELINE_STAGE_HOST_BIT)
             vk.vkEndCommandBuffer(commands)
             recorded.append(commands)
         return recorded
@@ -289,9 +322,7 @@ class Executor:
             raise RuntimeError("the slot is in flight; wait for it first")
         check_answering(self._device)
         work = self._work_of(frames, copies)
-        if work not in slot.recorded:
-            slot.recorded[work] = self._record(slot, work)
-        upload, kernels = slot.recorded[work].upload, slot.recorded[work].kernels
+        upload, kernels = self._recorded(slot, work)
         self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
         if upload is not None:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [upload], slot.upload_fence)
@@ -317,6 +348,40 @@ class Executor:
         slot.awaited = [slot.fence] if upload is None else [slot.fence, slot.upload_fence]
         self._submitting = False
 
+    def start(self, slot: Slot, frames: int, turn: int) -> None:
+        """Start the plan on the first `frames` frames of a slot of `bind`, for which the host need not wait.
+
+        The plan begins when the first timeline has the number `turn`, which rises from call to call. The second timeline gets
+        this number when the plan is done.
+        """
+        check_answering(self._device)
+        assert self._submitter is not None
+        if self._timed is not None and self._submitter.is_done(self._timed[0]):
+            self._note(0, self._timed[1])
+            self._timed = None
+        work = self._work_of(frames, copies=False)
+        if work.measured and self._timed is not None:  # there is one pair of timestamps
+            work = work._replace(measured=False)
+        kernels = self._recorded(slot, work).kernels
+        self._started = True
+        last = len(kernels) - 1
+        for number, submission in enumerate(kernels):
+            self._submitter.submit(submission.pCommandBuffers[0], turn, waits=number == 0, signals=number == last)
+        if work.measured:
+            self._timed = turn, frames * self._frame_work
+
+    def _recorded(self, slot: Slot, work: _Work) -> _Recorded:
+        recorded = slot.recorded.get(work)
+        if recorded is None:
+            recorded = slot.recorded[work] = self._record(slot, work)
+        return recorded
+
+    def _note(self, number: int, work: int) -> None:
+        """Learn from the time of a batch that the device has finished."""
+        assert self._batch_times is not None
+        (seconds,) = self._batch_times.seconds(number)
+        self._budget.note(work, seconds)
+
     def _work_of(self, frames: int, copies: bool) -> _Work:
         most, measured = self._budget.most, self._budget.measuring  # another thread may wait for a batch, and change them
         if most is not None and frames * self._frame_work <= most:
@@ -334,9 +399,8 @@ class Executor:
         vk.vkResetFences(self._device.handle, len(slot.awaited), slot.awaited)
         for name in slot.outputs:
             slot.readback[name].refresh()
-        if slot.measured and self._batch_times is not None:
-            (seconds,) = self._batch_times.seconds(self.slots.index(slot))
-            self._budget.note(frames * self._frame_work, seconds)
+        if slot.measured:
+            self._note(slot.number, frames * self._frame_work)
         return frames
 
     def _wait_for_fences(self, slot: Slot) -> None:
@@ -357,7 +421,7 @@ class Executor:
         """Return the seconds of each stage of the slot's last batch by label, `upload` first; empty without `profile`."""
         if self._stages is None:
             return {}
-        seconds = self._stages.seconds(self.slots.index(slot))
+        seconds = self._stages.seconds(slot.number)
         times: dict[str, float] = {}
         for label, value in zip(["upload", *(d.label for d in self.plan.dispatches)], seconds, strict=True):
             times[label] = times.get(label, 0.0) + value
@@ -373,7 +437,7 @@ class Executor:
         for slot in getattr(self, "slots", ()):
             if slot.frames:
                 self._settle(slot)
-        if self._submitting and not self._device.abandoned:
+        if (self._submitting or self._started) and not self._device.abandoned:
             with suppress(DeviceError):
                 self._device.wait_idle()
         self._stack.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from .api import vk
 from .device import Device
@@ -46,16 +46,25 @@ class Timeline:
         self.descriptor: int = vk.load(device.handle, "vkGetSemaphoreFdKHR")(device.handle, descriptor_info)
 
 
-class TimelineSubmitter:
-    """Submissions between two timelines: each waits until the first reaches a number, and then sets the second to this number.
+class Timelines(NamedTuple):
+    """The handles of two timeline semaphores that another API shares.
 
-    `wait` and `signal` are the semaphores' handles; without `signal` a submission only waits. The structs of a submission are
-    made once, because the other API waits while the host submits.
+    Submissions wait until the API has set `handed` to a number, and set `returned` to this number when they are done. None if
+    the API does not wait for them.
     """
 
-    def __init__(self, device: Device, wait: Any, signal: Any = None) -> None:
+    handed: Any
+    returned: Any = None
+
+
+class TimelineSubmitter:
+    """Submissions between two timelines. Their structs are made once, because the other API waits while the host submits."""
+
+    def __init__(self, device: Device, timelines: Timelines) -> None:
         ffi = vk.ffi
-        signals = 0 if signal is None else 1
+        wait, signal = timelines
+        self._device, self._returned = device, signal
+        self._counter = vk.load(device.handle, "vkGetSemaphoreCounterValueKHR")
         self._queue = device.queue
         self._number = ffi.new("uint64_t[1]")
         self._commands = ffi.new("VkCommandBuffer[1]")
@@ -65,9 +74,7 @@ class TimelineSubmitter:
             "VkTimelineSemaphoreSubmitInfo*",
             {
                 "sType": vk.VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                "waitSemaphoreValueCount": 1,
                 "pWaitSemaphoreValues": self._number,
-                "signalSemaphoreValueCount": signals,
                 "pSignalSemaphoreValues": self._number,
             },
         )
@@ -76,18 +83,23 @@ class TimelineSubmitter:
             {
                 "sType": vk.VK_STRUCTURE_TYPE_SUBMIT_INFO,
                 "pNext": self._numbers,
-                "waitSemaphoreCount": 1,
                 "pWaitSemaphores": self._handles,
                 "pWaitDstStageMask": self._stage,
                 "commandBufferCount": 1,
                 "pCommandBuffers": self._commands,
-                "signalSemaphoreCount": signals,
                 "pSignalSemaphores": self._handles + 1,
             },
         )
 
-    def submit(self, commands: Any, number: int, fence: Any = None) -> None:
-        """Submit recorded commands for turn `number`, which never falls from call to call."""
-        self._number[0] = number
+    def submit(self, commands: Any, turn: int, fence: Any = None, *, waits: bool = True, signals: bool = False) -> None:
+        """Submit recorded commands, which wait for the number `turn`, or set it. It never falls from call to call."""
+        self._number[0] = turn
         self._commands[0] = commands
+        self._submission.waitSemaphoreCount = self._numbers.waitSemaphoreValueCount = waits
+        self._submission.signalSemaphoreCount = self._numbers.signalSemaphoreValueCount = signals
         vk.vkQueueSubmit(self._queue, 1, self._submission, fence)
+
+    def is_done(self, turn: int) -> bool:
+        """Return whether the submissions that set the number `turn` are done."""
+        reached: int = self._counter(self._device.handle, self._returned)
+        return reached >= turn

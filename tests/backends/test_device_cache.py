@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from typing import NoReturn
 
 import pytest
 
 from vkssim.backends.device_cache import DeviceCache
+from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.host.devices import DEVICE_VARIABLE
 
 from ..support.commands import python_process
@@ -23,6 +25,10 @@ class _Thing:
         self.closed += 1
 
 
+def _fail(error: Exception) -> NoReturn:
+    raise error
+
+
 @pytest.fixture
 def kept() -> Iterator[DeviceCache[_Thing]]:
     made: DeviceCache[_Thing] = DeviceCache(most=2)
@@ -31,8 +37,7 @@ def kept() -> Iterator[DeviceCache[_Thing]]:
 
 
 def _use(kept: DeviceCache[_Thing], key: str) -> _Thing:
-    with kept.use(key, _Thing) as thing:
-        return thing
+    return kept.run(key, _Thing, lambda thing: thing)
 
 
 def test_the_same_key_gives_the_same_thing(kept: DeviceCache[_Thing]) -> None:
@@ -53,18 +58,43 @@ def test_what_was_used_longest_ago_is_closed(kept: DeviceCache[_Thing]) -> None:
 
 def test_a_use_that_fails_closes_its_thing(kept: DeviceCache[_Thing]) -> None:
     other, first = _use(kept, "b"), _use(kept, "a")
-    with pytest.raises(RuntimeError, match="half way"), kept.use("a", _Thing):
-        raise RuntimeError("half way")
+    with pytest.raises(RuntimeError, match="half way"):
+        kept.run("a", _Thing, lambda _: _fail(RuntimeError("half way")))
     assert (first.closed, other.closed) == (1, 0)
     assert _use(kept, "a") is not first
+
+
+def test_a_harmless_error_closes_nothing() -> None:
+    kept: DeviceCache[_Thing] = DeviceCache(most=2, harmless=(DeviceMemoryError,))
+    first = _use(kept, "a")
+    with pytest.raises(DeviceMemoryError, match="full"):
+        kept.run("a", _Thing, lambda _: _fail(DeviceMemoryError("full")))
+    assert _use(kept, "a") is first
+    kept.close()
+    assert first.closed == 1
+
+
+def test_a_lost_device_is_opened_once_more(kept: DeviceCache[_Thing]) -> None:
+    """The second loss in one call is final, and no closed thing is kept."""
+    used: list[_Thing] = []
+
+    def lose(thing: _Thing) -> _Thing:
+        used.append(thing)
+        return thing if len(used) == 2 else _fail(DeviceLostError("lost"))
+
+    assert kept.run("a", _Thing, lose) is used[1]
+    assert [thing.closed for thing in used] == [1, 0]
+    with pytest.raises(DeviceLostError):
+        kept.run("a", _Thing, lambda thing: (used.append(thing), _fail(DeviceLostError("lost")))[0])
+    assert [thing.closed for thing in used] == [1, 1, 1, 1][: len(used)]
 
 
 def test_a_thing_that_cannot_be_made_leaves_nothing(kept: DeviceCache[_Thing]) -> None:
     def fail() -> _Thing:
         raise RuntimeError("no device")
 
-    with pytest.raises(RuntimeError, match="no device"), kept.use("a", fail):
-        pass
+    with pytest.raises(RuntimeError, match="no device"):
+        kept.run("a", fail, lambda thing: thing)
     assert not _use(kept, "a").closed
 
 
@@ -102,14 +132,13 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
                 os.write(1, b"parent closes\\n" if self.maker == parent else b"child closes\\n")
 
         parent, kept = os.getpid(), DeviceCache(most=2)
-        with kept.use("a", Thing):
-            pass
+        kept.run("a", Thing, lambda thing: None)
         child = os.fork()
         if child:
             os.waitpid(child, 0)
         else:
-            with kept.use("a", Thing) as thing:
-                os.write(1, b"anew\\n" if thing.maker == os.getpid() else b"the parent's\\n")
+            maker = kept.run("a", Thing, lambda thing: thing.maker)
+            os.write(1, b"anew\\n" if maker == os.getpid() else b"the parent's\\n")
     """
     done = python_process("-c", textwrap.dedent(script), check=True)
     assert done.stdout.splitlines() == [b"anew", b"child closes", b"parent closes"]

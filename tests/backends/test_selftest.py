@@ -25,7 +25,7 @@ from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.shaders import load_module
 from vkssim.shaders.interface import Shape
 
-from ..support.faults import Layer, layer, number
+from ..support.faults import Layer, layer, wrong_readback
 from ..support.pictures import clip
 
 FRAMES = clip(2)
@@ -85,24 +85,6 @@ def test_a_right_driver_is_tried_once(tried: list[str], tmp_path: Path, monkeypa
     assert tried == [FEATURE]
 
 
-def _wrong_readback(made: Layer) -> None:
-    """Whatever the kernels leave for the host is a hundredth too large."""
-    places: dict[int, tuple[Any, int]] = {}
-
-    def mapped(_device: Any, memory: Any, _offset: int, size: int, _flags: int, place: Any) -> None:
-        places[number(memory)] = place[0], size
-
-    def unmapped(_device: Any, memory: Any) -> None:
-        del places[number(memory)]
-
-    def finished(*_arguments: Any) -> None:
-        for place, size in places.values():
-            floats = np.frombuffer(_vulkan.ffi.buffer(place, size // 4 * 4), np.float32)
-            floats *= np.float32(1.01)
-
-    made.after.update(vkMapMemory=mapped, vkUnmapMemory=unmapped, vkWaitForFences=finished)
-
-
 def _fewer_groups(made: Layer) -> None:
     """The last column of workgroups is forgotten."""
     made.before["vkCmdDispatch"] = lambda commands, x, y, z: (commands, max(1, x - 1), max(1, y - 1), z)
@@ -121,7 +103,7 @@ def _wrong_width(made: Layer) -> None:
     made.before["vkCmdPushConstants"] = push
 
 
-@pytest.mark.parametrize("spoil", [_wrong_readback, _wrong_width, _fewer_groups])
+@pytest.mark.parametrize("spoil", [wrong_readback, _wrong_width, _fewer_groups])
 def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any) -> None:
     with layer() as made:
         spoil(made)
@@ -142,7 +124,7 @@ def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any)
 def test_losses_are_tried_too(tried: list[str]) -> None:
     evaluate._kept.close()
     with layer() as made:
-        _wrong_readback(made)
+        wrong_readback(made)
         with np.errstate(all="ignore"), pytest.raises(WrongNumbersError, match="wrong numbers: SSIM of two known pictures"):
             vkssim.ssim_and_grad(FRAMES[0], FRAMES[1])
     vkssim.ssim_and_grad(FRAMES[0], FRAMES[1])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
 
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import FrameError
@@ -25,10 +26,12 @@ from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
 from vkssim.scorer import Scorer
 from vkssim.shaders.interface import Shape
+from vkssim.torch import ms_ssim
 from vkssim.types import FrameFormat
 
 from ..host.kinds import pretend
 from ..support.pictures import clip
+from ..torch import stand_in
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -128,6 +131,31 @@ def test_short_submissions_change_no_bit(
     assert all(seconds > 0.0 for seconds in slow.measured), "the device has taken the times"
     assert len(slow.submissions) > 20
     assert max(slow.submissions) <= FIRST
+
+
+def test_tensors_on_the_gpu_get_short_submissions(request: pytest.FixtureRequest) -> None:
+    """The host does not wait for them, and learns of their time when it starts the next ones."""
+    images = [frames.astype(np.float32)[:, None] / np.float32(1023) for frames in (DISTORTED, REFERENCE)]
+
+    def steps() -> Arrays:
+        distorted, reference = (torch.from_numpy(image).to(stand_in.DEVICE) for image in images)
+        distorted.requires_grad_()
+        computed: Arrays = []
+        with stand_in.sharing():
+            for _ in range(3):
+                value = ms_ssim(distorted, reference, data_range=1.0)
+                computed += [part.detach().cpu().numpy() for part in (value, *torch.autograd.grad(value, distorted))]
+        return computed
+
+    expected = steps()
+    slow: Slow = request.getfixturevalue("slow")
+    for got, wanted in zip(steps(), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    before = max(number for number, work in enumerate(slow.submissions) if work > MOST)
+    assert max(slow.submissions) <= FIRST
+    assert len(slow.submissions) - before > 20, "they are shorter from the second step on"
+    assert all(seconds > 0.0 for seconds in slow.measured)
+    assert len(slow.measured) >= 2
 
 
 def test_submissions_get_shorter_once_the_device_is_measured(slow: Slow) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
 import pytest
 import vulkan
 from vulkan import _vulkan
@@ -249,6 +250,28 @@ class Layer:
     def left(self) -> dict[tuple[str, int], int]:
         """Return the objects that were made more often than destroyed, or the other way round."""
         return {key: count for key, count in self.live.items() if count}
+
+
+def wrong_readback(made: Layer, least: int = 0) -> None:
+    """Make the device compute wrongly: what its kernels leave for the host in buffers of `least` bytes or more is a hundredth
+    too large.
+    """
+    places: dict[int, tuple[Any, int]] = {}
+
+    def mapped(_device: Any, memory: Any, _offset: int, size: int, _flags: int, place: Any) -> None:
+        places[number(memory)] = place[0], size
+
+    def unmapped(_device: Any, memory: Any) -> None:
+        del places[number(memory)]
+
+    def finished(*_arguments: Any) -> None:
+        for place, size in places.values():
+            if size < least:
+                continue
+            floats = np.frombuffer(_vulkan.ffi.buffer(place, size // 4 * 4), np.float32)
+            floats *= np.float32(1.01)
+
+    made.after.update(vkMapMemory=mapped, vkUnmapMemory=unmapped, vkWaitForFences=finished)
 
 
 def number(handle: Any) -> int:

@@ -71,16 +71,17 @@ class HostTimeline:
         kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=0)
         handle = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(pNext=kind), None)
         self.handle = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
-        # The instance is of Vulkan 1.1, which lacks these functions under the names of the core.
-        self._signal = vk.load(device.handle, "vkSignalSemaphoreKHR")
-        self._wait = vk.load(device.handle, "vkWaitSemaphoresKHR")
 
     def signal(self, number: int, _stream: int = 0) -> None:
-        self._signal(self._device.handle, vk.VkSemaphoreSignalInfo(semaphore=self.handle, value=number))
+        self._call("vkSignalSemaphoreKHR", vk.VkSemaphoreSignalInfo(semaphore=self.handle, value=number))
 
     def wait(self, number: int, _stream: int = 0) -> None:
         info = vk.VkSemaphoreWaitInfo(pSemaphores=[self.handle], pValues=[number])
-        self._wait(self._device.handle, info, _WAITING)
+        self._call("vkWaitSemaphoresKHR", info, _WAITING)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        """Call a function that the instance, which is of Vulkan 1.1, has under the name of its extension."""
+        vk.load(self._device.handle, name)(self._device.handle, *arguments)
 
 
 class HostCuda:

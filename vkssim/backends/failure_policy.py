@@ -4,14 +4,14 @@
 a device that      what happens
 =================  =================================================================================================
 is lost            It is opened again, once for each call or task. It is lost for good at the second time.
-runs out of        Batches of half as many frames are used, down to one frame. Where not even the first batch fits, the
+runs out of        Batches of half as many frames are used, down to one frame. If not even the first batch fits, the
 memory             backend has halved them already while it was opened.
 does not answer    It is not used again in this process: what runs on it cannot be stopped.
 fails otherwise    Nothing is tried again: it would fail again.
 =================  =================================================================================================
 
-Work that came from a pipe is not tried again, because it cannot be read again. Where there are several devices, another one
-takes over what a lost device or one that does not answer had on its way; see `distributed.scheduler`.
+Work that came from a pipe is not tried again, because it cannot be read again. If there are several devices, another one
+takes over the work of one that is lost or does not answer; see `distributed.scheduler`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Result = TypeVar("Result")
 
 
 class FailurePolicy:
-    """Decides about the failures of one call or one task. `batch` is how many frames a batch has, None until that is known."""
+    """The failures of one call or one task. `batch` is the number of frames of a batch, None until it is known."""
 
     def __init__(self, batch: int | None = None) -> None:
         self.batch = batch
         self._lost = False
 
     def allows_another_try(self, error: BaseException) -> bool:
-        """Return whether the work that ended with an error is tried again; `batch` is smaller then, where that may help."""
+        """Return whether the work that ended with an error is tried again; `batch` is then smaller, if that may help."""
         if isinstance(error, DeviceLostError) and not self._lost:
             self._lost = True
             return True
@@ -43,11 +43,12 @@ class FailurePolicy:
 
 
 def tried_again(work: Callable[[], Result]) -> Result:
-    """Return what `work` gives, which opens what it needs. It is called again as often as the policy allows."""
-    policy = FailurePolicy()
+    """Return the result of `work`, which opens its device itself. It is called again as often as the policy allows."""
+    policy: FailurePolicy | None = None
     while True:
         try:
             return work()
         except DeviceError as error:
+            policy = policy or FailurePolicy()
             if not policy.allows_another_try(error):
                 raise

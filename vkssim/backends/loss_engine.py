@@ -1,4 +1,4 @@
-"""Run a loss on a Vulkan device with arrays of the host: NumPy's, and PyTorch's on the CPU."""
+"""Run a loss on a Vulkan device: with arrays of the host, or with planes that another API of the GPU has."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ import platformdirs
 from ..errors import UnusableGpuWarning
 from ..features.planes import KernelShape
 from ..host import fork
+from ..host.device import Device
 from ..host.executor import Bytes, Executor
+from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan
+from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss
 from ..shaders import load_module
@@ -26,8 +29,78 @@ Doubles = npt.NDArray[np.float64]
 _BATCH_BYTES = 1 << 26
 
 
+class LossExecutor:
+    """A loss on an open device. Its executor grows with the planes of a call, as far as the memory allows.
+
+    A frame of the plan is a plane. See `loss_plan` for `packed`, and `Executor` for the other options. With `timelines`,
+    another API has the planes, and there are no slots.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        loss: Loss,
+        *,
+        gradient: bool,
+        weight: float = 1.0,
+        packed: bool = False,
+        profile: bool = False,
+        timelines: Timelines | None = None,
+        pipelines: PipelineBuilder | None = None,
+    ) -> None:
+        self.loss = loss
+        self._device = device
+        made = loss_plan(loss, KernelShape.for_device(device.info), gradient=gradient, weight=weight, packed=packed)
+        self.plan, self.layout = made.plan, made.planes
+        self._profile, self._timelines, self._pipelines = profile, timelines, pipelines
+        largest = max(spec.frame_bytes for spec in self.plan.buffers)
+        limit = device.info.max_storage_bytes
+        self._most = max(1, (min(_BATCH_BYTES, limit) if timelines is None else limit) // largest)
+        self.executor: Executor | None = None
+
+    def room_for(self, planes: int) -> Executor:
+        """Return the executor; it is replaced by a larger one if the number of planes requires it."""
+        executor = self.executor
+        if executor is not None:
+            second_slot = planes > executor.batch and len(executor.slots) == 1
+            if not second_slot and executor.batch >= min(planes, self._most):
+                return executor
+            self.close()  # if making the larger one fails, there is none
+
+        def make(batch: int) -> Executor:
+            slots = 1 if planes <= batch else 2  # a second slot helps only if there are several batches
+            return self.new_executor(batch, slots if self._timelines is None else 0)
+
+        wanted = min(planes, self._most)
+        self.executor, warnings = fitted(self._device, wanted, make)
+        if self.executor.batch < wanted:
+            self._most = self.executor.batch
+        warn(warnings)
+        return self.executor
+
+    def new_executor(self, batch: int, slots: int) -> Executor:
+        """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""
+        return Executor(
+            self._device,
+            self.plan,
+            load_module,
+            batch=batch,
+            slots=slots,
+            cache_folder=platformdirs.user_cache_path("vkssim"),
+            profile=self._profile,
+            timelines=self._timelines,
+            pipelines=self._pipelines,
+        )
+
+    def close(self) -> None:
+        """Wait for the device and destroy the executor; a second call does nothing."""
+        executor, self.executor = self.executor, None
+        if executor is not None:
+            executor.close()
+
+
 class LossEngine:
-    """A loss for planes of one size on one device; use with `with`.
+    """A loss for planes of one size on one device, with arrays of the host; use with `with`.
 
     Parameters
     ----------
@@ -63,62 +136,29 @@ class LossEngine:
         profile: bool = False,
     ) -> None:
         self.loss = loss
-        self._profile = profile
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
             self.device = open_device(self._stack, device)
-            info = self.device.info
-            warn(software_warnings(info, device), UnusableGpuWarning)
-            made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient, weight=weight)
-            self._plan, self._planes = made.plan, made.planes
-            largest = max(spec.frame_bytes for spec in made.plan.buffers)
-            self._most = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
-            self._buffers = self._stack.enter_context(ExitStack())
-            self._executor: Executor | None = self._make_executor(planes)
+            warn(software_warnings(self.device.info, device), UnusableGpuWarning)
+            self._made = LossExecutor(self.device, loss, gradient=gradient, weight=weight, profile=profile)
+            self._stack.callback(self._made.close)
+            self._make_room(planes)
             guard.pop_all()
 
-    def _make_executor(self, planes: int) -> Executor:
-        """Return an executor for a number of planes at a time, or for as many as the memory allows."""
-
-        def make(batch: int) -> Executor:
-            return Executor(
-                self.device,
-                self._plan,
-                load_module,
-                batch=batch,
-                slots=1 if planes <= batch else 2,  # a second slot helps only if there are several batches
-                cache_folder=platformdirs.user_cache_path("vkssim"),
-                profile=self._profile,
-            )
-
-        wanted = min(planes, self._most)
-        executor, warnings = fitted(self.device, wanted, make)
-        if executor.batch < wanted:
-            self._most = executor.batch
-        self._buffers.enter_context(executor)
-        warn(warnings)
-        for slot in executor.slots:  # the padding of rows is never written, but kernels read it and must not find NaN
-            for memory in slot.inputs.values():
-                memory[:] = 0
-        return executor
-
     def _make_room(self, planes: int) -> Executor:
-        """Return the executor; it is replaced by a larger one if the number of planes requires it."""
-        executor = self._executor
-        if executor is not None:
-            second_slot = planes > executor.batch and len(executor.slots) == 1
-            if not second_slot and executor.batch >= min(planes, self._most):
-                return executor
-            self._executor = None  # if making the larger one fails, there is none
-            self._buffers.close()
-        self._executor = self._make_executor(planes)
-        return self._executor
+        before = self._made.executor
+        executor = self._made.room_for(planes)
+        if executor is not before:  # the padding of rows is never written, but kernels read it and must not find NaN
+            for slot in executor.slots:
+                for memory in slot.inputs.values():
+                    memory[:] = 0
+        return executor
 
     @property
     def plan(self) -> Plan:
         """Return the plan of a batch."""
-        return self._plan
+        return self._made.plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """Return the mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
@@ -156,12 +196,13 @@ class LossEngine:
 
     def _view(self, memory: Bytes) -> Floats:
         """Return a mapped buffer as (batch, H, W)."""
-        rows = memory.view(np.float32).reshape(len(memory), self._planes.height, self._planes.pitch)
-        return rows[..., : self._planes.width]
+        planes = self._made.layout
+        return memory.view(np.float32).reshape(len(memory), planes.height, planes.pitch)[..., : planes.width]
 
     def stage_times(self) -> Mapping[str, float]:
         """Return the seconds of each stage of the last batch in the first slot; empty without `profile`."""
-        return {} if self._executor is None else self._executor.stage_times(self._executor.slots[0])
+        executor = self._made.executor
+        return {} if executor is None else executor.stage_times(executor.slots[0])
 
     def close(self) -> None:
         """Wait for the device and destroy everything on it; a second call does nothing."""

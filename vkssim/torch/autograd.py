@@ -13,7 +13,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 from ..backends.loss_evaluation import evaluate
 from ..loss.spec import Loss
-from . import composed, cuda, staging
+from . import composed, cuda
 
 
 def _always() -> bool:
@@ -67,8 +67,7 @@ class Job:
         """Return the value, and the gradient by the distorted images, in their shape."""
         count, channels = distorted.shape[:2]
         weight = 1.0 / (count * channels if self.average else channels)
-        on_device = distorted.device.type != "cpu" and self.where.backend == "vulkan"
-        if on_device and not (staging.is_allowed() and not cuda.can_share(distorted.device)):
+        if self.where.backend == "vulkan" and cuda.takes(distorted.device):
             values, result = cuda.compute(
                 distorted.contiguous(), reference.contiguous(), self.loss, gradient=gradient, weight=weight
             )

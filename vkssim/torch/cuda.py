@@ -6,45 +6,47 @@ synchronise PyTorch's stream with Vulkan's queue. The host waits for neither.
 
 from __future__ import annotations
 
-import functools
 import math
-import threading
 import uuid
 import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
-from typing import Any
+from contextlib import ExitStack, suppress
+from functools import cache, partial
+from typing import TypeVar
 
 import platformdirs
 import torch
 from torch import Tensor
 
-from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
-from ..features.planes import KernelShape
+from ..backends.cuda import Cuda
+from ..backends.device_cache import DeviceCache
+from ..backends.loss_engine import LossExecutor
+from ..backends.open_device import open_device
+from ..backends.selftest import check
+from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
-from ..host.api import vk
-from ..host.binding import Binding
 from ..host.device import Device
-from ..host.devices import DeviceInfo, list_devices
-from ..host.division import undivided
-from ..host.errors import DOCTOR
-from ..host.instance import shared_instance
-from ..host.memory import Buffer, MemoryClass
+from ..host.executor import Executor, Slot
+from ..host.memory import Buffer
 from ..host.pipelines import PipelineBuilder
-from ..host.plan import Plan, Role
-from ..host.sharing import Timeline, TimelineSubmitter, memory_descriptor
-from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
+from ..host.sharing import Timelines
+from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
 from ..loss.spec import Loss, Negative
 from ..shaders import load_module
+from . import staging
 
 _GRANULE = 1 << 21
 _MOST_IDLE = 16
-_MOST_RUNNERS = 8
+_MOST_LOSSES = 8
 _MOST_BOUND = 16
 
-_Step = tuple[Loss, bool, float, int]
-"""What a step computes: the loss, whether with its gradient, the factor of the gradient, and the number of planes."""
+_OUT_OF_MEMORY = (DeviceMemoryError, torch.OutOfMemoryError)
+
+_Step = tuple[Loss, bool, float]
+"""A loss, whether with its gradient, and the factor of the gradient."""
+
+Result = TypeVar("Result")
 
 
 def empty(shape: Sequence[int], *, device: torch.device | str | int | None = None) -> Tensor:
@@ -71,18 +73,13 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
     if not torch.cuda.is_available():
         raise DeviceError("no CUDA device: memory is shared with CUDA only; tensors on the CPU need no copy to be avoided")
     found = torch.device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
-    if found.type != "cuda":
-        raise DeviceError(f"memory is shared with CUDA only, not with {found}")
-    sharing = sharing_with(_index_of(found))
-    with sharing.lock:
-        return sharing.lease(tuple(shape))
+    return use_sharing(_index_of(found), lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
 
 
 def empty_cache() -> None:
     """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
-    for sharing in list(_opened.values()):
-        with sharing.lock:
-            sharing.empty_cache()
+    for index in _opened:
+        use_sharing(index, Sharing.empty_cache)
 
 
 def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
@@ -93,139 +90,107 @@ def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool,
     The images are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError if memory cannot be shared
     with it.
     """
-    if distorted.device.type != "cuda":
-        raise DeviceError(
-            f"tensors on {distorted.device} cannot be shared with Vulkan; move them to the CPU, or let them go through the"
-            " host's memory: vkssim.torch.host_staging()"
-        )
-    index = _index_of(distorted.device)
-    sharing = sharing_with(index)
-    with sharing.lock, nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(index):
-        return sharing.compute(distorted, reference, loss, gradient=gradient, weight=weight)
+    step = loss, gradient, weight
+    return use_sharing(_index_of(distorted.device), lambda sharing: sharing.compute(distorted, reference, step))
 
 
-def can_share(device: torch.device) -> bool:
-    """Return whether memory can be shared with a device."""
-    if device.type != "cuda":
+def takes(device: torch.device) -> bool:
+    """Return whether `compute` takes the tensors of a device. Others are on the CPU, or may go through its memory."""
+    if device.type == "cpu":
         return False
+    return not staging.is_allowed() or _can_share(device)
+
+
+def _can_share(device: torch.device) -> bool:
     try:
-        sharing_with(_index_of(device))
+        use_sharing(_index_of(device), lambda _: None)
     except DeviceError:
         return False
     return True
 
 
 def _index_of(device: torch.device) -> int:
+    if device.type != "cuda":
+        raise UnsuitableDeviceError(
+            f"tensors on {device} cannot be shared with Vulkan; move them to the CPU, or let them go through the host's memory:"
+            " vkssim.torch.host_staging()"
+        )
     return torch.cuda.current_device() if device.index is None else device.index
 
 
-@functools.cache
-def _refusals() -> dict[int, str]:
-    return {}
+_opened: set[int] = set()
+_refusals: dict[int, str] = {}
 
 
-_opening = threading.Lock()
-_opened: dict[int, Sharing] = {}
+@cache
+def _kept(_index: int) -> DeviceCache[Sharing]:
+    """Return the place where the sharing with a device is kept; each device has its own, so that none waits for another."""
+    return DeviceCache(most=1, harmless=_OUT_OF_MEMORY)
 
 
-def sharing_with(index: int) -> Sharing:
-    """Return the sharing with a CUDA device; the first call makes it.
+def use_sharing(index: int, action: Callable[[Sharing], Result]) -> Result:
+    """Return the result of `action` with the sharing with a CUDA device, which is opened if it is not.
 
-    It exists until the end of the process, because tensors may outlive any other owner. Raises DeviceError if sharing is
-    impossible.
+    Raises DeviceError if sharing is impossible.
     """
-    fork.check()  # before the lock: in a fork, a thread of the parent may hold it
-    with _opening:
-        if index in _refusals():
-            raise UnsuitableDeviceError(_refusals()[index])
-        if index not in _opened:
-            try:
-                _opened[index] = Sharing(index)
-            except (DeviceError, RuntimeError, ImportError) as error:
-                _refusals()[index] = (
-                    f"memory of cuda:{index} cannot be shared with Vulkan: {error}. To go through the host's memory instead, at"
-                    " many times the cost: vkssim.torch.host_staging()"
-                )
-                raise UnsuitableDeviceError(_refusals()[index]) from error
-        return _opened[index]
+    return _kept(index).run(index, partial(_open, index), action)
 
 
-class _Cuda:
-    """The calls of CUDA's runtime that PyTorch does not offer. Each raises DeviceError with the name of CUDA's error."""
-
-    def __init__(self) -> None:
-        try:
-            from cuda.bindings import runtime
-        except ImportError as error:
-            raise DeviceError("the package cuda-bindings is not installed: `pip install vkssim[torch]`") from error
-        self._runtime = runtime
-        self._signal_parameters = runtime.cudaExternalSemaphoreSignalParams()
-        self._wait_parameters = runtime.cudaExternalSemaphoreWaitParams()
-
-    def _call(self, name: str, *arguments: Any) -> Any:
-        code, *results = getattr(self._runtime, name)(*arguments)
-        if int(code) != 0:
-            raise DeviceError(f"{name} failed: {code.name}")
-        return results[0] if results else None
-
-    def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
-        """Import memory by its file descriptor, and return it with its address."""
-        runtime = self._runtime
-        handle = runtime.cudaExternalMemoryHandleDesc()
-        handle.type = runtime.cudaExternalMemoryHandleType.cudaExternalMemoryHandleTypeOpaqueFd
-        handle.handle.fd = descriptor
-        handle.size = size
-        handle.flags = runtime.cudaExternalMemoryDedicated
-        memory = self._call("cudaImportExternalMemory", handle)
-        whole = runtime.cudaExternalMemoryBufferDesc()
-        whole.offset, whole.size, whole.flags = 0, size, 0
-        return memory, int(self._call("cudaExternalMemoryGetMappedBuffer", memory, whole))
-
-    def release_memory(self, memory: Any, address: int) -> None:
-        """Release memory of `import_memory`."""
-        self._call("cudaFree", address)
-        self._call("cudaDestroyExternalMemory", memory)
-
-    def import_timeline(self, descriptor: int) -> Any:
-        """Import a semaphore by its file descriptor, and return it."""
-        runtime = self._runtime
-        handle = runtime.cudaExternalSemaphoreHandleDesc()
-        handle.type = runtime.cudaExternalSemaphoreHandleType.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd
-        handle.handle.fd = descriptor
-        handle.flags = 0
-        return self._call("cudaImportExternalSemaphore", handle)
-
-    def signal(self, semaphore: Any, value: int, stream: int) -> None:
-        """Set the semaphore to the value when the stream reaches this point."""
-        self._signal_parameters.params.fence.value = value
-        self._call("cudaSignalExternalSemaphoresAsync", [semaphore], [self._signal_parameters], 1, stream)
-
-    def wait(self, semaphore: Any, value: int, stream: int) -> None:
-        """Make the stream wait until the semaphore has the value."""
-        self._wait_parameters.params.fence.value = value
-        self._call("cudaWaitExternalSemaphoresAsync", [semaphore], [self._wait_parameters], 1, stream)
+def _open(index: int) -> Sharing:
+    fork.check()
+    if index in _refusals:
+        raise UnsuitableDeviceError(_refusals[index])
+    try:
+        made = Sharing(index)
+    except (DeviceLostError, DeviceMemoryError):  # it may succeed later
+        raise
+    except (DeviceError, RuntimeError, ImportError) as error:
+        _refusals[index] = (
+            f"memory of cuda:{index} cannot be shared with Vulkan: {error}. To go through the host's memory instead, at"
+            " many times the cost: vkssim.torch.host_staging()"
+        )
+        raise UnsuitableDeviceError(_refusals[index]) from error
+    _opened.add(index)
+    return made
 
 
 class _Block:
     """Shared memory: a Vulkan buffer and its address in CUDA."""
 
-    def __init__(self, device: Device, cuda: _Cuda, size: int) -> None:
+    def __init__(self, device: Device, cuda: Cuda, size: int) -> None:
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
-            self.buffer = Buffer(device, self._stack, size, MemoryClass.SHARED)
-            imported, self.address = cuda.import_memory(memory_descriptor(device, self.buffer), self.buffer.memory_size)
-            self._stack.callback(cuda.release_memory, imported, self.address)
+            self.buffer = Buffer(device, self._stack, size, cuda.memory_class)
+            self.address = cuda.address(device, self._stack, self.buffer)
             guard.pop_all()
 
     def close(self) -> None:
         self._stack.close()
 
 
+class _Memory:
+    """The blocks of a device. They and the device exist until the sharing and all tensors in the blocks are gone."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.by_address: dict[int, _Block] = {}
+        self.idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, like PyTorch's cache
+        weakref.finalize(self, _close, self.by_address, stack).atexit = False
+
+
+def _close(blocks: dict[int, _Block], stack: ExitStack) -> None:
+    """Close all blocks and their device. In a fork they are the parent's."""
+    if not fork.is_forked():
+        for block in blocks.values():
+            block.close()
+        stack.close()
+
+
 class _Lease:
     """The owner of a block that a tensor refers to; when the tensor is freed, the block is free again."""
 
-    def __init__(self, block: _Block, shape: tuple[int, ...]) -> None:
+    def __init__(self, memory: _Memory, block: _Block, shape: tuple[int, ...]) -> None:
+        self._memory = memory
         self.__cuda_array_interface__ = {
             "shape": shape,
             "typestr": "<f4",
@@ -236,79 +201,92 @@ class _Lease:
 
 
 class Sharing:
-    """One CUDA device and the Vulkan device that is the same GPU. Callers hold `lock`."""
+    """One CUDA device and the Vulkan device that is the same GPU. One thread uses it at a time."""
 
     def __init__(self, index: int) -> None:
-        self.lock = threading.RLock()
+        self.stream: Callable[[], torch.cuda.Stream] = partial(torch.cuda.current_stream, index)
         self._index = index
-        self._cuda = _Cuda()
+        self._place = torch.device("cuda", index)
+        gpu = uuid.UUID(str(torch.cuda.get_device_properties(index).uuid))  # this initialises CUDA for PyTorch
+        self._selector = str(gpu)
         self._stack = ExitStack()
-        with ExitStack() as guard, torch.cuda.device(index):
+        with ExitStack() as guard:
+            of_device = guard.enter_context(ExitStack())
+            self.device = open_device(of_device, self._selector, sharing=True)
             guard.callback(self._stack.close)
-            self._stack.callback(shared_instance().check)
-            info = _same_gpu(index)
-            self.device = self._stack.enter_context(Device(info, sharing=True))
-            self._shape = KernelShape.for_device(info)
+            self._cuda = Cuda(gpu)
             self._pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
-            self._to_vulkan, self._to_cuda = (Timeline(self.device, self._stack) for _ in range(2))
-            torch.cuda.current_stream()  # this initialises CUDA before anything is imported
-            self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
-            self._returned = self._cuda.import_timeline(self._to_cuda.descriptor)
+            self._handed, self._returned = (self._cuda.timeline(self.device, self._stack) for _ in range(2))
+            self.timelines = Timelines(self._handed.handle, self._returned.handle)
+            self._memory = _Memory(of_device.pop_all())
             guard.pop_all()
-        self._submitter = TimelineSubmitter(self.device, self._to_vulkan.handle, self._to_cuda.handle)
         self._turn = 0
-        self._stream: torch.cuda.Stream | None = None
-        self._by_address: dict[int, _Block] = {}
+        self._last_stream: torch.cuda.Stream | None = None
+        self._last_handle: int | None = None
         self._staging: dict[str, Tensor] = {}
         self._copies: dict[str, Tensor] = {}  # views of the staging memory, with the shape of the last image
-        self._idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, like PyTorch's cache
-        self._runners: OrderedDict[_Step, _Runner] = OrderedDict()
-        self._last: tuple[_Step, _Runner] | None = None
+        self._losses: OrderedDict[_Step, _TensorLoss] = OrderedDict()
+        self._last: tuple[_Step, _TensorLoss] | None = None
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
-    def lease(self, shape: tuple[int, ...]) -> Tensor:
-        """Return a tensor of a shape in a shared block. The block is free again when the tensor is freed."""
+    def lease(self, shape: tuple[int, ...], stream: int) -> Tensor:
+        """Return a tensor of a shape in a shared block, for work on a stream. The block is free again when it is freed."""
         size = -(-4 * max(1, math.prod(shape)) // _GRANULE) * _GRANULE
-        key = size, torch.cuda.current_stream(self._index).cuda_stream
-        block = self._idle[key].pop() if self._idle[key] else self._new_block(size)
-        lease = _Lease(block, shape)
-        weakref.finalize(lease, self._idle[key].append, block).atexit = False
-        return torch.as_tensor(lease, device=f"cuda:{self._index}")
+        idle = self._memory.idle[size, stream]
+        block = idle.pop() if idle else self._new_block(size)
+        lease = _Lease(self._memory, block, shape)
+        weakref.finalize(lease, idle.append, block).atexit = False
+        return tensor_of(lease, self._place)
 
     def _new_block(self, size: int) -> _Block:
-        if sum(map(len, self._idle.values())) >= _MOST_IDLE:
+        if sum(map(len, self._memory.idle.values())) >= _MOST_IDLE:
             self._release_idle()
+        block = self.in_memory(lambda: _Block(self.device, self._cuda, size))
+        self._memory.by_address[block.address] = block
+        return block
+
+    def in_memory(self, make: Callable[[], Result]) -> Result:
+        """Return what `make` returns, which needs memory. If there is none, unused memory is freed first."""
         try:
-            block = _Block(self.device, self._cuda, size)
+            return make()
         except DeviceMemoryError:
             self._release_idle()
             torch.cuda.empty_cache()
-            block = _Block(self.device, self._cuda, size)
-        self._by_address[block.address] = block
-        return block
+            return make()
 
     def _release_idle(self) -> None:
         torch.cuda.synchronize(self._index)
-        for runner in self._runners.values():
-            runner.forget_bound()
-        for blocks in self._idle.values():
+        for loss in self._losses.values():
+            loss.unbind()
+        for blocks in self._memory.idle.values():
             while blocks:
                 block = blocks.pop()
-                del self._by_address[block.address]
+                del self._memory.by_address[block.address]
                 block.close()
 
     def empty_cache(self) -> None:
         """Release all blocks that no tensor uses."""
         torch.cuda.synchronize(self._index)
-        self._last = None
-        while self._runners:
-            self._runners.popitem()[1].close()
-        self._copies.clear()
-        self._staging.clear()
+        self._close_losses()
         self._release_idle()
 
-    def _copied(self, name: str, image: Tensor) -> Tensor:
+    def _close_losses(self) -> None:
+        self._last = None
+        while self._losses:
+            self._losses.popitem()[1].close()
+        self._copies.clear()
+        self._staging.clear()
+
+    def close(self) -> None:
+        """Wait for the device and close it. Blocks in use, and the device with them, are closed after their last tensor."""
+        with suppress(RuntimeError):  # of a failed device
+            torch.cuda.synchronize(self._index)
+        self._close_losses()
+        self._stack.close()
+        del self._memory
+
+    def _copied(self, name: str, image: Tensor, stream: int) -> Tensor:
         """Return a copy of a tensor in shared memory.
 
         There is one copy for each name, as large as the largest tensor so far. This is safe because the stream finishes all
@@ -316,171 +294,178 @@ class Sharing:
         """
         copy = self._copies.get(name)
         if copy is None or copy.shape != image.shape:
-            copy = self._copies[name] = self._place(name, image.numel()).view(image.shape)
+            copy = self._copies[name] = self._staged(name, image.numel(), stream).view(image.shape)
         return copy.copy_(image)
 
-    def _place(self, name: str, count: int) -> Tensor:
+    def _staged(self, name: str, count: int, stream: int) -> Tensor:
         place = self._staging.get(name)
         if place is None or place.numel() < count:
             self._copies.pop(name, None)
             self._staging.pop(name, None)
-            place = self._staging[name] = self.lease((count,))
+            place = self._staging[name] = self.lease((count,), stream)
         return place[:count]
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def compute(
-        self, distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return values (P,) and the gradient in the shape of the images, in chunks of planes that a buffer can hold."""
+    def compute(self, distorted: Tensor, reference: Tensor, step: _Step) -> tuple[Tensor, Tensor | None]:
+        """Return values (P,) and the gradient in the shape of the images, in chunks of planes for which there is memory."""
+        stream = self._followed()
+        loss = step[0]
         size = loss.height * loss.width
-        most = max(1, self.device.info.max_storage_bytes // (4 * size))
-        if distorted.numel() <= most * size:
-            return self._run(distorted, reference, loss, gradient=gradient, weight=weight)
-        chunks = [image.view(-1, loss.height, loss.width).split(most) for image in (distorted, reference)]
+        planes = distorted.numel() // size
+        made = self._loss(step)
+        executor = made.room_for(planes)
+        if planes <= executor.batch:
+            return self._run(made, executor, distorted, reference, planes, stream)
+        chunks = [image.view(-1, loss.height, loss.width).split(executor.batch) for image in (distorted, reference)]
         values, gradients = [], []
         for first, second in zip(*chunks, strict=True):
-            value, result = self._run(first, second, loss, gradient=gradient, weight=weight)
+            value, result = self._run(made, executor, first, second, len(first), stream)
             values.append(value.clone())
             gradients += [] if result is None else [result]
         return torch.cat(values), torch.cat(gradients).view(distorted.shape) if gradients else None
 
+    def _followed(self) -> int:
+        """Return the current stream, after the work of the stream of the last call.
+
+        Semaphores must not count down, and copies in use must not be overwritten.
+        """
+        stream = self.stream()
+        handle: int = stream.cuda_stream
+        if handle != self._last_handle:
+            if self._last_stream is not None:
+                stream.wait_stream(self._last_stream)
+            self._last_stream, self._last_handle = stream, handle
+        return handle
+
     def _run(
-        self, distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float
+        self, made: _TensorLoss, executor: Executor, distorted: Tensor, reference: Tensor, planes: int, stream: int
     ) -> tuple[Tensor, Tensor | None]:
-        stream = torch.cuda.current_stream(self._index)
-        if self._stream is not None and self._stream != stream:
-            stream.wait_stream(self._stream)  # semaphores must not count down, and copies in use must not be overwritten
-        self._stream = stream
-        runner = self._runner((loss, gradient, weight, distorted.numel() // (loss.height * loss.width)))
-        tensors = {MEANS: runner.means}
-        for name, image in ((DISTORTED, distorted), (REFERENCE, reference)):
-            tensors[name] = image if image.data_ptr() in self._by_address else self._copied(name, image)
-        result = self.lease(tuple(distorted.shape)) if gradient else None
+        blocks = self._memory.by_address
+        if distorted.data_ptr() not in blocks:
+            distorted = self._copied(DISTORTED, distorted, stream)
+        if reference.data_ptr() not in blocks:
+            reference = self._copied(REFERENCE, reference, stream)
+        means = made.means(executor, stream)
+        bound = {
+            MEANS: blocks[means.data_ptr()],
+            DISTORTED: blocks[distorted.data_ptr()],
+            REFERENCE: blocks[reference.data_ptr()],
+        }
+        result = self.lease(tuple(distorted.shape), stream) if made.has_gradient else None
         if result is not None:
-            tensors[GRADIENT] = result
-        blocks = {name: self._by_address[tensor.data_ptr()] for name, tensor in tensors.items()}
-        commands = runner.commands(blocks)
-        self.hand_over(commands, stream)
-        values, slopes = runner.finish()
+            bound[GRADIENT] = blocks[result.data_ptr()]
+        slot = made.slot(executor, bound)
+        self.hand_over(lambda turn: executor.start(slot, planes, turn), stream)
+        values, slopes = made.finish(planes)
         if result is not None and slopes is not None:
-            result.view(-1, loss.height, loss.width).mul_(slopes.view(-1, 1, 1))
+            result.view(planes, *distorted.shape[-2:]).mul_(slopes.view(-1, 1, 1))
         return values, result
 
-    def hand_over(self, commands: Any, stream: torch.cuda.Stream) -> None:
-        """Run recorded commands after what was asked of the stream, and have the stream go on after them.
+    def hand_over(self, submit: Callable[[int], None], stream: int) -> None:
+        """Have Vulkan compute after the work of a stream, and the stream go on after it; `submit` gets the number of the turn.
 
-        An H100 takes 0.32 to 0.34 ms to change to Vulkan and back, whatever the commands are (docs/adr/0020).
+        An H100 takes 0.32 to 0.34 ms to change to Vulkan and back, whatever it computes there (docs/adr/0020).
         """
-        self._turn += 1
-        self._cuda.signal(self._handed, self._turn, stream.cuda_stream)
-        self._submitter.submit(commands, self._turn)
-        self._cuda.wait(self._returned, self._turn, stream.cuda_stream)
+        self._turn = turn = self._turn + 1
+        with self._cuda.current():
+            self._handed.signal(turn, stream)
+            submit(turn)
+            self._returned.wait(turn, stream)
 
-    def _runner(self, step: _Step) -> _Runner:
+    def _loss(self, step: _Step) -> _TensorLoss:
         if self._last is not None and self._last[0] == step:  # quicker than to compute the hash of a loss
             return self._last[1]
-        if step not in self._runners:
-            if len(self._runners) >= _MOST_RUNNERS:
-                torch.cuda.synchronize(self._index)
-                self._runners.popitem(last=False)[1].close()
-            loss, gradient, weight, count = step
-            means = self.lease((count, len(loss.weights), 4))
-            plan = loss_plan(loss, self._shape, gradient=gradient, weight=weight, packed=True).plan
-            self._runners[step] = _Runner(self.device, self._pipelines, plan, loss, means)
-        self._runners.move_to_end(step)
-        self._last = step, self._runners[step]
-        return self._runners[step]
+        made = self._losses.get(step)
+        if made is None:
+            if len(self._losses) >= _MOST_LOSSES:
+                self._losses.popitem(last=False)[1].close()
+            made = _TensorLoss(self, step, self._pipelines)
+            check(self.device.info, made.plan, self._selector)
+            self._losses[step] = made
+        self._losses.move_to_end(step)
+        self._last = step, made
+        return made
 
 
-class _Runner:
-    """A loss for a number of planes: its plan, its work buffers, and the recorded commands for each set of blocks.
+class _TensorLoss(LossExecutor):
+    """A loss of tensors: the slots for each set of blocks, and the last step, which PyTorch computes."""
 
-    `means` is the shared tensor (P, scales, 4) into which the plan writes its numbers.
-    """
+    def __init__(self, sharing: Sharing, step: _Step, pipelines: PipelineBuilder) -> None:
+        loss, self.has_gradient, weight = step
+        super().__init__(
+            sharing.device,
+            loss,
+            gradient=self.has_gradient,
+            weight=weight,
+            packed=True,
+            timelines=sharing.timelines,
+            pipelines=pipelines,
+        )
+        self._sharing = sharing
+        self._means: Tensor | None = None
+        self._weights: Tensor | None = None
+        self._columns: dict[int, tuple[Tensor, Tensor]] = {}  # of the means: deficits and means, by the number of planes
+        self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Slot]] = OrderedDict()
 
-    def __init__(self, device: Device, pipelines: PipelineBuilder, plan: Plan, loss: Loss, means: Tensor) -> None:
-        plan.validate()
-        pipelines.build(plan.kernels)
-        self._device, self._pipelines, self._plan, self._loss = device, pipelines, plan, loss
-        self.means = means
-        self._count = len(means)
-        self._deficits, self._kept = means[..., 0], means[:, 0, 3]
-        self._weights = torch.tensor(loss.weights, dtype=torch.float64, device=means.device)
-        self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
-            self._work = {
-                spec.name: Buffer(device, self._stack, spec.frame_bytes * self._count, MemoryClass.WORK)
-                for spec in plan.buffers
-                if spec.role is Role.WORK
-            }
-            guard.pop_all()
-        self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Any]] = OrderedDict()
+    def new_executor(self, batch: int, slots: int) -> Executor:
+        """Return an executor, for which unused memory is freed if there is too little."""
+        return self._sharing.in_memory(lambda: super(_TensorLoss, self).new_executor(batch, slots))
 
-    def finish(self) -> tuple[Tensor, Tensor | None]:
+    def means(self, executor: Executor, stream: int) -> Tensor:
+        """Return the shared tensor (planes, scales, 4) into which the plan writes its numbers."""
+        if self._means is None:
+            self._means = self._sharing.lease((executor.batch, len(self.loss.weights), 4), stream)
+        return self._means
+
+    def finish(self, planes: int) -> tuple[Tensor, Tensor | None]:
         """Return values (P,), as in loss/wang.py, and the remaining factor of a single scale's gradient."""
-        if self._loss.negative is Negative.KEEP:  # one scale of weight 1
-            return self._kept, None
-        means = 1.0 - self._deficits.double()
-        bases = means.clamp(min=0.0) if self._loss.negative is Negative.CLAMP else means.masked_fill(means < 0.0, float("nan"))
+        if planes not in self._columns:
+            assert self._means is not None
+            self._columns[planes] = self._means[:planes, :, 0], self._means[:planes, 0, 3]
+        deficits, kept = self._columns[planes]
+        if self.loss.negative is Negative.KEEP:  # one scale of weight 1
+            return kept, None
+        if self._weights is None:
+            self._weights = torch.tensor(self.loss.weights, dtype=torch.float64, device=deficits.device)
+        means = 1.0 - deficits.double()
+        bases = means.clamp(min=0.0) if self.loss.negative is Negative.CLAMP else means.masked_fill(means < 0.0, float("nan"))
         values = (bases**self._weights).prod(dim=1).float()
-        if len(self._loss.weights) > 1:
+        if len(self.loss.weights) > 1:
             return values, None
-        weight, base = self._loss.weights[0], bases[:, 0]
+        weight, base = self.loss.weights[0], bases[:, 0]
         slopes = torch.where(base == 0.0, 0.0, weight * base ** (weight - 1.0)) if weight else torch.zeros_like(base)
         return values, slopes.float()
 
-    def commands(self, blocks: dict[str, _Block]) -> Any:
-        """Return the plan's recorded commands for some blocks."""
-        key = tuple(block.address for block in blocks.values())
-        if key not in self._bound:
+    def slot(self, executor: Executor, blocks: dict[str, _Block]) -> Slot:
+        """Return the executor's slot over some blocks."""
+        key = tuple([block.address for block in blocks.values()])
+        found = self._bound.get(key)
+        if found is None:
             if len(self._bound) >= _MOST_BOUND:
-                torch.cuda.synchronize()
-                self.forget_bound()
-            self._bound[key] = self._record({name: block.buffer for name, block in blocks.items()})
-        return self._bound[key][1]
+                self._device.wait_idle()
+                self.unbind()
+            with ExitStack() as stack:
+                slot = executor.bind(stack, {name: block.buffer for name, block in blocks.items()})
+                found = self._bound[key] = stack.pop_all(), slot
+        return found[1]
 
-    def _record(self, shared: dict[str, Buffer]) -> tuple[ExitStack, Any]:
-        with ExitStack() as stack:
-            binding = Binding(self._device, stack, self._plan, self._pipelines, {**self._work, **shared})
-            commands = recorded(self._device, stack, lambda made: binding.record(made, undivided(self._plan, self._count)))
-            return stack.pop_all(), commands
-
-    def forget_bound(self) -> None:
-        """Destroy the commands; the device must be idle."""
+    def unbind(self) -> None:
+        """Destroy the slots; the device must be idle."""
         while self._bound:
             self._bound.popitem()[1][0].close()
 
     def close(self) -> None:
-        """Destroy everything; the device must be idle."""
-        self.forget_bound()
-        self._stack.close()
+        """Wait for the device and destroy the slots and the executor; a second call does nothing."""
+        if self._bound:
+            with suppress(DeviceError):
+                self._device.wait_idle()
+        self.unbind()
+        self._means = None
+        self._columns.clear()
+        super().close()
 
 
-def recorded(device: Device, stack: ExitStack, record: Callable[[Any], None]) -> Any:
-    """Return a command buffer that a function recorded, for `Sharing.hand_over`. The stack destroys it."""
-    pool = vk.vkCreateCommandPool(device.handle, vk.VkCommandPoolCreateInfo(queueFamilyIndex=device.queue_family), None)
-    device.own(stack, "command pool", pool, vk.vkDestroyCommandPool)
-    info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
-    commands = vk.vkAllocateCommandBuffers(device.handle, info)[0]
-    # A step may be submitted before the previous one has finished.
-    begin = vk.VkCommandBufferBeginInfo(flags=vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
-    vk.vkBeginCommandBuffer(commands, begin)
-    record(commands)
-    vk.vkEndCommandBuffer(commands)
-    return commands
-
-
-def _same_gpu(index: int) -> DeviceInfo:
-    """Return the Vulkan device of the same GPU as a CUDA device. Raises DeviceError if there is none."""
-    properties = torch.cuda.get_device_properties(index)
-    wanted = uuid.UUID(str(properties.uuid))
-    devices = list_devices(shared_instance())
-    for info in devices:
-        if info.uuid == wanted:
-            if info.lacks:
-                raise UnsuitableDeviceError(f"{info.description} lacks {', '.join(info.lacks)}")
-            return info
-    there_are = "; ".join(f"{info.name} ({info.uuid})" for info in devices) or "none"
-    raise DeviceError(f"no Vulkan device is {properties.name} ({wanted}); there are: {there_are}. {DOCTOR}")
+def tensor_of(lease: _Lease, device: torch.device) -> Tensor:
+    """Return the tensor over the block of a lease, which it keeps."""
+    return torch.as_tensor(lease, device=device)

@@ -1,0 +1,74 @@
+"""Stand in for PyTorch's side of CUDA on a machine without it: tensors on the CPU are the GPU's, and there is one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from vkssim.features.planes import KernelShape
+from vkssim.host import device as host_device
+from vkssim.host.devices import choose_device, list_devices
+from vkssim.host.instance import shared_instance
+from vkssim.shaders.interface import Shape
+from vkssim.torch import cuda
+
+from ..support.host_cuda import HostCuda
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+"""The device of the tensors for which memory is shared."""
+
+STREAM = SimpleNamespace(cuda_stream=0)
+
+
+@contextmanager
+def sharing() -> Iterator[None]:
+    """Have losses of tensors on DEVICE computed in shared memory: by CUDA itself if it is there."""
+    cuda._kept.cache_clear()  # nothing is kept from other tests
+    with pytest.MonkeyPatch.context() as patch:
+        if DEVICE == "cpu":
+            _stand_in(patch)
+        try:
+            yield
+        finally:
+            cuda._kept(0).close()
+            cuda._kept.cache_clear()
+            cuda._refusals.clear()
+            cuda._opened.clear()
+
+
+def _stand_in(patch: pytest.MonkeyPatch) -> None:
+    gpu = choose_device(list_devices(shared_instance()))
+    patch.setattr(host_device, "SHARING_EXTENSIONS", ("VK_KHR_timeline_semaphore",))
+    patch.setattr(KernelShape, "for_device", partial(KernelShape.of_shape, Shape.STAGED))  # that of GPUs
+    patch.setattr(cuda, "Cuda", lambda _gpu: HostCuda())
+    patch.setattr(cuda, "_index_of", lambda _device: 0)
+    patch.setattr(cuda, "takes", lambda _device: True)
+    patch.setattr(cuda, "tensor_of", _tensor_of)
+    patch.setattr(torch.cuda, "current_stream", lambda _index: STREAM)
+    patch.setattr(torch.cuda, "get_device_properties", lambda _index: SimpleNamespace(uuid=gpu.uuid))
+    patch.setattr(torch.cuda, "synchronize", lambda _index: None)
+
+
+class _Array:
+    """A lease as NumPy takes it."""
+
+    def __init__(self, lease: Any) -> None:
+        self._lease = lease
+        self.__array_interface__ = lease.__cuda_array_interface__
+
+
+def _tensor_of(lease: Any, _device: torch.device) -> Tensor:
+    return torch.from_numpy(np.asarray(_Array(lease)))
+
+
+def empty(shape: tuple[int, ...]) -> Tensor:
+    """Return a tensor in shared memory, as `vkssim.torch.empty` does."""
+    return cuda.use_sharing(0, lambda opened: opened.lease(shape, opened.stream().cuda_stream))
