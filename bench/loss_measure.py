@@ -24,15 +24,17 @@ from sections import reason
 from spreads import Row, compared, measured
 
 from vkssim.features.planes import KernelShape
+from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.executor import Executor
 from vkssim.host.instance import shared_instance
+from vkssim.host.sharing import TimelineSubmitter
 from vkssim.loss.plan import DISTORTED, REFERENCE, loss_plan
 from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, constants
 from vkssim.shaders import load_module
-from vkssim.torch.cuda import recorded, sharing_with
+from vkssim.torch.cuda import Sharing, use_sharing
 
 torch: Any = _torch
 Doubles = npt.NDArray[np.float64]
@@ -362,14 +364,26 @@ def _ceilings() -> list[Row]:
 
 def _hand_over() -> list[Row]:
     """Return the time until a stream goes on after commands of Vulkan that do nothing: no loss takes less."""
-    sharing = sharing_with(torch.cuda.current_device())
-    stream = torch.cuda.current_stream()
-    with ExitStack() as stack, sharing.lock:
-        nothing = recorded(sharing.device, stack, lambda _: None)
-        times = _sample(lambda: None, lambda _: sharing.hand_over(nothing, stream))
-        torch.cuda.synchronize()
+    times = use_sharing(torch.cuda.current_device(), _hand_over_times)
     value = statistics.median(times.wall) * 1e3
     return [{"section": "ceilings", "name": "hand-over to Vulkan and back", "value": value, "unit": "ms, without a kernel"}]
+
+
+def _hand_over_times(sharing: Sharing) -> _Times:
+    device, stream = sharing.device, sharing.stream().cuda_stream
+    submitter = TimelineSubmitter(device, sharing.timelines)
+    with ExitStack() as stack:
+        pool = vk.vkCreateCommandPool(device.handle, vk.VkCommandPoolCreateInfo(queueFamilyIndex=device.queue_family), None)
+        device.own(stack, "command pool", pool, vk.vkDestroyCommandPool)
+        info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
+        nothing = vk.vkAllocateCommandBuffers(device.handle, info)[0]
+        begin = vk.VkCommandBufferBeginInfo(flags=vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)
+        vk.vkBeginCommandBuffer(nothing, begin)
+        vk.vkEndCommandBuffer(nothing)
+        submit = partial(submitter.submit, nothing, signals=True)
+        times = _sample(lambda: None, lambda _: sharing.hand_over(submit, stream))
+        torch.cuda.synchronize()
+    return times
 
 
 def _copied(count: int = 1 << 28) -> float:

@@ -31,17 +31,14 @@ STREAM = SimpleNamespace(cuda_stream=0)
 @contextmanager
 def sharing() -> Iterator[None]:
     """Have losses of tensors on DEVICE computed in shared memory: by CUDA itself if it is there."""
-    cuda._kept.cache_clear()  # nothing is kept from other tests
     with pytest.MonkeyPatch.context() as patch:
         if DEVICE == "cpu":
             _stand_in(patch)
         try:
             yield
         finally:
-            cuda._kept(0).close()
-            cuda._kept.cache_clear()
+            cuda._kept[0].close()
             cuda._refusals.clear()
-            cuda._opened.clear()
 
 
 def _stand_in(patch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from vkssim.errors import (
 )
 from vkssim.host import executor
 from vkssim.host.executor import Executor
+from vkssim.host.memory import Buffer
 from vkssim.torch import cuda
 from vkssim.torch.cuda import Sharing
 
@@ -102,8 +103,7 @@ def test_shared_tensors_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_and_commands_are_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    buffer = executor.Buffer
-    monkeypatch.setattr(executor, "Buffer", lambda *words: made.append(words[2]) or buffer(*words))
+    monkeypatch.setattr(executor, "Buffer", lambda *words: made.append(words[2]) or Buffer(*words))
     bound: list[int] = []
     bind = Executor.bind
     monkeypatch.setattr(Executor, "bind", lambda self, *words: bound.append(1) or bind(self, *words))
@@ -218,7 +218,7 @@ def test_tensors_outlive_the_sharing() -> None:
     """The device is closed after the last tensor in its memory."""
     tensor = stand_in.empty((4, 5)).fill_(7.0)
     live = _opened().device.live_objects
-    cuda._kept(0).close()
+    cuda._kept[0].close()
     view = tensor[1:, ::2]
     del tensor
     assert live["memory"] == 1
@@ -232,7 +232,7 @@ def test_all_is_closed_with_the_sharing() -> None:
     _step(_pair(2, 3, 41, 60), weights=WEIGHTS)
     live: Counter[str] = _opened().device.live_objects
     assert live["pipeline"] > 0
-    cuda._kept(0).close()
+    cuda._kept[0].close()
     assert not +live, dict(+live)
 
 

@@ -51,7 +51,7 @@ class Batch:
     reference: tuple[Samples, ...]
     distorted: tuple[Samples, ...]
     external: tuple[Sequence[ExternalFrame], Sequence[ExternalFrame]] | None = None
-    """The reference and the distorted frames where their format is `external`; there are no views then."""
+    """The reference and the distorted frames if their format is `external`; there are no views then."""
     slot: Any = None
     results: list[list[Doubles]] = field(default_factory=list)
     beyond: OutOfRangeSample | None = None
@@ -63,7 +63,7 @@ class Batch:
 
 
 class Backend(ABC):
-    """Compute the means of each metric for batches of frames; use with `with`.
+    """A device that computes the means of each metric for batches of frames; use with `with`.
 
     A batch is used again and again: `free` has it, its owner fills the first `frames` frames of its planes, `submit` starts
     them, and `collect` waits for their means and frees the batch. Batches finish in the order of their submission.

@@ -14,7 +14,7 @@ from ..types import Doubles, Samples
 from .base import Backend, Batch, empty_planes, find_beyond
 
 INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
-"""What reports say of this backend."""
+"""The backend as reports name it."""
 
 
 class CpuBackend(Backend):

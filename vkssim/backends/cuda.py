@@ -1,4 +1,4 @@
-"""CUDA: memory and semaphores that Vulkan shares with it, copies of decoded surfaces, and what the video engines decode.
+"""CUDA: memory and semaphores that Vulkan shares with it, copies of decoded surfaces, and the codecs of the video engines.
 
 No other module calls CUDA. Its functions are those of the package cuda-bindings, with two exceptions, whose structures and
 numbers are those of the headers:
@@ -6,7 +6,7 @@ numbers are those of the headers:
 - Copies on the GPU call CUDA's library by ctypes and keep the interpreter's lock. A call of cuda-bindings releases the lock and
   has to get it back. If several threads decode, that takes longer than the call itself, which only queues the copy
   (docs/adr/0012).
-- cuda-bindings lacks the Video Codec SDK, which says what the video engines decode.
+- cuda-bindings lacks the Video Codec SDK, which lists the codecs of the video engines.
 
 Everything is done in CUDA's primary context, which PyTorch and FFmpeg's decoder use as well.
 """

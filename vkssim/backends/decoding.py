@@ -37,7 +37,7 @@ class NvidiaDriver:
         return hash(self._gpu)
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what CUDA opened, which belongs to this process."""
+        """Leave out CUDA's side, which belongs to this process."""
         return {"_gpu": self._gpu, "_shares": self._shares}
 
     @cached_property

@@ -68,6 +68,12 @@ class DeviceCache(Generic[Thing]):
             self._things[key] = thing
             return result
 
+    def each(self, action: Callable[[Thing], object]) -> None:
+        """Call `action` with each open thing."""
+        with self._lock:
+            for thing in self._things.values():
+                action(thing)
+
     def close(self) -> None:
         """Close everything."""
         with self._lock:

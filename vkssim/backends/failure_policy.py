@@ -1,4 +1,4 @@
-"""The policy for devices that fail: what is tried again on the same device, how often, and with which batches.
+"""The policy for devices that fail: which work is tried again on the same device, how often, and with which batches.
 
 =================  =================================================================================================
 a device that      what happens
@@ -6,7 +6,7 @@ a device that      what happens
 is lost            It is opened again, once for each call or task. It is lost for good at the second time.
 runs out of        Batches of half as many frames are used, down to one frame. If not even the first batch fits, the
 memory             backend has halved them already while it was opened.
-does not answer    It is not used again in this process: what runs on it cannot be stopped.
+does not answer    It is not used again in this process: its work cannot be stopped.
 fails otherwise    Nothing is tried again: it would fail again.
 =================  =================================================================================================
 

@@ -29,7 +29,7 @@ class _Owner:
 
 
 class Lending:
-    """Lend arrays over staging memory until they are taken back, and keep the memory as long as a view of it exists."""
+    """Arrays over staging memory that are lent until they are taken back. The memory exists as long as a view of it."""
 
     def __init__(self) -> None:
         self._leases: weakref.WeakSet[_Lease] = weakref.WeakSet()

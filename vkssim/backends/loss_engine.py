@@ -72,11 +72,12 @@ class LossExecutor:
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
         wanted = min(planes, self._most)
-        self.executor, warnings = fitted(self._device, wanted, make)
-        if self.executor.batch < wanted:
-            self._most = self.executor.batch
+        executor, warnings = fitted(self._device, wanted, make)
+        self.executor = executor
+        if executor.batch < wanted:
+            self._most = executor.batch
         warn(warnings)
-        return self.executor
+        return executor
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""

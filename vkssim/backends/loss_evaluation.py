@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import OptionError
 from ..loss.spec import Loss
 from ..loss.wang import product
+from ..utils.choices import BACKENDS
 from .device_cache import DeviceCache
 from .loss_engine import LossEngine
+from .open import unknown_backend
+from .selftest import check
 
 Planes = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
-
-BACKENDS = ("vulkan", "cpu")
 
 _kept: DeviceCache[LossEngine] = DeviceCache(most=4)
 
@@ -40,7 +40,7 @@ def evaluate(
     the NumPy twin, in float64.
     """
     if backend not in BACKENDS:
-        raise OptionError(f"backend is {backend!r}; {' or '.join(BACKENDS)} is possible")
+        raise unknown_backend(backend)
     if backend == "cpu":
         from ..loss.reference import value_and_gradient
 
@@ -49,8 +49,6 @@ def evaluate(
     result = np.empty(distorted.shape, np.float32) if gradient else None
 
     def make() -> LossEngine:
-        from .selftest import check
-
         with ExitStack() as guard:
             planes = len(distorted)
             engine = guard.enter_context(LossEngine(loss, gradient=gradient, weight=weight, planes=planes, device=device))
@@ -60,12 +58,7 @@ def evaluate(
 
     means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))
     values, slopes = product(loss, means)
-    if result is not None and means.shape[1] == 1:
-        apply_slopes(result, slopes[:, 0])
+    if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
+        for plane in np.flatnonzero(slopes[:, 0] != 1.0):
+            result[plane] *= np.float32(slopes[plane, 0])
     return values, result
-
-
-def apply_slopes(gradient: Planes, slopes: Doubles) -> None:
-    """Convert the gradient of a single scale's mean to that of the value, in place; planes of slope 1 do not change."""
-    for plane in np.flatnonzero(slopes != 1.0):
-        gradient[plane] *= np.float32(slopes[plane])

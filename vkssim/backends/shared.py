@@ -18,7 +18,7 @@ _SECONDS_TO_CLOSE = 5.0
 
 
 class SharedBackend:
-    """Keep backends open between runs, one for each format of frames; use with `with`.
+    """Backends that stay open between runs, one for each format of frames; use with `with`.
 
     `open_engine` opens a backend. A backend is closed when frames of another format arrive and no run uses it. Runs at the same
     time need the same metrics.
@@ -69,7 +69,7 @@ class SharedBackend:
                 self._engines.pop(formats).close()
 
     def close(self) -> None:
-        """Close the backends that no run uses, and the others behind their last run; a second call does nothing."""
+        """Close the backends that no run uses, and the others after their last run; a second call does nothing."""
         self._closed = True
         if self._lock.acquire(timeout=_SECONDS_TO_CLOSE):  # a run that does not end may hang while it opens a backend
             try:

@@ -279,7 +279,7 @@ def _pair(memory: Bytes, plane: FrameFormat) -> Samples:
 
 
 def _external(slot: Slot, formats: Sequence[FrameFormat], frames: int, clip: int) -> tuple[ExternalFrame, ...]:
-    """Return where the frames of a clip lie, for the API that writes them."""
+    """Return the places of the frames of a clip, for the API that writes them."""
     luma, *chroma = formats
     layouts = [PlanePair.raw(luma), *(PlanePair.interleaved(plane) for plane in chroma[:1])]
     return tuple(
@@ -288,6 +288,6 @@ def _external(slot: Slot, formats: Sequence[FrameFormat], frames: int, clip: int
 
 
 def _external_plane(slot: Slot, layout: PlanePair, shift: int, number: int) -> ExternalPlane:
-    """Return where a plane of a buffer lies, by its number among the planes of all frames and of both clips."""
+    """Return the place of a plane of a buffer, by its number among the planes of all frames and of both clips."""
     address = slot.addresses[layout.buffer] + number * layout.plane_bytes
     return ExternalPlane(address, layout.row_bytes, layout.height, layout.width * layout.code_bytes, shift)

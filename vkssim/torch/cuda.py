@@ -12,7 +12,7 @@ import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 import platformdirs
@@ -78,8 +78,8 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
 
 def empty_cache() -> None:
     """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
-    for index in _opened:
-        use_sharing(index, Sharing.empty_cache)
+    for kept in list(_kept.values()):
+        kept.each(Sharing.empty_cache)
 
 
 def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
@@ -118,14 +118,8 @@ def _index_of(device: torch.device) -> int:
     return torch.cuda.current_device() if device.index is None else device.index
 
 
-_opened: set[int] = set()
+_kept: dict[int, DeviceCache[Sharing]] = {}  # a cache for each device, so that none waits for another
 _refusals: dict[int, str] = {}
-
-
-@cache
-def _kept(_index: int) -> DeviceCache[Sharing]:
-    """Return the place where the sharing with a device is kept; each device has its own, so that none waits for another."""
-    return DeviceCache(most=1, harmless=_OUT_OF_MEMORY)
 
 
 def use_sharing(index: int, action: Callable[[Sharing], Result]) -> Result:
@@ -133,7 +127,8 @@ def use_sharing(index: int, action: Callable[[Sharing], Result]) -> Result:
 
     Raises DeviceError if sharing is impossible.
     """
-    return _kept(index).run(index, partial(_open, index), action)
+    kept = _kept.get(index) or _kept.setdefault(index, DeviceCache(most=1, harmless=_OUT_OF_MEMORY))
+    return kept.run(index, partial(_open, index), action)
 
 
 def _open(index: int) -> Sharing:
@@ -141,7 +136,7 @@ def _open(index: int) -> Sharing:
     if index in _refusals:
         raise UnsuitableDeviceError(_refusals[index])
     try:
-        made = Sharing(index)
+        return Sharing(index)
     except (DeviceLostError, DeviceMemoryError):  # it may succeed later
         raise
     except (DeviceError, RuntimeError, ImportError) as error:
@@ -150,8 +145,6 @@ def _open(index: int) -> Sharing:
             " many times the cost: vkssim.torch.host_staging()"
         )
         raise UnsuitableDeviceError(_refusals[index]) from error
-    _opened.add(index)
-    return made
 
 
 class _Block:
@@ -247,7 +240,7 @@ class Sharing:
         return block
 
     def in_memory(self, make: Callable[[], Result]) -> Result:
-        """Return what `make` returns, which needs memory. If there is none, unused memory is freed first."""
+        """Return the result of `make`, which needs memory. If there is too little, unused memory is freed first."""
         try:
             return make()
         except DeviceMemoryError:

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..backends.loss_evaluation import BACKENDS
+from ..backends.open import unknown_backend
 from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
+from ..utils.choices import BACKENDS
 from .autograd import Job, Where, value
 from .traced import traced_value
 
@@ -42,11 +43,11 @@ def fused_ssim(
     padding : {"same", "valid"}
         "same" has a window on every sample, with zeros beyond the border. "valid" has only windows completely inside.
     train : bool
-        Where it is False the value alone is computed and nothing is stored, as torch.no_grad does.
+        If it is False, only the value is computed and nothing is stored, as with torch.no_grad.
     data_range : float
         The largest possible sample.
     backend : {"vulkan", "cpu"}
-        Where it is computed; "cpu" is the NumPy twin in float64, for checks. It is never another than the one asked for.
+        The backend that computes it; "cpu" is the NumPy twin in float64, for checks. No other backend ever replaces it.
     device : str or int, optional
         The Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
@@ -117,7 +118,7 @@ def ssim(
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     backend : {"vulkan", "cpu"}
-        Where it is computed; see `fused_ssim`.
+        The backend that computes it; see `fused_ssim`.
     device : str or int, optional
         Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
@@ -132,7 +133,7 @@ def ssim(
     FrameError
         The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
     OptionError
-        An argument has a value that it cannot have.
+        An argument has an invalid value.
     DeviceError
         No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
 
@@ -168,7 +169,7 @@ def ms_ssim(
         Images, one image, or clips, as for `fused_ssim`; H and W are 161 at least with five weights if padding is "valid",
         since 11 samples must remain on the last scale.
     data_range : float
-        The largest sample there can be.
+        The largest possible sample.
     size_average : bool
         Return the mean over all images; otherwise each image's own value, or that of each clip, which is the mean over its
         frames.
@@ -187,9 +188,9 @@ def ms_ssim(
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}
-        What a channel's negative mean gives: 0, with gradient 0, or NaN.
+        The value of a channel whose mean is negative: 0, with gradient 0, or NaN.
     backend : {"vulkan", "cpu"}
-        Where it is computed; see `fused_ssim`.
+        The backend that computes it; see `fused_ssim`.
     device : str or int, optional
         Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
@@ -204,7 +205,7 @@ def ms_ssim(
     FrameError
         The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
     OptionError
-        An argument has a value that it cannot have.
+        An argument has an invalid value.
     DeviceError
         No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
 
@@ -235,14 +236,14 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
 
 def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where, *, average: bool) -> Tensor:
     if where.backend not in BACKENDS:
-        raise OptionError(f"backend is {where.backend!r}; {' or '.join(BACKENDS)} is possible")
+        raise unknown_backend(where.backend)
     _check_images(first, second, where.backend, options["padding"])
     if first.ndim == 3:  # one image, whose value is a scalar in any case
         first, second, average = first[None], second[None], True
     elif first.ndim == 5:  # the frames of a clip are planes as the channels of an image are
         first, second = first.flatten(1, 2), second.flatten(1, 2)
     height, width = first.shape[2:]
-    made = Job.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of what is kept
+    made = Job.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of caches
     job = made(where, average, height=height, width=width, **options)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()

@@ -12,12 +12,12 @@ from .functions import check_window, ms_ssim, ssim
 
 
 class SSIM(nn.Module):
-    """Compute `ssim` as a module.
+    """`ssim` as a module.
 
     Parameters
     ----------
     data_range : float
-        The largest sample there can be.
+        The largest possible sample.
     size_average : bool
         Return the mean over all images; otherwise each image's own value.
     win_size : int
@@ -25,7 +25,7 @@ class SSIM(nn.Module):
     win_sigma : float
         Standard deviation of the window in samples; it must be 1.5.
     channel : int
-        It may be anything: the images say how many channels they have.
+        It may be any number: the images have their channels.
     spatial_dims : int
         It must be 2.
     K : (float, float)
@@ -35,14 +35,14 @@ class SSIM(nn.Module):
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     backend : {"vulkan", "cpu"}
-        Where it is computed; see `fused_ssim`.
+        The backend that computes it; see `fused_ssim`.
     device : str or int, optional
         Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
     Raises
     ------
     OptionError
-        An argument has a value that it cannot have.
+        An argument has an invalid value.
 
     """
 
@@ -101,12 +101,12 @@ class SSIM(nn.Module):
 
 
 class MS_SSIM(nn.Module):  # noqa: N801
-    """Compute `ms_ssim` as a module.
+    """`ms_ssim` as a module.
 
     Parameters
     ----------
     data_range : float
-        The largest sample there can be.
+        The largest possible sample.
     size_average : bool
         Return the mean over all images; otherwise each image's own value.
     win_size : int
@@ -114,7 +114,7 @@ class MS_SSIM(nn.Module):  # noqa: N801
     win_sigma : float
         Standard deviation of the window in samples; it must be 1.5.
     channel : int
-        It may be anything: the images say how many channels they have.
+        It may be any number: the images have their channels.
     spatial_dims : int
         It must be 2.
     weights : sequence of float, optional
@@ -126,16 +126,16 @@ class MS_SSIM(nn.Module):  # noqa: N801
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}
-        What a channel's negative mean gives: 0, with gradient 0, or NaN.
+        The value of a channel whose mean is negative: 0, with gradient 0, or NaN.
     backend : {"vulkan", "cpu"}
-        Where it is computed; see `fused_ssim`.
+        The backend that computes it; see `fused_ssim`.
     device : str or int, optional
         Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
     Raises
     ------
     OptionError
-        An argument has a value that it cannot have.
+        An argument has an invalid value.
 
     """
 

@@ -8,7 +8,7 @@ _allowed = False
 
 
 class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
-    """Allow copies through pinned host memory for tensors whose memory cannot be shared with Vulkan.
+    """A permission for copies through pinned host memory, for tensors whose memory cannot be shared with Vulkan.
 
     A call allows them from then on, and a `with` statement until its end. Otherwise such tensors raise DeviceError, because the
     copies take many times as long as the loss itself.

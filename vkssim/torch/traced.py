@@ -119,8 +119,8 @@ def traced_value(first: Tensor, second: Tensor, job: Job) -> Tensor:
     """
     if transforms_active() and not (_is_batched(first) or _is_batched(second)):
         raise OptionError(
-            "torch.func's derivatives of a loss are not possible within torch.compile; leave them out of what is compiled, or"
-            " take the gradient by backward()"
+            "torch.func's derivatives of a loss are not possible within torch.compile; leave them out of the compiled function,"
+            " or take the gradient by backward()"
         )
     enabled = torch.is_grad_enabled()
     wanted = enabled and first.requires_grad, enabled and second.requires_grad
