@@ -71,7 +71,7 @@ def test_work_is_called_again(failures: int, calls: int) -> None:
 CATCHES = {
     "backends/open_device.py": "halves the batches of a backend while it is opened",
     "distributed/scheduler.py": "gives what a device had to another one",
-    "torch/cuda.py": "lets go of the buffers that are kept, before it asks for more",
+    "torch/cuda.py": "frees unused memory before it asks for more, and remembers no failure to open that may pass",
 }
 
 

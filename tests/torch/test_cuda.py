@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from vkssim.errors import (
 from vkssim.host import executor
 from vkssim.host.executor import Executor
 from vkssim.host.memory import Buffer
+from vkssim.loss.spec import Loss, constants
 from vkssim.torch import cuda
 from vkssim.torch.cuda import Sharing
 
@@ -249,6 +251,24 @@ def test_memory_that_cannot_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(UnsuitableDeviceError, match=r"CUDA knows no device.*vkssim\.torch\.host_staging\(\)"):
             front.ssim(*_pair(1, 3, 32, 40), data_range=1.0)
     assert len(opened) == 1
+
+
+def test_no_other_thread_overwrites_values() -> None:
+    """All values lie in the same memory, one step after the other; a step of another thread waits until they are read."""
+    pairs = [[image.detach() for image in _pair(1, 1, 32, 36)] for _ in range(2)]
+    pairs[1][0].mul_(0.5)
+    expected = [front.ssim(pair[0], pair[1], data_range=1.0).item() for pair in pairs]
+    loss = Loss(32, 36, **constants(1.0))
+    other = Thread(target=lambda: front.ssim(pairs[1][0], pairs[1][1], data_range=1.0))
+
+    def pool(values: Tensor) -> Tensor:
+        other.start()
+        other.join(0.2)
+        return values.mean()
+
+    value, _ = cuda.compute(pairs[0][0], pairs[0][1], loss, gradient=False, weight=1.0, pool=pool)
+    other.join()
+    assert value.item() == expected[0] != expected[1]
 
 
 def test_another_stream_waits_for_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,12 +72,12 @@ class LossExecutor:
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
         wanted = min(planes, self._most)
-        executor, warnings = fitted(self._device, wanted, make)
-        self.executor = executor
-        if executor.batch < wanted:
-            self._most = executor.batch
+        made, warnings = fitted(self._device, wanted, make)
+        self.executor = made
+        if made.batch < wanted:
+            self._most = made.batch
         warn(warnings)
-        return executor
+        return made
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""

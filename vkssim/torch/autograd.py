@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,13 @@ class Job:
         count, channels = distorted.shape[:2]
         weight = 1.0 / (count * channels if self.average else channels)
         if self.where.backend == "vulkan" and cuda.takes(distorted.device):
-            values, result = cuda.compute(
-                distorted.contiguous(), reference.contiguous(), self.loss, gradient=gradient, weight=weight
-            )
-        else:
-            values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
-        return values.mean() if self.average else values.view(count, channels).mean(dim=1), result
+            images = distorted.contiguous(), reference.contiguous()
+            return cuda.compute(*images, self.loss, gradient=gradient, weight=weight, pool=partial(self._pooled, channels))
+        values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
+        return self._pooled(channels, values), result
+
+    def _pooled(self, channels: int, values: Tensor) -> Tensor:
+        return values.mean() if self.average else values.view(-1, channels).mean(dim=1)
 
     def _on_host(self, distorted: Tensor, reference: Tensor, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
         planes = (-1, self.loss.height, self.loss.width)

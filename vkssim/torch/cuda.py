@@ -82,16 +82,30 @@ def empty_cache() -> None:
         kept.each(Sharing.empty_cache)
 
 
-def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
-    """Return values (P,) float32 and, if `gradient` is set, their gradients by the distorted images.
+def compute(
+    distorted: Tensor,
+    reference: Tensor,
+    loss: Loss,
+    *,
+    gradient: bool,
+    weight: float,
+    pool: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, Tensor | None]:
+    """Return what `pool` makes of values (P,) float32 and, if `gradient` is set, their gradients by the distorted images.
 
-    The gradients have the shape of the images and are multiplied by `weight`. The next call may overwrite the values.
+    The gradients have the shape of the images and are multiplied by `weight`. `pool` must return a new tensor, because the next
+    call, also that of another thread, overwrites the values.
 
     The images are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError if memory cannot be shared
     with it.
     """
     step = loss, gradient, weight
-    return use_sharing(_index_of(distorted.device), lambda sharing: sharing.compute(distorted, reference, step))
+
+    def action(sharing: Sharing) -> tuple[Tensor, Tensor | None]:
+        values, result = sharing.compute(distorted, reference, step)
+        return pool(values), result
+
+    return use_sharing(_index_of(distorted.device), action)
 
 
 def takes(device: torch.device) -> bool:
