@@ -98,7 +98,7 @@ class Answer:
 
 
 class Cuda:
-    """A GPU as CUDA knows it, by its UUID, or the first one. Each failure raises DeviceError with the name of CUDA's error.
+    """CUDA's side of a GPU, by its UUID, or of the first one. Each failure raises DeviceError with the name of CUDA's error.
 
     With `for_decoder`, the context gets the flags that FFmpeg's decoder requires: a thread that waits for the GPU sleeps.
     """
@@ -295,7 +295,7 @@ _opening = threading.Lock()
 def cuda_of(device: uuid.UUID | None) -> Cuda:
     """Return CUDA's side of a Vulkan device, by its UUID, or of CUDA's first device. It stays open until the process ends.
 
-    FFmpeg's decoder can use its context. Raises DeviceError if CUDA does not know the device, or the package cuda-bindings is
+    FFmpeg's decoder can use its context. Raises DeviceError if CUDA does not list the device, or the package cuda-bindings is
     missing.
     """
     with _opening:

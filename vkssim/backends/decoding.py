@@ -54,7 +54,7 @@ class NvidiaDriver:
 
     @property
     def device(self) -> str | None:
-        """Return the number by which CUDA knows the GPU; None if CUDA does not know it."""
+        """Return CUDA's number of the GPU; None if CUDA does not list it."""
         return None if self._cuda is None else str(self._cuda.ordinal)
 
     @property

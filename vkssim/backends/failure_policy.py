@@ -10,8 +10,8 @@ does not answer    It is not used again in this process: its work cannot be stop
 fails otherwise    Nothing is tried again: it would fail again.
 =================  =================================================================================================
 
-Work that came from a pipe is not tried again, because it cannot be read again. If there are several devices, another one
-takes over the work of one that is lost or does not answer; see `distributed.scheduler`.
+Work that came from a pipe is not tried again, because it cannot be read again. If there are several devices, the others
+take over the work of one that is lost or does not answer; see `distributed.scheduler`.
 """
 
 from __future__ import annotations

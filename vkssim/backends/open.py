@@ -1,4 +1,4 @@
-"""Open the requested backend, and never another one."""
+"""Open the requested backend, and never a different backend in its place."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def info_of(device: DeviceInfo) -> BackendInfo:
 def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
     """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors, and `Device` for `sharing`.
 
-    A selector means the same device until the process ends. If this device is lost and another one becomes the first of the
-    list, the other one must not silently replace it. Raises NoDeviceError instead.
+    A selector means the same device until the process ends. If it is lost and a different device becomes the first of the
+    list, that device must not silently replace it. Raises NoDeviceError instead.
     """
     instance = shared_instance()
     stack.callback(instance.check)

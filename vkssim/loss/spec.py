@@ -106,7 +106,7 @@ class Loss:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Return (height, width) of each scale; each is half of the one before, rounded up."""
+        """Return (height, width) of each scale; each is half of the previous one, rounded up."""
         sizes = [(self.height, self.width)]
         for _ in self.weights[1:]:
             height, width = sizes[-1]

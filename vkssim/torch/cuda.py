@@ -91,10 +91,10 @@ def compute(
     weight: float,
     pool: Callable[[Tensor], Tensor],
 ) -> tuple[Tensor, Tensor | None]:
-    """Return what `pool` makes of values (P,) float32 and, if `gradient` is set, their gradients by the distorted images.
+    """Return pooled values, float32, and, if `gradient` is set, their gradients by the distorted images.
 
-    The gradients have the shape of the images and are multiplied by `weight`. `pool` must return a new tensor, because the next
-    call, also that of another thread, overwrites the values.
+    The gradients have the shape of the images and are multiplied by `weight`. `pool` takes the values (P,) and
+    must return a new tensor, because the next call, of whatever thread, overwrites them.
 
     The images are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError if memory cannot be shared
     with it.

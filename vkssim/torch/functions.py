@@ -184,7 +184,7 @@ def ms_ssim(
     K : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
     pyramid : {"average", "libvmaf"}
-        How a scale is made from the one before: by 2x2 means, or by the low-pass of libvmaf's float_ms_ssim.
+        How a scale is made from the previous one: by 2x2 means, or by the low-pass of libvmaf's float_ms_ssim.
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}

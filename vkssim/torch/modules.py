@@ -122,7 +122,7 @@ class MS_SSIM(nn.Module):  # noqa: N801
     K : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
     pyramid : {"average", "libvmaf"}
-        How a scale is made from the one before; see `ms_ssim`.
+        How a scale is made from the previous one; see `ms_ssim`.
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}
