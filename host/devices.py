@@ -73,6 +73,11 @@ class DeviceInfo:
         return f"{self.name}, {self.driver}"
 
     @property
+    def cache_name(self) -> str:
+        """Return the stem of the names of files that are valid for this device, its driver and its subgroups alone."""
+        return f"{self.uuid.hex}-{self.driver_version:08x}-{self.subgroup_size}"
+
+    @property
     def is_lavapipe(self) -> bool:
         """Return True for the device of lavapipe, Mesa's software driver."""
         return _is_lavapipe(self.kind, self.name)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from . import fork
+from . import fork, vectors
 from .api import vk
 from .call_order import CallOrder
 from .errors import ValidationError
@@ -58,6 +58,7 @@ class Instance:
 
     def __init__(self, validation: bool | None = None) -> None:
         fork.check()
+        vectors.choose_width()
         setting = _validation_asked() if validation is None else "1" if validation else ""
         self.validation = bool(setting)
         self._log = None if setting in ("", "1") else Path(setting)

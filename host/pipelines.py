@@ -38,7 +38,7 @@ class Pipeline:
 
 
 class PipelineCache:
-    """The driver's cache of compiled pipelines, one file for each device and driver version.
+    """The driver's cache of compiled pipelines, one file for each device, driver version and size of subgroups.
 
     The file is ignored if it cannot be read, if others may have written it, if it is damaged (see `cache_file`), or if it names
     another device or driver. A cache that cannot be written is no error, because it only saves compilations.
@@ -47,7 +47,7 @@ class PipelineCache:
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
         self._device = device
         info = device.info
-        self._file = folder / f"{info.uuid.hex}-{info.driver_version:08x}.pipelines" if folder else None
+        self._file = folder / f"{info.cache_name}.pipelines" if folder else None
         stored = self._read()
         create_info = vk.VkPipelineCacheCreateInfo(
             initialDataSize=len(stored), pInitialData=vk.ffi.from_buffer(stored) if stored else None

@@ -19,6 +19,7 @@ try:
 
     from vkssim.host.devices import DEVICE_VARIABLE
     from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES
+    from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE
 except ImportError as error:
     import use_venv
 
@@ -89,8 +90,9 @@ def _run(file: Path, subgroup: int, name: str, variables: dict[str, str], limit:
 
 
 def _environment(file: Path, variables: dict[str, str]) -> dict[str, str]:
-    """Return the environment of a process that has one driver."""
-    kept = {name: value for name, value in os.environ.items() if name not in (DEVICE_VARIABLE, ADDED_FILES, *FILTERS)}
+    """Return the environment of a process that has one driver, and chooses nothing else about drivers but `variables`."""
+    dropped = {DEVICE_VARIABLE, ADDED_FILES, *FILTERS, WIDTH_VARIABLE, *CACHE_VARIABLES}
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, **dict.fromkeys(NAMED_FILES, str(file)), **variables}
 
 

@@ -11,12 +11,10 @@ from unittest.mock import patch
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceInfo
+from vkssim.host.vectors import WIDTH_VARIABLE
 
 SIZES = (4, 8, 16, 32)
 """The sizes that are checked if a driver offers them."""
-
-WIDTH_VARIABLE = "LP_NATIVE_VECTOR_WIDTH"
-"""The environment variable with the bits of lavapipe's vectors. A subgroup has as many invocations as these have floats."""
 
 _LAVAPIPE_SIZES = (4, 8, 16)
 _CONTROL_EXTENSION = "VK_EXT_subgroup_size_control"

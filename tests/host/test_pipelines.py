@@ -57,7 +57,7 @@ def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial
     _build(device, folder)
     file = _file(folder)
     written = file.read_bytes()
-    assert file.name == f"{device.info.uuid.hex}-{device.info.driver_version:08x}.pipelines"
+    assert file.name == f"{device.info.cache_name}.pipelines"
     before = file.stat().st_mtime_ns
     _build(device, folder)
     assert initial_bytes == [0, len(cache_file.unpacked(written))]

@@ -90,12 +90,12 @@ def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
 
 def _digest(device: DeviceInfo, module: str) -> str:
     """Return the digest that identifies a kernel on a device."""
-    words = [__version__, device.uuid.hex, str(device.driver_version), device.driver, str(device.api_version), module]
+    words = [__version__, device.cache_name, device.driver, str(device.api_version), module]
     return hashlib.sha256("\0".join(words).encode() + load_module(module)).hexdigest()
 
 
 def _file(device: DeviceInfo) -> Path:
-    return platformdirs.user_cache_path("vkssim") / f"{device.uuid.hex}-{device.driver_version:08x}.tried"
+    return platformdirs.user_cache_path("vkssim") / f"{device.cache_name}.tried"
 
 
 def _remembered(file: Path) -> set[str]:

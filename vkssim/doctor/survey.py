@@ -21,6 +21,7 @@ from ..host.driver_files import NAMED_FILES, DriverFile
 from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.libraries import load_problem
+from ..host.vectors import choose_width
 from .apart import Send, run_in_process
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
@@ -126,6 +127,7 @@ def _alone(file: DriverFile, seconds: float) -> str | None:
 
 def survey(send: Send, libraries: Sequence[str]) -> None:
     """Send what a `Survey` holds, step by step, so that the last step is known if the process ends."""
+    choose_width()
     for library in libraries:
         send(("failed_at", f"loading {library}"))
         problem = load_problem(library)

@@ -1,0 +1,77 @@
+"""Choose the width of the vectors of lavapipe, Mesa's software driver: 512 bits on a CPU with AVX-512. Its own choice is 256.
+
+lavapipe reads the width from the environment. Mesa 22.3 reads it once. Mesa 25 reads it again at each compilation, and computes
+wrong sums if it has changed since the device was listed. So the variable is set before the first instance, and stays set.
+
+Mesa's cache of compiled shaders does not distinguish widths, and Mesa 25 computes NaN with shaders of another width. So a width
+that was chosen has a folder of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import platformdirs
+
+from . import private
+from .machine import Machine
+from .unusable_gpus import KERNEL_DRIVERS, kernel_driver, render_nodes
+
+WIDTH_VARIABLE = "LP_NATIVE_VECTOR_WIDTH"
+"""The environment variable with the bits of lavapipe's vectors. A subgroup has as many invocations as these have floats."""
+
+CACHE_VARIABLES = ("MESA_SHADER_CACHE_DIR", "MESA_GLSL_CACHE_DIR")
+"""The environment variables that name the folder of Mesa's cache of shaders; the second is the older name."""
+
+_CPU_VARIABLE = "GALLIUM_OVERRIDE_CPU_CAPS"  # limits what Mesa uses of the CPU
+_AVX_512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_WIDE = "512"
+_LIBRARY = "libvulkan_lvp"
+
+
+def choose_width() -> None:
+    """Set the width and the folder of the cache for this process, unless they are set; call this before a driver is loaded."""
+    added = variables(Machine(), platformdirs.user_cache_path("vkssim"))
+    if CACHE_VARIABLES[0] in added:
+        folder = Path(added[CACHE_VARIABLES[0]])
+        try:
+            private.private_folder(folder.parent)
+            private.private_folder(folder)
+        except OSError:  # a cache that all widths share would be wrong
+            return
+    os.environ.update(added)
+
+
+def variables(machine: Machine, caches: Path) -> dict[str, str]:
+    """Return the environment variables to add on a machine; `caches` is the folder in which Mesa's cache gets a folder.
+
+    A width that the user has set stays. Otherwise a CPU with AVX-512 gets 512 bits, but not on a machine with a GPU, whose Mesa
+    driver would also use the folder, and not if lavapipe is already loaded, because its devices have a width then.
+    """
+    added = {}
+    width = machine.variable(WIDTH_VARIABLE)
+    if not width and _has_avx_512(machine) and not _has_gpu(machine) and not _is_loaded(machine):
+        added[WIDTH_VARIABLE] = width = _WIDE
+    if width.isdecimal() and not any(machine.variable(name) for name in CACHE_VARIABLES):
+        added[CACHE_VARIABLES[0]] = str(caches / f"mesa-{width}")
+    return added
+
+
+def _has_avx_512(machine: Machine) -> bool:
+    if machine.variable(_CPU_VARIABLE):
+        return False
+    with suppress(OSError), machine.path("/proc/cpuinfo").open(errors="replace") as lines:
+        return next((set(line.split()) >= _AVX_512 for line in lines if line.startswith("flags")), False)
+    return False
+
+
+def _has_gpu(machine: Machine) -> bool:
+    return any(kernel_driver(node, machine) in KERNEL_DRIVERS for node in render_nodes(machine))
+
+
+def _is_loaded(machine: Machine) -> bool:
+    with suppress(OSError):
+        return _LIBRARY in machine.path("/proc/self/maps").read_text(errors="replace")
+    return False

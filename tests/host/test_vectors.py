@@ -1,0 +1,103 @@
+"""The width of lavapipe's vectors: who chooses it, and that a process keeps what was chosen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vkssim.host import vectors
+from vkssim.host.device import Device
+from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE, variables
+
+from ..support.commands import python_process
+from ..support.machines import add_render_node, machine, write_file
+
+AVX_512 = "avx2 avx512f avx512dq avx512cd avx512bw avx512vl"
+CACHES = Path("/caches")
+BOTH = {WIDTH_VARIABLE: "512", CACHE_VARIABLES[0]: "/caches/mesa-512"}
+
+
+def _cpu(root: Path, flags: str) -> Path:
+    write_file(root / "proc/cpuinfo", f"processor\t: 0\nvendor_id\t: AuthenticAMD\nflags\t\t: fpu {flags}\n")
+    return root
+
+
+def test_a_cpu_with_avx_512_gets_512_bits_and_a_cache_of_its_own(tmp_path: Path) -> None:
+    assert variables(machine(_cpu(tmp_path, AVX_512)), CACHES) == BOTH
+
+
+@pytest.mark.parametrize("flags", ["avx2", "avx2 avx512f avx512cd avx512er avx512pf", AVX_512.replace("512vl", "512vlx")])
+def test_another_cpu_changes_nothing(tmp_path: Path, flags: str) -> None:
+    assert variables(machine(_cpu(tmp_path, flags)), CACHES) == {}
+
+
+def test_a_system_that_does_not_tell_its_cpu_changes_nothing(tmp_path: Path) -> None:
+    assert variables(machine(tmp_path), CACHES) == {}
+
+
+@pytest.mark.parametrize(
+    ("environment", "added"),
+    [
+        ({WIDTH_VARIABLE: "256"}, {CACHE_VARIABLES[0]: "/caches/mesa-256"}),
+        ({WIDTH_VARIABLE: "none/../of"}, {}),
+        ({CACHE_VARIABLES[0]: "/own"}, {WIDTH_VARIABLE: "512"}),
+        ({CACHE_VARIABLES[1]: "/own"}, {WIDTH_VARIABLE: "512"}),
+        ({"GALLIUM_OVERRIDE_CPU_CAPS": "avx"}, {}),
+        (BOTH, {}),
+    ],
+)
+def test_what_the_user_has_set_stays(tmp_path: Path, environment: dict[str, str], added: dict[str, str]) -> None:
+    assert variables(machine(_cpu(tmp_path, AVX_512), **environment), CACHES) == added
+
+
+@pytest.mark.parametrize(("driver", "added"), [("amdgpu", {}), ("bochs-drm", BOTH)])
+def test_the_cache_of_a_gpu_stays_where_it_is(tmp_path: Path, driver: str, added: dict[str, str]) -> None:
+    add_render_node(_cpu(tmp_path, AVX_512), driver)
+    assert variables(machine(tmp_path), CACHES) == added
+
+
+def test_a_lavapipe_that_is_in_use_keeps_its_width(tmp_path: Path) -> None:
+    write_file(_cpu(tmp_path, AVX_512) / "proc/self/maps", "7f00-7f01 r-xp 0 fe:00 1 /usr/lib/libvulkan_lvp.so\n")
+    assert variables(machine(tmp_path), CACHES) == {}
+
+
+def test_without_a_private_folder_nothing_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (WIDTH_VARIABLE, *CACHE_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(vectors, "Machine", lambda: machine(_cpu(tmp_path, AVX_512)))
+    shared = tmp_path / "shared"
+    (shared / "vkssim").mkdir(parents=True)
+    (shared / "vkssim").chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared))
+    vectors.choose_width()
+    assert WIDTH_VARIABLE not in os.environ
+
+
+def test_the_name_of_lavapipe_says_the_width(device: Device) -> None:
+    """Reports and `vkssim doctor` name the device, and so the width."""
+    assert f"{32 * device.info.subgroup_size} bits" in device.info.name
+
+
+LATER = f"""
+import os
+import numpy as np
+from vkssim import ssim
+from vkssim.host.devices import list_devices
+from vkssim.host.instance import Instance, shared_instance
+sizes = [[info.subgroup_size for info in list_devices(shared_instance()) if info.is_lavapipe]]
+with Instance() as other:
+    sizes += [[info.subgroup_size for info in list_devices(other) if info.is_lavapipe]]
+pictures = np.random.default_rng(0).integers(0, 255, (2, 1, 192, 200), np.uint8)
+print(abs(ssim(*pictures) - ssim(*pictures, backend="cpu"))[0] < 1e-6, sizes, os.environ.get("{WIDTH_VARIABLE}"))
+"""
+
+
+@pytest.mark.parametrize("bits", [128, 256])
+def test_each_width_scores_from_a_cache_of_its_own(tmp_path: Path, bits: int) -> None:
+    """A process compiles long after it has listed the devices, and Mesa 25 then reads the width again."""
+    environment = {WIDTH_VARIABLE: str(bits), "XDG_CACHE_HOME": str(tmp_path), **dict.fromkeys(CACHE_VARIABLES, "")}
+    said = python_process("-c", LATER, environment=environment).stdout.decode()
+    assert said == f"True [[{bits // 32}], [{bits // 32}]] {bits}\n"
+    assert list((tmp_path / "vkssim" / f"mesa-{bits}").iterdir())
