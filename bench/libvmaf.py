@@ -6,16 +6,15 @@ Both give the same scores, or the section fails. FFmpeg is the one on the PATH, 
 from __future__ import annotations
 
 import json
-import resource
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from machine import cores
 from measure import raw_clips
-from spreads import Row, compared, measured
+from spreads import Row, compared
+from turns import in_turns
 
 from vkssim import score_files
 from vkssim.frames.options import RawDescription
@@ -52,19 +51,13 @@ def beside(width: int, height: int, frames: int, device: str | None) -> list[Row
             raise ValueError(
                 f"the scores differ by up to {difference:g}; {_LARGEST_DIFFERENCE:g} is the most that rounding makes"
             )
-        times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
-        for _ in range(_ROUNDS):
-            for name, run in runs.items():
-                began = time.perf_counter(), _cpu_seconds()
-                run()
-                times[name].append((time.perf_counter() - began[0], _cpu_seconds() - began[1]))
+        turns = in_turns({name: (frames, run) for name, run in runs.items()}, _ROUNDS)
     rows = []
-    for index, kind in enumerate(("by the clock", "CPU time")):
-        pair = []
-        for name, rounds in times.items():
-            values = [1e3 * seconds[index] / frames for seconds in rounds]
-            pair.append({**where, "name": f"{name}, {kind}", **measured(values), "unit": "ms a frame"})
-        rows += [*pair, {**where, "name": f"libvmaf against vkssim, {kind}", **compared(pair[1], pair[0], "times as long")}]
+    for kind, of_kind in turns.items():
+        ours_row, theirs_row = of_kind.values()
+        rows += [{**where, "name": f"{name}, {kind}", **row} for name, row in of_kind.items()]
+        ratio = compared(theirs_row, ours_row, "times as long")
+        rows.append({**where, "name": f"libvmaf against vkssim, {kind}", **ratio})
     return rows
 
 
@@ -93,9 +86,3 @@ def _run(program: str, width: int, height: int, reference: Path, distorted: Path
     subprocess.run([*command, "-lavfi", f"[0:v][1:v]libvmaf={options}", "-f", "null", "-"], cwd=log.parent, check=True)
     frames = json.loads(log.read_text(encoding="utf-8"))["frames"]
     return [float(frame["metrics"][FEATURE]) for frame in frames]
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of all threads of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -5,42 +5,65 @@ Their MS-SSIM has a cheaper pyramid (2x2 means) and gives other numbers; what is
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from machine import cores
-from measure import pairs
+from measure import pairs, raw_clips
 from spreads import Row, compared, measured
+from turns import Contender, in_turns
 
-from vkssim import Scorer
+from vkssim import Scorer, score_files
+from vkssim.frames.options import RawDescription
 
+Picture = npt.NDArray[Any]
+
+_FEATURES = ("float_ms_ssim", "float_ms_ssim=precision=fast")
 _ROUNDS = 7
 
 
-def side_by_side(width: int, height: int, device: str | None) -> list[Row]:
-    """Milliseconds a frame of 8-bit MS-SSIM on the CPU, frames in host memory: vkssim and its peers take turns."""
+def side_by_side(width: int, height: int, frames: int, device: str | None) -> list[Row]:
+    """Milliseconds a frame of 8-bit MS-SSIM on the CPU, by the clock and of CPU time: vkssim and its peers take turns.
+
+    vkssim scores raw files of `frames` frames, with opening, and frames in memory; the peers have only the latter.
+    """
     references, distorted = pairs(width, height, 8)
-    frames = len(references)
-    contenders: dict[str, Callable[[], object]] = {}
-    with Scorer(width, height, bits=8, features=["float_ms_ssim"], device=device) as scorer:
-        feed = list(zip(references, distorted, strict=True))
-        contenders["vkssim float_ms_ssim"] = lambda: list(scorer.score(feed))
-        contenders.update(_cpu_peers(references, distorted))
-        for run in contenders.values():
+    count = len(references)
+    raw = RawDescription(width, height, "420", 8)
+    contenders: dict[str, Contender] = {}
+    with ExitStack() as stack:
+        clips = stack.enter_context(raw_clips(width, height, 8, frames))
+        for feature in _FEATURES:
+            scorer = stack.enter_context(Scorer(width, height, bits=8, features=[feature], device=device))
+            contenders[f"{feature}, raw files"] = (
+                frames,
+                partial(score_files, *clips, features=[feature], raw=raw, device=device),
+            )
+            contenders[f"{feature}, arrays"] = count, partial(_scored, scorer, list(zip(references, distorted, strict=True)))
+        peers = {name: (count, run) for name, run in _cpu_peers(references, distorted).items()}
+        contenders.update(peers)
+        for _, run in contenders.values():
             run()
-        times: dict[str, list[float]] = {name: [] for name in contenders}
-        for _ in range(_ROUNDS):
-            for name, run in contenders.items():
-                began = time.perf_counter()
-                run()
-                times[name].append((time.perf_counter() - began) / frames * 1e3)
+        turns = in_turns(contenders, _ROUNDS)
         where = {"section": "peers, CPU", "size": f"{width}x{height}", "bits": 8, "on": scorer.info.device, "cores": cores()}
-    rows = [{**where, "name": name, **measured(values), "unit": "ms a frame"} for name, values in times.items()]
-    ours, *theirs = rows
-    unit = "of its time"
-    return rows + [{**where, "name": f"vkssim against {row['name']}", **compared(ours, row, unit)} for row in theirs]
+    rows = []
+    for kind, of_kind in turns.items():
+        rows += [{**where, "name": f"{name}, {kind}", **row} for name, row in of_kind.items()]
+        for peer in peers:
+            for name, row in of_kind.items():
+                if name not in peers:
+                    ratio = compared(row, of_kind[peer], "of its time")
+                    rows.append({**where, "name": f"{name} against {peer}, {kind}", **ratio})
+    return rows
+
+
+def _scored(scorer: Scorer, feed: Sequence[tuple[Picture, Picture]]) -> None:
+    for _ in scorer.score(feed):
+        pass
 
 
 def _torch() -> Any:
