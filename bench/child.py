@@ -8,13 +8,13 @@ import sys
 
 
 class ChildError(Exception):
-    """Report that a process failed, with the last line that it wrote to standard error."""
+    """A process failed; the message has the last line that it wrote to standard error."""
 
 
 def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a new Python process, and return its output as text. Raises ChildError where the process fails.
+    """Run a program in a new Python process, and return its output as text. Raises ChildError if the process fails.
 
-    Modules are looked for where this process looks for them, whether the package is installed, on PYTHONPATH or was put on
+    Modules are found in the same places as by this process, whether the package is installed, on PYTHONPATH or was put on
     `sys.path`. `-P` leaves out the current folder: a checkout has a folder `vkssim` that is not the whole package.
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}

@@ -1,10 +1,10 @@
-"""The model behind bench/simulate_cluster: one driver, nodes with a worker a GPU, ranges of frames, by SimPy.
+"""The model of bench/simulate_cluster: one driver, nodes with a worker a GPU, ranges of frames, by SimPy.
 
-A worker that asks gets the next range, and waits for the driver, who hands out one at a time. With none left it gets a copy of
-the range that has run longest; the first result counts, and the other copy runs on for nothing. A node fails at random, takes
-what its workers are at with it, and comes back later; what was lost is handed out again, a bounded number of times.
+A worker that asks gets the next range, and waits for the driver, which hands out one at a time. If none is left it gets a copy
+of the range that has run longest; the first result counts, and the other copy runs on for nothing. A node fails at random,
+takes the ranges of its workers with it, and comes back later; lost ranges are handed out again, a bounded number of times.
 
-Two things are simpler than they are. Every worker has an even share of the storage's bandwidth the whole time, as though all of
+Two things are simpler than in truth. Every worker has an even share of the storage's bandwidth the whole time, as though all of
 them read at once, and a node that is slow is slow from beginning to end.
 """
 
@@ -42,18 +42,20 @@ class Work:
 
     @property
     def tasks(self) -> int:
-        """Of all pairs."""
+        """Return the number of ranges of all pairs."""
         return self.pairs * len(self.ranges)
 
     @property
     def seconds(self) -> float:
-        """Return what one worker would take for nothing but the frames."""
+        """Return the seconds that the frames alone would take one worker."""
         return self.pairs * sum(self.ranges) * self.per_frame
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Times are in seconds, rates in bytes a second; `mtbf` is the mean time between the failures of a node.
+    """The nodes and the driver of a cluster. Times are in seconds, rates in bytes a second.
+
+    `mtbf` is the mean time between the failures of a node.
 
     The share `straggling` of the nodes takes `slowdown` times as long. A range is handed out `attempts` times at most, copies
     not counted. The driver takes `driver` for each range, the worker `result` to put the scores of one away.
@@ -80,11 +82,10 @@ class Cluster:
 
 @dataclass
 class Outcome:
-    """What came of it, in seconds.
+    """The result of a simulation, in seconds.
 
-    `failed` and `copied` are worker-seconds: of attempts that a failure ended, and of those whose result came second.
-
-    `lost` is how many a failure ended. `results` has how many results of each task counted.
+    `failed` and `copied` are worker-seconds: of attempts that a failure ended, and of copies whose result came second.
+    `lost` is the number of attempts that a failure ended. `results` has how many results of each task counted.
     """
 
     makespan: float = 0.0

@@ -22,7 +22,7 @@ _GRAIN = 1  # largest value that is added, in steps of 8 bits
 
 @dataclass(frozen=True)
 class Codec:
-    """Describe how the clips of a pair are encoded: by FFmpeg's encoder, its options, and the quality of each clip."""
+    """The encoding of a pair of clips: FFmpeg's encoder, its options, and the quality of each clip."""
 
     name: str
     encoder: str
@@ -56,7 +56,7 @@ def _pictures(width: int, height: int, count: int) -> Iterator[npt.NDArray[np.ui
     """Yield 4:2:0 pictures as PyAV takes them, (3 H / 2, W) uint8.
 
     The bundled clip runs forth and back. It is mirrored at its edges until the picture is full, because to enlarge it would
-    take its detail away. A pan and a little grain give the encoders what cameras give them.
+    take its detail away. A pan and a little grain give the encoders work as cameras do.
     """
     random = np.random.default_rng(0)
     for number, planes in enumerate(islice(_forth_and_back(), count)):

@@ -1,4 +1,4 @@
-"""What tasks cost, out of the times that bench/task_times took: a fixed part, and a part a frame."""
+"""The costs of tasks, fitted to the times that bench/task_times took: a fixed part, and a part a frame."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FRAMES_A_MINUTE = 24 * 60
 
 @dataclass(frozen=True)
 class Cost:
-    """Of ranges of clips of one kind and size on one device, each as (a task, a frame) in seconds or bytes.
+    """The cost of scoring ranges of clips of one kind and size on one device, as (a task, a frame) in seconds or bytes.
 
-    `spread` has what each task took by what it should have taken. `opening` is what the first task of a worker took besides, in
-    seconds. `gpu_seconds` and `upload_seconds` are of a frame.
+    `spread` has the time of each task as a ratio to the fitted one. `opening` is the additional time of a worker's first task,
+    in seconds. `gpu_seconds` and `upload_seconds` are per frame.
     """
 
     device: str
@@ -40,16 +40,16 @@ class Cost:
 
     @property
     def frames_a_second(self) -> float:
-        """Of one worker on ranges without end."""
+        """Return the frames a second of one worker on endless ranges."""
         return 1 / self.seconds[1]
 
     @property
     def upload_rate(self) -> float | None:
-        """GB/s of uploads alone; None where the device has no memory of its own."""
+        """Return the GB/s of uploads alone; None if the device has no memory of its own."""
         return self.uploaded_bytes / self.upload_seconds / 1e9 if self.device_kind == "DISCRETE" else None
 
     def percentiles(self, *ranks: float) -> list[float]:
-        """Of the spread."""
+        """Return percentiles of the spread."""
         return [float(value) for value in np.percentile(self.spread, ranks)]
 
 
@@ -92,10 +92,10 @@ def _cost(group: list[Record]) -> Cost:
     )
 
 
-def _line(timed: list[Record], what: str) -> tuple[float, float]:
-    """By least squares of relative errors, as longer tasks vary more; all falls on frames where a part would be below 0."""
+def _line(timed: list[Record], field: str) -> tuple[float, float]:
+    """Fit (a task, a frame) by least squares of relative errors, as longer tasks vary more. No part is below 0."""
     frames = np.array([record["frames"] for record in timed], np.float64)
-    values = np.array([record[what] for record in timed], np.float64)
+    values = np.array([record[field] for record in timed], np.float64)
     slope, intercept = np.polyfit(frames, values, 1, w=1 / frames)
     if min(slope, intercept) < 0:
         return 0.0, float(np.mean(values / frames))

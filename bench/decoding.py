@@ -27,21 +27,21 @@ from vkssim.frames.decode.hardware import HardwareDecoder, offered
 _FEATURES = ["float_ms_ssim"]
 _ROUNDS = 5
 _PAIRS = 4  # pairs of clips of a batch
-_FEWEST = 192  # frames that a stream decodes of a clip, where the clip has so many
-_STREAMS_AN_ENGINE = 2  # a video engine waits for its next frame where it has only one stream
+_FEWEST = 192  # frames that a stream decodes of a clip, if the clip has so many
+_STREAMS_AN_ENGINE = 2  # a video engine waits for its next frame if it has only one stream
 
 Clips = tuple[Path, Path]
 
 
 class DifferingScoresError(Exception):
-    """Report that decoders of the same clips gave different scores."""
+    """Decoders of the same clips gave different scores."""
 
 
 @dataclass(frozen=True)
 class Streams:
-    """Describe decoders at work without scoring: streams at a time, each a thread, and whether each has FFmpeg's threads.
+    """Decoders that work without scoring: streams at a time, each a thread, and whether each has FFmpeg's threads.
 
-    `hardware` is the hardware decoder, whose frames stay on the device where those of a score do. None is the processor.
+    `hardware` is the hardware decoder, whose frames stay on the device if they do so in a score. None is the processor.
     """
 
     count: int
@@ -90,9 +90,9 @@ def _count(part: int, clips: Sequence[Iterator[Any]]) -> int:
 
 @dataclass
 class Contender:
-    """Hold a decoder that takes part: its name as in `decode=`, its streams without scoring, and the figures of all rounds.
+    """A decoder that takes part: its name as in `decode=`, its streams without scoring, and the figures of all rounds.
 
-    `alone` are frames a second. `scored` are pairs a second by the number of pairs of clips, and `opened` those of one pair
+    `alone` are frames a second. `scored` are pairs a second by the number of pairs of clips, and `opened` the same of one pair
     from its first frame on. `cpu` are CPU seconds of a minute by the number of pairs of clips. `failed` says why streams
     failed.
     """
@@ -144,11 +144,11 @@ class Contender:
         scored = {several[pairs]: rates for pairs, rates in self.scored.items()}
         if self.opened:
             scored[", opened"] = self.opened
-        for what, rates in scored.items():
-            yield {**where, "name": f"containers to scores{what}", **measured(rates), "unit": "pairs/s"}
+        for suffix, rates in scored.items():
+            yield {**where, "name": f"containers to scores{suffix}", **measured(rates), "unit": "pairs/s"}
             if limit is not None:
                 decoded = {**measured([2 * rate for rate in rates]), "unit": "frames/s"}
-                yield {**where, "name": f"share of the decoders alone{what}", **compared(decoded, limit, "%", 100)}
+                yield {**where, "name": f"share of the decoders alone{suffix}", **compared(decoded, limit, "%", 100)}
         for pairs, seconds in self.cpu.items():
             unit = f"s for {FRAMES_A_MINUTE} pairs"
             yield {**where, "name": f"CPU time of a minute{several[pairs]}", **measured(seconds), "unit": unit}
@@ -161,7 +161,7 @@ def decoding(
 ) -> Iterator[Row]:
     """Yield figures of a pair of clips that is made for it, of at least `frames` frames, by each decoder that works here.
 
-    Every decoder has its turn in each round, alone and with scoring. Raises DifferingScoresError, behind the last row, where
+    Every decoder has its turn in each round, alone and with scoring. Raises DifferingScoresError, after the last row, if
     the scores of two decoders are not equal bit for bit.
     """
     where: Row = {"section": "decoding", "size": f"{width}x{height}", "codec": codec.name}
@@ -227,12 +227,12 @@ def _score_batch(clips: Clips, decode: str, device: str | None, pairs: int) -> l
 
 
 def _scores(report: ScoreReport) -> list[str]:
-    """Return the scores of each frame as text that is equal where every bit is."""
+    """Return the scores of each frame as text that is equal if every bit is."""
     return [" ".join(f"{name} {value.hex()}" for name, value in frame.metrics.items()) for frame in report.frames]
 
 
 def _difference(decode: str, expected: Sequence[str], found: Sequence[str]) -> Iterable[str]:
-    """Return a sentence where scores differ from those of the processor's decoder, else nothing."""
+    """Return a sentence if scores differ from the scores by the processor's decoder, else nothing."""
     if list(expected) == list(found):
         return []
     if len(expected) != len(found):

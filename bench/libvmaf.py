@@ -1,6 +1,6 @@
 """libvmaf's own float_ms_ssim by FFmpeg, beside vkssim: the same raw files, in turns, in one run.
 
-Both give the same scores, or the section fails. FFmpeg is the one on the PATH, or that of the package imageio-ffmpeg.
+Both give the same scores, or the section fails. FFmpeg is found on the PATH or in the package imageio-ffmpeg.
 """
 
 from __future__ import annotations

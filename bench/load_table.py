@@ -1,4 +1,4 @@
-"""Draw the table that says how busy the machine was during a bench."""
+"""Draw the table of the machine's load during a bench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scripts/bench_loss measures: errors first, then times, memory and the device's ceilings.
+"""The measurements of scripts/bench_loss: errors first, then times, memory and the device's ceilings.
 
 Everything is in rows: dicts with section, loss, name, value, unit and more; or with a note in place of the figures.
 """
@@ -58,14 +58,14 @@ _TURNS = 15
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What the device reaches on plain work: bytes a second of a copy, read and written; operations a second in float32."""
+    """The rates of the device on plain work: bytes a second of a copy, read and written; float32 operations a second."""
 
     bandwidth: float
     rate: float
 
 
 def sections(wanted: Sequence[str], shape: Shape | None, device: str | None, only: Sequence[str]) -> Iterator[list[Row]]:
-    """Yield rows as they are measured, errors first; what fails becomes a note. `only`: parts of contenders' names."""
+    """Yield rows as they are measured, errors first; a failure becomes a note. `only`: parts of contenders' names."""
     cuda = torch.cuda.is_available()
     torch.set_num_threads(cores())
     found, absent = contenders(cuda, device)
@@ -112,8 +112,8 @@ def add_ratios(rows: Sequence[Row]) -> None:
 def kernel_times(loss: str, shape: Shape, device: str | None, *, gradient: bool = True) -> dict[str, float]:
     """Milliseconds of every kernel of one loss step, by the device's own timestamps: stage label -> median.
 
-    `loss` is a key of LOSSES, `shape` that of the images, (N, C, H, W). The labels are those of the plan's dispatches, in their
-    order. Without copies between host and device; without the gradient where it is not wanted.
+    `loss` is a key of LOSSES, `shape` is (N, C, H, W). The labels are those of the plan's dispatches, in their order. Without
+    copies between host and device; without `gradient`, the kernels of inference.
     """
     images, channels, height, width = shape
     count = images * channels
@@ -146,7 +146,7 @@ def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, devi
     first, second = _images(shape)
     images = first.cuda(), second.cuda()
     large = []
-    for one in correct:  # the first step of this size, so that what it allocates and keeps can be seen
+    for one in correct:  # the first step of this size, so that its allocations can be seen
         rows = _guarded({"section": "memory", **_who(one), "shape": _text(shape)}, _first_step, one, images)
         yield [row for row in rows if "memory" in wanted or row["section"] != "memory" or "note" in row]
         if not any("note" in row for row in rows):
@@ -161,7 +161,7 @@ def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, devi
 
 
 def _guarded(where: Row, measure: Callable[..., list[Row]], *arguments: Any) -> list[Row]:
-    """Return the rows, or one with a note where an exception stopped them.
+    """Return the rows, or one with a note if an exception stopped them.
 
     A run on a lent device is worth more than one failure.
     """
@@ -208,11 +208,11 @@ def _described(loss: str, height: int, width: int) -> Loss:
 
 
 def _errors(one: Contender) -> list[Row]:
-    """Relative errors, the gradient's in norm, on small fresh images; ours also where sides are odd."""
+    """Relative errors, the gradient's in norm, on small fresh images; ours also for odd sides."""
     rows: list[Row] = []
     for shape in (_EVEN, _ODD) if one.ours else (_EVEN,):
         first, second = one.images(*_images(shape))
-        poison = [torch.full_like(first, torch.nan) for _ in range(16)]  # what is not written shall not look right
+        poison = [torch.full_like(first, torch.nan) for _ in range(16)]  # samples that are never written are NaN then
         del poison
         value = one.value(first, second)
         value.backward()
@@ -231,7 +231,7 @@ def _relative(found: npt.NDArray[Any], expected: Doubles) -> float:
 
 
 def _judged(row: Row) -> Row:
-    """Return the row, with a note where it is ours and its gradient is too far off: NaN is."""
+    """Return the row, with a note if it is ours and its gradient is too far off, or NaN."""
     if row["ours"] and not row["value"] <= LARGEST_ERROR:
         row["note"] = f"not timed: error of the gradient {row['value']:.3g}, {LARGEST_ERROR:g} is allowed"
     return row
@@ -240,8 +240,8 @@ def _judged(row: Row) -> Row:
 def _first_step(one: Contender, images: tuple[Tensor, Tensor]) -> list[Row]:
     """Memory of a step beyond the images and the gradient, in planes of their size, and the last plane's error.
 
-    torch: the peak of its allocator. Outside: what the device has less of afterwards and torch does not hold, so what Vulkan
-    keeps for the next step; what it took and gave back within the step is not seen.
+    torch: the peak of its allocator. Outside: memory that the device lacks afterwards and torch does not hold, which Vulkan
+    keeps for the next step; memory that was freed within the step is not seen.
     """
     one.release()
     first, second = one.images(*images)
@@ -272,7 +272,7 @@ def _outside() -> float:
 
 @dataclass(frozen=True)
 class _Times:
-    """Seconds of every repeat: on the device's stream, to the end of it, and until the call returned."""
+    """The seconds of every repeat: on the device's stream, to the end of it, and until the call returned."""
 
     events: list[float]
     wall: list[float]
@@ -306,7 +306,7 @@ def _sample_times(prepare: Callable[[], Any], run: Callable[[Any], object], repe
 def _timed(
     one: Contender, images: tuple[Tensor, Tensor], passes: Sequence[str], where: Row, ceilings: Ceilings | None
 ) -> list[Row]:
-    """Return times of the passes: forward keeps what backward wants, a step is both."""
+    """Return times of the passes: forward keeps the tensors for backward, a step is both."""
     first, second = one.images(*images)
 
     def fresh() -> None:
@@ -337,7 +337,7 @@ def _timed(
 
 
 def _shares(loss: str, name: str, samples: int, seconds: float, ceilings: Ceilings | None) -> Row:
-    """Return how much of the ceilings a pass reaches, in percent of what it cannot do without.
+    """Return the share of the ceilings that a pass reaches, in percent, by the bytes and operations that it needs at least.
 
     Bytes: both images read, the gradient written. Operations: a multiplication and an addition for each of 11 taps in two
     directions, for four moments and, in a step, three maps carried back; a third more for the smaller scales.

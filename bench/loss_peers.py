@@ -1,4 +1,4 @@
-"""Who takes part in scripts/bench_loss: vkssim.torch, and what a user would pick instead where it is installed.
+"""The contenders of scripts/bench_loss: vkssim.torch, and the packages that a user would pick instead, if they are installed.
 
 A contender computes one loss of two (N, C, H, W) images in 0..1, differentiable by the first. The peers are benchmark extras,
 never dependencies: pytorch-msssim, frame-analytics, fussim, and fused_ssim of github.com/rahul-goel/fused-ssim.
@@ -25,7 +25,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "ms_ssim average": {"weights": MS_SSIM_WEIGHTS, "pyramid": Pyramid.AVERAGE, "negative": Negative.CLAMP},
     "ms_ssim libvmaf": {"weights": MS_SSIM_WEIGHTS, "pyramid": Pyramid.LIBVMAF, "negative": Negative.CLAMP},
 }
-"""What can be computed, as options of `vkssim.loss.spec.Loss`."""
+"""The losses that can be computed, as options of `vkssim.loss.spec.Loss`."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class Contender:
     name: str
     value: Value
     inference: Value
-    """The same for who wants no gradient; called under no_grad."""
+    """The same without a gradient; called under no_grad."""
     empty: Callable[[tuple[int, ...]], Tensor]
     """Makes the tensors that the images lie in."""
     ours: bool = False
     release: Callable[[], None] = lambda: None
-    """Gives back what the contender keeps on the device from one call to the next."""
+    """Frees the memory that the contender keeps on the device from one call to the next."""
 
     def images(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both images where this contender wants them; the first wants its gradient."""
+        """Return both images in tensors of this contender; the first requires its gradient."""
         made = [self.empty(tuple(image.shape)).copy_(image) for image in (first, second)]
         return made[0].requires_grad_(), made[1]
 
 
 def contenders(cuda: bool, device: str | None) -> tuple[list[Contender], dict[str, str]]:
-    """Who can take part, ours first, and why others cannot, by name."""
+    """Return who can take part, ours first, and why others cannot, by name."""
     found: list[Contender] = []
     absent: dict[str, str] = {}
     sources: dict[str, Callable[[Any, bool], list[Contender]]] = {

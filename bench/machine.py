@@ -1,4 +1,4 @@
-"""Describe the machine that a bench runs on, and measure how busy other programs keep it."""
+"""The machine that a bench runs on, and the load that other programs put on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spreads import Row
 _STAT = Path("/proc/stat")
 _CPU_INFO = Path("/proc/cpuinfo")
 _IDLE = 3, 4  # idle and iowait, by their place in the first line of /proc/stat
-_COUNTED = 8  # the times behind these, of guests, are part of the first ones
+_COUNTED = 8  # the times after these, of guests, are part of the first ones
 
 
 def cores() -> int:
@@ -28,7 +28,7 @@ def host() -> str:
 
 
 def cpu_name() -> str:
-    """Return the name of the CPU; what Python knows of it where there is no /proc/cpuinfo."""
+    """Return the name of the CPU; Python's name of it if there is no /proc/cpuinfo."""
     with suppress(OSError):
         found = re.search(r"^model name\s*:\s*(.+)$", _CPU_INFO.read_text(), re.MULTILINE)
         if found:
@@ -44,7 +44,7 @@ def own_cpu_seconds() -> float:
 
 @dataclass(frozen=True)
 class _CpuTime:
-    """Hold CPU seconds of all cores since the machine started, how many of them were not idle, and this process's own."""
+    """CPU seconds since the machine started: of all cores, of all cores while they were not idle, and of this process."""
 
     total: float
     busy: float
@@ -52,7 +52,7 @@ class _CpuTime:
 
 
 def _cpu_time() -> _CpuTime | None:
-    """Return the CPU time so far; None where the system does not say it."""
+    """Return the CPU time so far; None if the system does not report it."""
     try:
         line = _STAT.read_text().split("\n", 1)[0]
         ticks = [int(number) for number in line.split()[1 : 1 + _COUNTED]]
@@ -65,7 +65,7 @@ def _cpu_time() -> _CpuTime | None:
 
 
 def _load_average() -> float | None:
-    """Return the load average of the last minute; None where the system has none."""
+    """Return the load average of the last minute; None if the system has none."""
     with suppress(AttributeError, OSError):
         return os.getloadavg()[0]
     return None
@@ -73,7 +73,7 @@ def _load_average() -> float | None:
 
 @dataclass
 class _Lap:
-    """Hold the load averages before and after, and CPU seconds in total and of other programs; None where not known."""
+    """The load averages before and after a section, and CPU seconds in total and of other programs; None if not known."""
 
     before: float | None
     after: float | None = None
@@ -82,14 +82,14 @@ class _Lap:
 
 
 class Watch:
-    """Measure how busy the machine is, section by section, from now on."""
+    """A measurement of the machine's load, section by section, from its creation on."""
 
     def __init__(self) -> None:
         self._load, self._time = _load_average(), _cpu_time()
         self._laps: dict[tuple[str, str], _Lap] = {}
 
     def lap(self, section: str, where: str = "") -> None:
-        """Count the time since the last call, or since the start, as that of a section; `where` says in words of what."""
+        """Count the time since the last call, or since the start, for a section; `where` names its subject."""
         load, now = _load_average(), _cpu_time()
         lap = self._laps.setdefault((section, where), _Lap(self._load))
         lap.after = load
@@ -104,7 +104,8 @@ class Watch:
         """Return a row for each section, with `section` and `where`.
 
         `load` has the load averages before and after it. `others` is the CPU share of other programs in percent of all cores
-        that the system counts, with what a hypervisor gave to other machines. They are None where the system does not say them.
+        that the system counts, including the time that a hypervisor gave to other machines. They are None if the system does
+        not report them.
         """
         return [
             {

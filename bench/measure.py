@@ -1,6 +1,6 @@
-"""What scripts/bench measures, one function a section.
+"""The measurements of scripts/bench, one function a section.
 
-Each returns rows: dicts with section, name, value, unit, and what they ran on.
+Each returns rows: dicts with section, name, value, unit, and the facts that tell it apart.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
 
 @contextmanager
 def raw_clips(width: int, height: int, bits: int, frames: int) -> Iterator[tuple[Path, Path]]:
-    """Write a pair of raw 4:2:0 files, in memory where the system has such a place, in a temporary folder elsewhere."""
+    """Write a pair of raw 4:2:0 files, in memory if the system has such a place, else in a temporary folder."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         paths = Path(folder, "reference.yuv"), Path(folder, "distorted.yuv")
@@ -213,7 +213,7 @@ print(*(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if lin
 def memory(width: int, height: int, bits: int, frames: int, device: str | None) -> list[Row]:
     """Peak host memory of a process that scores a clip, and of one that scores a clip four times as long.
 
-    Read from Linux's own account of the process: what getrusage gives a child includes its parent's memory.
+    Read from Linux's own account of the process: getrusage of a child includes its parent's memory.
     """
     rows = []
     for length in (frames, 4 * frames):

@@ -1,6 +1,6 @@
-"""What a user would pick instead, measured beside vkssim in the same run: benchmark extras, never dependencies.
+"""The packages that a user would pick instead, measured beside vkssim in the same run: benchmark extras, never dependencies.
 
-Their MS-SSIM has a cheaper pyramid (2x2 means) and gives other numbers; what is compared is time.
+Their MS-SSIM has a cheaper pyramid (2x2 means) and gives other numbers; only time is compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROUNDS = 7
 
 
 def side_by_side(width: int, height: int, frames: int, device: str | None) -> list[Row]:
-    """Milliseconds a frame of 8-bit MS-SSIM on the CPU, by the clock and of CPU time: vkssim and its peers take turns.
+    """Return milliseconds a frame of 8-bit MS-SSIM on the CPU, by the clock and of CPU time: vkssim and its peers take turns.
 
     vkssim scores raw files of `frames` frames, with opening, and frames in memory; the peers have only the latter.
     """
@@ -115,7 +115,7 @@ def _metrics(torch: Any) -> dict[str, Callable[[Any, Any], object]]:
 
 
 def cuda(width: int, height: int, batch: int = 8) -> list[Row]:
-    """Microseconds a frame of the peers' kernels on a CUDA device, 8-bit frames on the device, by CUDA events."""
+    """Return microseconds a frame of the peers' kernels on a CUDA device, 8-bit frames on the device, by CUDA events."""
     torch = _torch()
     if torch is None or not torch.cuda.is_available():
         return []

@@ -11,17 +11,17 @@ from spreads import Row
 
 
 def reason(error: BaseException) -> str:
-    """Return an exception, and what caused it, in one line."""
+    """Return an exception and its cause in one line."""
     text = (str(error).strip() or "no message").splitlines()[0]
     line = f"{type(error).__name__}: {text}"
     return line if error.__cause__ is None else f"{line} (because of {reason(error.__cause__)})"
 
 
 class Sections:
-    """Run the sections that are wanted, and collect their figures.
+    """The sections that are wanted, and their figures.
 
     `rows` are all figures so far. `failures` are rows with `section`, `where`, `reason` and `traceback`. `say` gets a line for
-    each failure, and `after` is called behind each section.
+    each failure, and `after` is called after each section.
     """
 
     def __init__(self, wanted: Collection[str], say: Callable[[str], object], after: Callable[[], object]) -> None:
@@ -31,7 +31,7 @@ class Sections:
         self._watch = Watch()
 
     def run(self, section: str, where: str, measure: Callable[..., Iterable[Row]], *arguments: Any) -> None:
-        """Measure a section, if it is wanted; `where` says in words of what. The figures before an exception are kept."""
+        """Measure a section, if it is wanted; `where` names its subject. The figures before an exception are kept."""
         if section not in self._wanted:
             return
         try:

@@ -1,4 +1,4 @@
-"""Say of figures how far their rounds lie apart, and compare two of them only where these spreads do not overlap."""
+"""Measure how far the rounds of a figure lie apart, and compare two figures only if their spreads do not overlap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def overlap(first: Sequence[float], second: Sequence[float]) -> bool:
 def compared(first: Mapping[str, Any], second: Mapping[str, Any], unit: str, factor: float = 1.0) -> Row:
     """Return `value` and `unit` of a row: how many times the second figure the first one is, times a factor.
 
-    The figures are rows with `value`, `range` and the same unit. Where their ranges overlap, either may be the larger one in
+    The figures are rows with `value`, `range` and the same unit. If their ranges overlap, either may be the larger one in
     truth: then the row has a `text` with both ranges, and no value.
     """
     if overlap(first["range"], second["range"]):

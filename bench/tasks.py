@@ -34,10 +34,10 @@ _NOT_KERNELS = ("read", "upload", "readback", "host")
 
 @dataclass(frozen=True)
 class TaskTime:
-    """What a task took: seconds of the clock, of all threads on the CPU, of kernels on the device; bytes that were read.
+    """The time of a task: seconds of the clock, of all threads on the CPU, of kernels on the device; bytes that were read.
 
-    `gpu_seconds` and `upload_seconds` are there where the task was profiled, which makes uploads and kernels wait for each
-    other: its `seconds` are no measure then. With the `first` one a worker opens the device.
+    `gpu_seconds` and `upload_seconds` are there if the task was profiled, which makes uploads and kernels wait for each
+    other: its `seconds` are no measure then. In the `first` task a worker opens the device.
     """
 
     kind: str
@@ -69,16 +69,16 @@ class Clips:
 
     @property
     def raw(self) -> RawDescription:
-        """Return what is to be said of raw files."""
+        """Return the description of raw files."""
         return RawDescription(self.width, self.height, "420", 8) if self.kind == "raw" else RawDescription()
 
     @property
     def lengths(self) -> list[int]:
-        """Of the ranges that are scored: all of it, half of it and so on."""
+        """Return the lengths of the ranges that are scored: all of the clip, half of it and so on."""
         return [self.frames >> shift for shift in range(4)]
 
     def ranges(self, length: int) -> Iterator[int]:
-        """Return where ranges of that many frames may begin, over and over.
+        """Yield the first frames of ranges of that many frames, over and over.
 
         In H.264 that is the first frame, a key frame, so that no frame is decoded which is not scored.
         """
@@ -86,7 +86,7 @@ class Clips:
 
 
 class Worker:
-    """Keeps the device, pipelines and buffers from task to task, as workers do; use with `with`."""
+    """A worker that keeps the device, pipelines and buffers from task to task; use with `with`."""
 
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
         self._features, self._info, self._profile = features, info, profile
@@ -123,7 +123,7 @@ class Worker:
         )
 
     def _device_seconds(self, stages: Mapping[str, float]) -> tuple[float | None, float | None]:
-        """Of kernels and uploads of a task."""
+        """Return the seconds of kernels and of uploads of a task."""
         if not self._profile:
             return None, None
         return sum(seconds for stage, seconds in stages.items() if stage not in _NOT_KERNELS), stages.get("upload", 0.0)
@@ -141,7 +141,7 @@ class Worker:
 
 @contextmanager
 def clips_of_all_kinds(width: int, height: int, frames: int) -> Iterator[list[Clips]]:
-    """Write a pair of clips raw and in H.264, in memory where the system has such a place."""
+    """Write a pair of clips raw and in H.264, in memory if the system has such a place."""
     with measure.raw_clips(width, height, 8, frames) as (reference, distorted):
         folder = reference.parent
         encoded = []

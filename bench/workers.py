@@ -31,7 +31,7 @@ _BATCH = 8  # frames read at a time
 def workers(width: int, height: int, bits: int, feature: str, frames: int, devices: list[DeviceInfo]) -> list[Row]:
     """Return frames a second of one device, of two, and so on, from raw files in the page cache; and of reading by itself.
 
-    The median of rounds, in each of which every number of devices has its turn; workers are open and warm.
+    Rates are medians of rounds, in each of which every number of devices has its turn; workers are open and warm.
     """
     raw = RawDescription(width, height, "420", bits)
     where = {"section": "workers", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": _JOBS * frames}

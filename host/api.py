@@ -29,7 +29,7 @@ _INSTALL_DRIVER = "Install the GPU's driver, or Mesa's software driver: `apt ins
 
 
 def _present_gpus() -> str:
-    """Return the GPUs that are present without a driver, behind a colon; empty if there is no sign of one."""
+    """Return the GPUs that are present without a driver, after a colon; empty if there is no sign of one."""
     found = unusable_gpus(Machine())
     return f": {'; '.join(found)}" if found else ""
 
@@ -59,7 +59,7 @@ class Api:
     """
 
     order: CallOrder | None = None
-    """What every call waits for once an instance with the validation layer is opened."""
+    """The order that every call waits for once an instance with the validation layer is opened."""
 
     @functools.cached_property
     def module(self) -> Any:

@@ -15,7 +15,7 @@ from .memory import Buffer
 from .pipelines import Pipeline, PipelineBuilder
 from .plan import Dispatch, Plan
 
-_FIRST_WORKGROUP = struct.Struct("<ii")  # in y and in z, behind the push constants of the plan
+_FIRST_WORKGROUP = struct.Struct("<ii")  # in y and in z, after the push constants of the plan
 
 
 class Binding:
@@ -51,12 +51,12 @@ class Binding:
         for number, (descriptor_type, name) in enumerate(_arguments(dispatch)):
             buffer = buffers[name]
             if descriptor_type == vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER:
-                what = {"pTexelBufferView": [buffer.texel_view()]}
+                resource = {"pTexelBufferView": [buffer.texel_view()]}
             else:
-                what = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
+                resource = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
             writes.append(
                 vk.VkWriteDescriptorSet(
-                    dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=descriptor_type, **what
+                    dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=descriptor_type, **resource
                 )
             )
         vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
@@ -79,7 +79,7 @@ class Binding:
         point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline
         vk.vkCmdBindPipeline(commands, point, pipeline.handle)
         vk.vkCmdBindDescriptorSets(commands, point, layout, 0, 1, [descriptor_set], 0, None)
-        # vkCmdDispatchBase would also say where the part begins, but not every driver does what it says (docs/adr/0008).
+        # vkCmdDispatchBase would also take the beginning of the part, but not every driver heeds it (docs/adr/0008).
         push = dispatch.push + _FIRST_WORKGROUP.pack(part.first_row, part.first_layer)
         vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(push), vk.ffi.from_buffer(push))
         vk.vkCmdDispatch(commands, *part.groups)

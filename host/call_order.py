@@ -1,4 +1,4 @@
-"""The order of Vulkan calls under the validation layer, which is not safe where several threads open devices."""
+"""The order of Vulkan calls under the validation layer, which is not safe if several threads open devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALONE = ("vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkDestroyDe
 
 
 class CallOrder:
-    """Lets the calls of all threads run side by side, but a function of `ALONE` only while no other thread is in a call.
+    """An order: calls of all threads run side by side, but a function of `ALONE` only while no other thread is in a call.
 
     Vulkan allows one thread to open a device while other threads use theirs. The validation layer changes its table of devices
     without a lock (issue 4391 of KhronosGroup/Vulkan-ValidationLayers), so that a look-up at that moment crashes or never ends.

@@ -1,4 +1,4 @@
-"""Compile kernels within a time limit, and report where it takes long.
+"""Compile kernels within a time limit, and report if it takes long.
 
 A driver compiles within one call, and nothing can interrupt that call. So it has a thread of its own, for which the caller
 waits.

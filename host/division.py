@@ -51,7 +51,7 @@ def undivided(plan: Plan, frames: int) -> Submission:
 def divide(plan: Plan, frames: int, most: int) -> tuple[Submission, ...]:
     """Return the submissions that run a plan for a number of frames, each with at most `most` bytes of work.
 
-    A submission exceeds `most` only where a single row of workgroups of one frame does.
+    A submission exceeds `most` only if a single row of workgroups of one frame does.
     """
     submissions: list[Submission] = []
     current: list[Part] = []
@@ -75,7 +75,7 @@ def _groups(dispatch: Dispatch, frames: int) -> tuple[int, int, int]:
 
 
 def _parts(whole: Part, work: int, most: int) -> Iterator[tuple[Part, int]]:
-    """Yield the parts of a dispatch and the work of each: layers together where `most` allows it, else rows of one layer."""
+    """Yield the parts of a dispatch and the work of each: layers together if `most` allows it, else rows of one layer."""
     columns, rows, layers = whole.groups
     layers_each = max(1, min(layers, layers * most // work if work else layers))
     rows_each = max(1, min(rows, rows * layers * most // work if work else rows)) if layers_each == 1 else rows

@@ -45,7 +45,7 @@ class DriverFile:
 
     @property
     def is_nvidia(self) -> bool:
-        """Return whether the file is that of NVIDIA's own driver."""
+        """Return whether the file belongs to NVIDIA's own driver."""
         return "nvidia" in (self.library or self.path.name).lower()
 
 
@@ -102,7 +102,7 @@ def _listed(text: str) -> Iterator[Path]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the driver files of a folder, sorted by name; none where the folder is missing or cannot be read."""
+    """Return the driver files of a folder, sorted by name; none if the folder is missing or cannot be read."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".json")
     except OSError:

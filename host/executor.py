@@ -29,7 +29,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class _Work(NamedTuple):
-    """What is recorded: the plan for a number of frames, with or without copies.
+    """The key of a recording: the plan for a number of frames, with or without copies.
 
     `most` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for
     `SubmissionBudget`.
@@ -76,7 +76,7 @@ class Slot:
     upload_fence: Any
     """The fence of the upload. The kernels' fence implies it, but the validation layer does not follow semaphores."""
     recorded: dict[_Work, _Recorded] = field(default_factory=dict)
-    """What was recorded so far."""
+    """The recordings so far."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
     measured: bool = False
@@ -86,7 +86,7 @@ class Slot:
 
 
 class Executor:
-    """Runs batches of a plan on a device; use with `with`.
+    """A plan on a device, with memory for its batches; use with `with`.
 
     Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
     shared, because the submissions of a queue run one after the other. Commands are recorded once for each slot and number of

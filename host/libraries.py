@@ -9,7 +9,7 @@ _OTHER_WORD_SIZE = ("wrong ELF class", "incompatible architecture", "not a valid
 
 
 def load_problem(library: str) -> str | None:
-    """Return the message of the dynamic loader for a library that it cannot load; None where it can.
+    """Return the message of the dynamic loader for a library that it cannot load; None if it can.
 
     The library is an absolute path or a name that is searched for. Functions that the library lacks do not count, as for the
     Vulkan loader: they are looked up when they are first called.

@@ -1,4 +1,4 @@
-"""Describe the machine that a diagnosis looks at: its file system and its environment."""
+"""The machine that a diagnosis looks at: its file system and its environment."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class Machine:
         return self.root / name.lstrip("/")
 
     def variable(self, name: str) -> str:
-        """Return the value of an environment variable; empty where it is not set."""
+        """Return the value of an environment variable; empty if it is not set."""
         return self.environment.get(name, "")

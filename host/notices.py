@@ -1,4 +1,4 @@
-"""Sentences about what takes long, for whoever shows them to the user; this module imports nothing, because commands do."""
+"""Notices about long waits, for whoever shows them to the user. Commands import this module, so it imports nothing heavy."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class PipelineCache:
 
 
 class PipelineBuilder:
-    """Compile kernels, equal kernels once. Their bindings follow `Kernel`, and their push constants have PUSH_BYTES."""
+    """The compiled kernels of a device, equal ones once. Bindings follow `Kernel`, and push constants have PUSH_BYTES."""
 
     def __init__(
         self, device: Device, stack: ExitStack, load_module: Callable[[str], bytes], cache_folder: Path | None = None

@@ -16,7 +16,7 @@ class Role(Enum):
     INPUT = "the host writes frames, kernels read them"
     WORK = "kernels write and read"
     OUTPUT = "kernels write a little, the host reads it"
-    LARGE_OUTPUT = "kernels write and read, the host reads what they leave: copied where the device has memory of its own"
+    LARGE_OUTPUT = "kernels write and read, the host reads the results: copied if the device has memory of its own"
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Dispatch:
     """One run of a kernel over every frame of a batch.
 
     `sources` and `targets` are the names of the buffers that it reads and writes, in the order of their bindings. A buffer that
-    is changed in place is a target. `push` has the bytes of the push constants. Behind them a kernel finds the first
-    workgroup in y and in z, two int32. `groups` has the workgroups in x and y, and `layers` the workgroups in z for one frame.
-    `label` is the name of the stage in profiles.
+    is changed in place is a target. `push` has the bytes of the push constants. The next two int32 are the first workgroup in y
+    and in z. `groups` has the workgroups in x and y, and `layers` the workgroups in z for one frame. `label` is the name of the
+    stage in profiles.
     """
 
     label: str

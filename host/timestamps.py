@@ -50,7 +50,7 @@ class Timestamps:
 
 
 class Stamps:
-    """Record the timestamps of a slot into its command buffers: those of the stages and those of the batch.
+    """The timestamps of a slot, recorded into its command buffers: around the stages and around the batch.
 
     Either may be None, and is not recorded then. The owner sets `commands` to the command buffer that is recorded.
     """

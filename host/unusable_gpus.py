@@ -1,15 +1,15 @@
 """Find GPUs that are certainly present although Vulkan lists no device of them.
 
-Only signs count that no machine without a GPU shows:
+Only these signs count, which no machine without a GPU shows:
 
-- A device node of NVIDIA's kernel driver, ``/dev/nvidia0``: the kernel driver makes it for a GPU. Where the Vulkan loader reads
+- A device node of NVIDIA's kernel driver, ``/dev/nvidia0``: the kernel driver makes it for a GPU. If the Vulkan loader reads
   a driver file of NVIDIA's whose library does not load, that is the reason. The file alone is no sign: images for containers
   have it, whether or not the machine has such a GPU. Mesa's files for AMD and Intel are installed everywhere.
 - A render node, ``/dev/dri/renderD128``, whose kernel driver is one for GPUs with a Vulkan driver. Virtual machines and
   servers have nodes of other drivers for their consoles, so a node without a known kernel driver does not count.
 - NVIDIA's CUDA library of WSL2, which Windows puts there with the driver of such a GPU.
 
-The two kinds of nodes and the CUDA library do not count where an environment variable chooses the drivers: a GPU can be left
+The two kinds of nodes and the CUDA library do not count if an environment variable chooses the drivers: a GPU can be left
 out on purpose.
 """
 
@@ -42,7 +42,7 @@ WSL_DEVICE = "/dev/dxg"
 """The device node by which WSL2 reaches the GPUs of Windows."""
 
 WSL_CUDA = "/usr/lib/wsl/lib/libcuda.so.1"
-"""The library that WSL2 has where Windows has NVIDIA's driver."""
+"""The library that WSL2 has if Windows has NVIDIA's driver."""
 
 
 def unusable_gpus(machine: Machine, why_not_loaded: Callable[[str], str | None] = load_problem) -> list[str]:
@@ -92,7 +92,7 @@ def render_nodes(machine: Machine) -> list[Path]:
 
 
 def kernel_driver(node: Path, machine: Machine) -> str | None:
-    """Return the name of the kernel driver of a render node; None where the kernel does not say it."""
+    """Return the name of the kernel driver of a render node; None if the kernel does not report it."""
     try:
         return machine.path(f"/sys/class/drm/{node.name}/device/driver").resolve(strict=True).name
     except (OSError, RuntimeError):

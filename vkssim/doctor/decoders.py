@@ -1,4 +1,4 @@
-"""Say which decoders FFmpeg has, and what the driver of an NVIDIA GPU says of each codec."""
+"""List FFmpeg's decoders, and the codecs that the driver of an NVIDIA GPU decodes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _SOFTWARE = {
 
 @dataclass
 class Engines:
-    """What NVIDIA's driver says: an answer for each codec and depth, such as "up to 8192x8192, 7 engines", or a failure."""
+    """The answers of NVIDIA's driver, one for each codec and depth, such as "up to 8192x8192, 7 engines", or a failure."""
 
     answers: dict[str, str] = field(default_factory=dict)
     failure: str | None = None
 
 
 def software_decoders() -> dict[str, str | None]:
-    """Return the name of FFmpeg's software decoder for each usual codec, None where it was built without."""
+    """Return the name of FFmpeg's software decoder for each usual codec, None if it was built without."""
     return {codec: next((name for name in names if _has(name)), None) for codec, names in _SOFTWARE.items()}
 
 
@@ -53,7 +53,7 @@ def _has(name: str) -> bool:
 
 
 def ask_engines(survey: Survey) -> Engines | None:
-    """Return what the driver says of the first NVIDIA GPU that Vulkan lists; None where there is none."""
+    """Return the driver's answers about the first NVIDIA GPU that Vulkan lists; None if there is none."""
     gpu = next((device for device in survey.devices if device.vendor_id == NVIDIA), None)
     if gpu is None:
         return None
@@ -63,7 +63,7 @@ def ask_engines(survey: Survey) -> Engines | None:
 
 
 def send_answers(send: Send, gpu: str) -> None:
-    """Send what the driver says of each codec, as the work of a process of its own. Raises DeviceError without CUDA."""
+    """Send the driver's answer about each codec, as the work of a process of its own. Raises DeviceError without CUDA."""
     cuda = cuda_of(uuid.UUID(gpu))
     for codec, title in EXACT.items():
         for bits in FORMATS:
@@ -78,7 +78,7 @@ def send_answers(send: Send, gpu: str) -> None:
 
 
 def decoders_section(survey: Survey, engines: Engines | None) -> Section:
-    """Return what is known of the decoders."""
+    """Return the findings about decoders."""
     software, hardware = software_decoders(), sorted(offered())
     there = [codec for codec, name in software.items() if name is not None]
     missing = [codec for codec, name in software.items() if name is None]

@@ -1,4 +1,4 @@
-"""Say which devices Vulkan lists, which one vkssim chooses and why, and try each of them."""
+"""Report the devices that Vulkan lists, and the one that vkssim chooses and why; try each of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Try = Callable[[str, float, Callable[[str], None]], Trial]
 
 
 def try_devices(survey: Survey, seconds: float, say: Callable[[str], None], make: Try = make_trial) -> dict[int, Trial]:
-    """Return a trial of each device that lacks nothing, by the index of the device; that of the chosen device comes first."""
+    """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
     trials = {}
@@ -30,7 +30,7 @@ def _say(say: Callable[[str], None], name: str, step: str) -> None:
 
 
 def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Trial]) -> Section:
-    """Return what is known of each device."""
+    """Return the findings about each device."""
     findings: list[Finding] = []
     for device in survey.devices:
         findings += _device(device, survey, trials.get(device.index))

@@ -1,4 +1,4 @@
-"""Say whether the Vulkan loader is installed, which driver files it reads, and why a driver's library does not load."""
+"""Report whether the Vulkan loader is installed, which driver files it reads, and why a driver's library does not load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .survey import Survey
 
 
 def loader_section(machine: Machine, survey: Survey) -> Section:
-    """Return what is known of the loader."""
+    """Return the findings about the loader."""
     facts = {"found": survey.has_loader, "path": survey.loader_path, "version": survey.loader_version}
     if survey.has_loader:
         where = "" if survey.loader_path is None else f": {survey.loader_path}"
@@ -29,7 +29,7 @@ def loader_section(machine: Machine, survey: Survey) -> Section:
 
 
 def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> Section:
-    """Return what is known of each driver file."""
+    """Return the findings about each driver file."""
     findings = [_variables(machine)] if _chosen_by(machine) else []
     findings += [_finding(file, machine, survey) for file in files]
     if not files:

@@ -1,4 +1,4 @@
-"""Say which extras of the package are installed, and how to install the others."""
+"""Report which extras of the package are installed, and how to install the missing ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PURPOSES = {
     "cuda": "frames that an NVIDIA GPU decodes stay there",
     "torch": "losses of PyTorch's tensors",
 }
-"""The extras for users, and what each is for. The others are for developers."""
+"""The extras for users, and what each is for. All other extras are for developers."""
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _LEAST = re.compile(r">=\s*(\d+(?:\.\d+)*)")
@@ -33,7 +33,7 @@ def requirements() -> list[str]:
 
 
 def installed_version(package: str) -> str | None:
-    """Return the version of an installed package, None where it is not installed."""
+    """Return the version of an installed package, None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -43,7 +43,7 @@ def installed_version(package: str) -> str | None:
 def missing_packages(
     listed: Iterable[str], version_of: Callable[[str], str | None] = installed_version, platform: str = sys.platform
 ) -> dict[str, list[str]]:
-    """Return for each extra for users what is missing of it, such as ``"jinja2>=3.1"``; packages too old count as missing."""
+    """Return the missing packages of each extra for users, such as ``"jinja2>=3.1"``; packages too old count as missing."""
     missing: dict[str, list[str]] = {extra: [] for extra in PURPOSES}
     for requirement in listed:
         extra, name = _EXTRA.search(requirement), _NAME.match(requirement)

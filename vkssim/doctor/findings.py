@@ -1,4 +1,4 @@
-"""Hold a diagnosis as plain values: sections of findings, each with what to do."""
+"""A diagnosis as plain values: sections of findings, each with advice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """Name how serious a finding is."""
+    """The seriousness of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -19,7 +19,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Describe one thing that was found. `advice` says what to do; it is None where nothing needs to be done."""
+    """A sentence about the machine. `advice` says what to do; it is None if nothing needs to be done."""
 
     level: Level
     text: str
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Section:
-    """Hold the findings about one thing. `key` names the section in JSON; `facts` are values of JSON for bug reports."""
+    """The findings about one subject. `key` names the section in JSON; `facts` are values of JSON for bug reports."""
 
     key: str
     title: str
@@ -42,7 +42,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Hold all sections. `scores` is True where the device that vkssim chooses scores."""
+    """All sections. `scores` is True if the device that vkssim chooses scores."""
 
     scores: bool
     summary: Finding

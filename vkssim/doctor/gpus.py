@@ -1,6 +1,6 @@
 """Look for GPUs beside Vulkan: device nodes with their rights, containers without graphics, and WSL2.
 
-What is wrong is only said where Vulkan lists no GPU: a container whose GPU works needs no other settings.
+Problems are only reported if Vulkan lists no GPU: a container whose GPU works needs no other settings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOUNTED = "/usr/share/vulkan/icd.d/nvidia_icd.json"
 
 
 def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> Section:
-    """Return what is known of GPUs without Vulkan, and what keeps Vulkan from them."""
+    """Return the GPUs that are found without Vulkan, and the reasons why Vulkan does not list them."""
     nodes = [*render_nodes(machine), *sorted(machine.path("/dev").glob("nvidia*")), *_existing(machine, WSL_DEVICE)]
     nodes = [node for node in nodes if not node.is_dir()]
     findings = [finding for node in nodes if (finding := _rights(node, machine)) is not None]
@@ -102,7 +102,7 @@ def _group(node: Path) -> str | None:
 
 
 def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
-    """Return what keeps Vulkan from a GPU whose kernel driver works."""
+    """Return the reason why Vulkan does not list a GPU whose kernel driver works."""
     found = []
     given = machine.variable(_CAPABILITIES)
     capabilities = {word.strip() for word in given.split(",")}

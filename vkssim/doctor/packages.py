@@ -1,4 +1,4 @@
-"""Name the packages that install the Vulkan loader, drivers and missing libraries, for the distribution of a machine."""
+"""Find the packages that install the Vulkan loader, drivers and missing libraries, for the distribution of a machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LLVM = re.compile(r"libLLVM(?:-|\.so\.)(\d+)(?:[.\w]*)$")
 
 
 def distribution(machine: Machine) -> str | None:
-    """Return the family of a machine's distribution: a key of the tables above, "win32", or None for another one."""
+    """Return the family of a machine's distribution: a key of the tables above, "win32", or None if it is unknown."""
     if machine.platform in ("darwin", "win32"):
         return machine.platform
     try:

@@ -1,6 +1,6 @@
-"""List what Vulkan offers: load the loader and each driver's library, and describe the devices.
+"""Survey Vulkan: load the loader and each driver's library, and describe the devices.
 
-`survey` is the work of a process of its own. `Survey` collects what it sends.
+`survey` is the work of a process of its own. `Survey` collects its messages.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ListedDevice:
 
     @classmethod
     def of(cls, info: DeviceInfo) -> ListedDevice:
-        """Return what is shown of a device."""
+        """Return the shown properties of a device."""
         version = ".".join(map(str, info.api_version))
         more = {name: getattr(info, name) for name in ("index", "name", "driver", "pci", "vendor_id", "device_id", "lacks")}
         more |= {name: getattr(info, name) for name in ("subgroup_size", "max_storage_bytes")}
@@ -67,10 +67,10 @@ class ListedDevice:
 
 @dataclass
 class Survey:
-    """What a survey found.
+    """The result of a survey.
 
     `problems` has the message of the dynamic loader for each library, None for one that loads, and `missing` the libraries that
-    are missing for one that does not. `loader_problem` says why the Vulkan loader cannot be loaded. `chosen` is the index of
+    a library lacks if it does not load. `loader_problem` says why the Vulkan loader cannot be loaded. `chosen` is the index of
     the device that vkssim chooses. `failure` says why there is none, or why the devices could not be listed; `failed_at` names
     the step that was not finished, if there is one.
     """
@@ -101,9 +101,9 @@ class Survey:
 
 
 def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -> Survey:
-    """Return what Vulkan offers with the drivers of these files, which are those that the loader reads.
+    """Return the survey of Vulkan with the drivers of these files, which the loader reads.
 
-    Where listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.
+    If listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.
     """
     used = [file for file in files if file.library is not None and file.left_out is None]
     found = Survey()
@@ -120,13 +120,13 @@ def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -
 
 
 def _alone(file: DriverFile, seconds: float) -> str | None:
-    """Return why the devices of one driver cannot be listed; None where they can, or where the driver offers none."""
+    """Return why the devices of one driver cannot be listed; None if they can, or if the driver offers none."""
     environment = dict.fromkeys(NAMED_FILES, str(file.path))
     return run_in_process(survey, ((),), seconds, lambda _: None, environment)
 
 
 def survey(send: Send, libraries: Sequence[str]) -> None:
-    """Send what a `Survey` holds, step by step, so that the last step is known if the process ends."""
+    """Send the fields of a `Survey`, step by step, so that the last step is known if the process ends."""
     choose_width()
     for library in libraries:
         send(("failed_at", f"loading {library}"))
@@ -153,9 +153,9 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
 
 
 def missing_libraries(library: str) -> tuple[str, ...]:
-    """Return the names of all libraries that Linux's dynamic loader does not find for a library, which may be the only one.
+    """Return the names of all libraries that Linux's dynamic loader does not find for a library, which may be itself.
 
-    An error of loading names the first of them alone. Return an empty tuple if the loader cannot be asked.
+    An error of loading names the first of them alone. Return an empty tuple if the loader cannot list them.
     """
     found = list_libraries(library)
     if found is None:
@@ -191,7 +191,7 @@ def _loader_problem(error: NoLoaderError) -> str:
 
 
 def _loader_version(binding: Any) -> str | None:
-    """Return the version of Vulkan that the loader implements; None for a loader of Vulkan 1.0, which does not say it."""
+    """Return the version of Vulkan that the loader implements; None for a loader of Vulkan 1.0, which does not report it."""
     with suppress(AttributeError, binding.VkError, binding.VkException):
         version = binding.vkEnumerateInstanceVersion()
         return f"{version >> 22}.{version >> 12 & 0x3FF}.{version & 0xFFF}"
@@ -199,7 +199,7 @@ def _loader_version(binding: Any) -> str | None:
 
 
 def _loader_path() -> str | None:
-    """Return the file of the loader that this process has loaded; None where the system does not list it."""
+    """Return the file of the loader that this process has loaded; None if the system does not list it."""
     with suppress(OSError):
         for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
             name = line.partition("/")[2]

@@ -1,4 +1,4 @@
-"""Describe the versions of vkssim and what it stands on, and the kind of machine."""
+"""Report the versions of vkssim and its dependencies, and the kind of machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Try a device: compute a first score on it, then check all of its kernels.
 
-`try_device` is the work of a process of its own. `Trial` collects what it sends.
+`try_device` is the work of a process of its own. `Trial` collects its messages.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _OPENING = "opening the device and compiling its kernels"
 class Trial:
     """The result of a trial.
 
-    `seconds_to_first_score` is the time in seconds from loading the driver to the first score of both metrics, which includes
-    what the driver compiles; it is None where there was no score. `checked` is the number of known results that the device
-    gave, `wrong` the message about one that differs, and `failure` why the trial did not end. `doing` is the last step.
+    `seconds_to_first_score` is the time in seconds from loading the driver to the first score of both metrics, compilation
+    included; it is None if there was no score. `checked` is the number of known results that the device gave, `wrong` the
+    message about one that differs, and `failure` the reason why the trial did not end. `doing` is the last step.
     """
 
     seconds_to_first_score: float | None = None
@@ -68,7 +68,7 @@ def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
 
 
 def try_device(send: Send, uuid: str) -> None:
-    """Send what a `Trial` holds, step by step."""
+    """Send the fields of a `Trial`, step by step."""
     luma = FrameFormat.of_bits(SIDE, SIDE, 8)
     planes = FrameMetrics(_FEATURES, [luma]).planes
     began = time.perf_counter()
