@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
+from ...errors import InputError, RangeError, ReadError
 from ...types import Planes
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoInfo, VideoPackets
@@ -26,7 +26,8 @@ from ..source import SeekIndex, SequentialSource
 from .clip_decoder import ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import describe, stated_colours
-from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
+from .hardware import UNCOMPRESSED, HardwareDecoder
+from .hardware_start import HardwareStart, start_by_hardware
 from .packet_scan import PacketScan
 from .packets import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
 
@@ -79,9 +80,11 @@ class ContainerFile(SequentialSource):
             if threads_help():
                 self._waiting = self._clip.begin(threads=True)
             return
-        facts = self._facts
-        problem = hardware.refuses(self._coded_video(), facts.pixels, facts.format_name) or self._start_by(hardware)
-        if problem is None:
+        start = start_by_hardware(self._clip, self._facts, self._waiting, hardware)
+        if isinstance(start, HardwareStart):
+            self._waiting, self._surfaces = start
+            if self._surfaces is not None:
+                self._rows_of = self._surfaces.rows
             name = format_name(self._waiting)
             self._formats[name] = pixel_format(self._path, name)
             self._hardware = hardware
@@ -90,11 +93,10 @@ class ContainerFile(SequentialSource):
             return
         if hardware.required:
             raise InputError(
-                f"{self._path}: the {hardware.kind} decoder cannot decode it: {problem}. `decode=cpu` decodes it on the"
-                " processor"
+                f"{self._path}: the {hardware.kind} decoder cannot decode it: {start}. `decode=cpu` decodes it on the processor"
             )
-        self._refusal = f"{hardware.kind}: {problem}"
-        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {problem}")
+        self._refusal = f"{hardware.kind}: {start}"
+        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {start}")
         self._waiting = self._clip.begin(threads=threads_help())
 
     def _leave_hardware(self, problem: str) -> None:
@@ -104,56 +106,15 @@ class ContainerFile(SequentialSource):
         self._refusal = f"{kind}: {problem}"
         self._add_note(f"decoded on the processor, because the {kind} decoder cannot continue: {problem}")
 
-    def _start_by(self, hardware: HardwareDecoder) -> str | None:
-        """Decode the first frame again by hardware; return the reason why hardware cannot continue, None if it can.
-
-        Raises DecoderBusyError.
-        """
-        first, begin = self._waiting, self._clip.decoder.begin
-        try:
-            if hardware.surfaces is not None:
-                self._surfaces = SurfaceReader(hardware.surfaces)
-                self._rows_of = self._surfaces.rows
-            self._clip.start(threads=False, begin=begin, hardware=hardware)
-            self._waiting = self._clip.decoder.next()
-            return self._differing(first, hardware)
-        except RuntimeError:  # of PyAV, for a codec without such a decoder
-            return f"FFmpeg has none for {self._facts.codec.canonical_name}"
-        except (*self._clip.failures, ValueError, UndecodableError, InputError, DeviceError) as error:
-            problem = f"its driver or its device refuses ({reason(error)})"
-            if hardware.shared:
-                raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
-            return problem
-
     def _add_note(self, note: str) -> None:
         self.info = replace(self.info, notes=(*self.info.notes, note))
         self._unconverted = replace(self._unconverted, notes=(*self._unconverted.notes, note))
-
-    def _coded_video(self) -> CodedVideo:
-        """Return the stream for a driver. The size before cropping is not known for each codec, but is never smaller."""
-        codec, facts = self._clip.stream.codec_context, self._facts
-        width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
-        return CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
 
     def _is_of_first_size(self, frame: Any) -> bool:
         """Return whether a frame has the size of the first one. Surfaces may be larger by a sample, which is not copied."""
         if self._clip.decoder.hardware and self._hardware is not None:
             return self._hardware.has_size(frame, *self._facts.size)
         return (frame.width, frame.height) == self._facts.size
-
-    def _differing(self, first: Any, hardware: HardwareDecoder) -> str | None:
-        """Return how the waiting frame differs from the processor's; None if all samples are equal."""
-        frame = self._waiting
-        if frame is None or self._clip.decoder.doubtful:
-            return "it returns no frame, or sees damage in the first one"
-        expected, name = FORMATS[self._facts.pixels.bits], format_name(frame)
-        if (name, frame.pts) != (expected, first.pts) or not hardware.has_size(frame, *self._facts.size):
-            return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
-        planes, others = self.info.new_planes(_MOST_PLANES), self.info.new_planes(_MOST_PLANES)
-        self._facts.pixels.copy(first, planes)
-        pixel_format(self._path, expected).copy(frame, others, self._rows_of)
-        alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
-        return None if alike and stated_colours(frame) == stated_colours(first) else "its first frame has other samples"
 
     def _decode_again(self, failure: Exception | None) -> None:
         """Decode again without threads, from the beginning or the last seek, up to the next frame to read."""
