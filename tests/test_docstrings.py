@@ -42,10 +42,7 @@ PUBLIC = list(_public())
 
 @pytest.mark.parametrize("found", [pytest.param(one.values[1], id=one.id) for one in PUBLIC])
 def test_numpydoc_has_nothing_to_say(found: Any) -> None:
-    """Parameters, what is returned and what is raised stand in sections, with types and whole sentences.
-
-    The object itself is looked at: by its name, `vkssim.search` would be the package.
-    """
+    """Parameters, results and errors are in sections, with types and whole sentences."""
     problems = [f"{code} {text}" for code, text in validate(get_doc_object(found))["errors"] if code not in LEFT_OUT]
     assert problems == []
 

@@ -12,12 +12,18 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.cli.encoding import encoder_spec
 from vkssim.search import runner
 from vkssim.search.encode import encoded_pairs
 
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
 QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav1": "preset=12"}
 SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
+
+
+def arguments(**asked: Any) -> dict[str, Any]:
+    """Return the arguments of a search, with the options of the encoder, by their flags' names, as one specification."""
+    return {"encoder": encoder_spec(asked), **asked}
 
 
 def pictures(count: int = FRAMES, bits: int = 8, shots: int = 2, seed: int = 3) -> list[np.ndarray]:

@@ -24,7 +24,7 @@ from vkssim.search.renditions import Rendition, spaced_rates
 
 from ..frames.encoding import encode_frames
 from ..support.commands import vkssim
-from .clips import break_settings, damage_settings
+from .clips import arguments, break_settings, damage_settings
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WIDTH, HEIGHT, FRAMES = 192, 144, 6
@@ -53,7 +53,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def searched(clip: str, **more: Any) -> LadderSearch:
     asked: dict[str, Any] = {**COMMON, **LIMITS, "heights": HEIGHTS, "score": "float_ssim", **more}
-    return library.search_ladder(clip, **asked)
+    return library.search_ladder(clip, **arguments(**asked))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from vkssim.errors import OptionError, OutputError
 
 from ..frames.encoding import encode_frames
 from ..support.commands import run_program
-from .clips import FRAMES, QUICK, SCALED, source
+from .clips import FRAMES, QUICK, SCALED, arguments, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WHICH: dict[str, Any] = {"encoder": "libx264", "targets": "float_ssim=0.5", "enc": QUICK["libx264"], **SCALED}
@@ -51,19 +51,19 @@ NAMES = {"same": lambda clip, _: clip, "link": _link, "hard link": _hard_link, "
 
 
 @pytest.mark.parametrize("name_of", NAMES.values(), ids=NAMES)
-@pytest.mark.parametrize("door", [vkssim.search, vkssim.search_shots])
+@pytest.mark.parametrize("door", [vkssim.search_setting, vkssim.search_shots])
 def test_the_source_is_not_overwritten(clip: str, tmp_path: Path, name_of: Callable[[Path, Path], Path], door: Any) -> None:
     """From Python, as from the command line, by whatever name."""
     (tmp_path / "folder").mkdir()
     master = tmp_path / "master.mkv"
     master.write_bytes(Path(clip).read_bytes())
     with pytest.raises(OutputError, match=r"`output` .* would overwrite the source"):
-        door(master, output=name_of(master, tmp_path / "name.mkv"), **WHICH)
+        door(master, **arguments(output=name_of(master, tmp_path / "name.mkv"), **WHICH))
     assert master.read_bytes() == Path(clip).read_bytes()
 
 
 @pytest.mark.parametrize("exists", [True, False])
-@pytest.mark.parametrize("door", [vkssim.search, vkssim.search_shots])
+@pytest.mark.parametrize("door", [vkssim.search_setting, vkssim.search_shots])
 def test_a_link_stays_and_its_file_is_written(clip: str, tmp_path: Path, exists: bool, door: Any) -> None:
     """With the mode of that file, under any name."""
     (tmp_path / "folder").mkdir()
@@ -72,7 +72,7 @@ def test_a_link_stays_and_its_file_is_written(clip: str, tmp_path: Path, exists:
         real.write_bytes(b"before")
         real.chmod(0o640)
     link.symlink_to(Path("folder") / "video.tmp")
-    search = door(clip, output=link, **WHICH)
+    search = door(clip, **arguments(output=link, **WHICH))
     assert list(search)
     assert link.is_symlink()
     assert not real.is_symlink()
@@ -85,10 +85,10 @@ def test_a_link_stays_and_its_file_is_written(clip: str, tmp_path: Path, exists:
 def test_a_link_that_leads_nowhere_is_refused(clip: str, tmp_path: Path) -> None:
     loop = _link(tmp_path / "loop.mkv", tmp_path / "loop.mkv")
     with pytest.raises(OutputError, match="is a symbolic link that leads to itself"):
-        vkssim.search(clip, output=loop, **WHICH)
+        vkssim.search_setting(clip, **arguments(output=loop, **WHICH))
     gone = _link(tmp_path / "no folder" / "out.mkv", tmp_path / "gone.mkv")
     with pytest.raises(OutputError, match=r"the folder .*no folder does not exist"):
-        vkssim.search(clip, output=gone, **WHICH)
+        vkssim.search_setting(clip, **arguments(output=gone, **WHICH))
 
 
 def test_a_picture_of_the_source_is_not_overwritten(tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ def test_a_picture_of_the_source_is_not_overwritten(tmp_path: Path) -> None:
         encode_frames(tmp_path / f"{number}.png", [frame], "png")
     out = _hard_link(tmp_path / "1.png", tmp_path / "out.mkv")
     with pytest.raises(OutputError, match="would overwrite the source"):
-        vkssim.search(tmp_path / "%d.png", output=out, **WHICH)
+        vkssim.search_setting(tmp_path / "%d.png", **arguments(output=out, **WHICH))
 
 
 def test_a_pipe_is_neither_replaced_nor_waited_for(clip: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.mkv")
     with pytest.raises(OutputError, match="is a device or a pipe"):
-        vkssim.search(clip, output=tmp_path / "pipe.mkv", **WHICH)
+        vkssim.search_setting(clip, **arguments(output=tmp_path / "pipe.mkv", **WHICH))
     assert stat.S_ISFIFO((tmp_path / "pipe.mkv").stat().st_mode)
 
 
@@ -117,7 +117,7 @@ def test_the_mode_of_a_file_is_kept(clip: str, tmp_path: Path) -> None:
         while_written.update(_mode(path) for path in tmp_path.glob(".vkssim-*"))
 
     for path in (out, new):
-        assert vkssim.search(clip, output=path, least=30, most=30, progress=look, **WHICH).choice.meets
+        assert vkssim.search_setting(clip, **arguments(output=path, least=30, most=30, progress=look, **WHICH)).choice.meets
     (tmp_path / "plain").touch()
     assert (_mode(out), _mode(new)) == (0o640, _mode(tmp_path / "plain"))
     assert while_written == {0o600}, "the file that it replaces may be private"
@@ -163,7 +163,7 @@ def test_what_an_edit_list_hides_is_neither_seen_nor_heard(tmp_path: Path, codec
     frames, sound = _shown(clip)
     assert len(frames) == FRAMES - HIDDEN
     for name in ("out.mkv", "out.mp4"):
-        choice = vkssim.search(clip, output=tmp_path / name, least=30, most=30, **WHICH).choice
+        choice = vkssim.search_setting(clip, **arguments(output=tmp_path / name, least=30, most=30, **WHICH)).choice
         assert choice.meets
         copied_frames, copied_sound = _shown(tmp_path / name)
         assert copied_frames == pytest.approx(frames, abs=0.001)
@@ -194,10 +194,10 @@ def test_what_the_pixel_format_of_an_encode_loses_is_noted(
     frame = av.VideoFrame(64, 64, layout)
     path = encode_frames(tmp_path / "clip.mkv", [frame, frame], "ffv1")
     which = {**WHICH, "encoder": encoder, "enc": QUICK.get(encoder, ()), "targets": "float_ssim=0.1", "least": 30, "most": 30}
-    assert vkssim.search(path, **which).choice.notes == notes
-    assert tuple(vkssim.search_shots(path, **which).notes) == notes
+    assert vkssim.search_setting(path, **arguments(**which)).choice.notes == notes
+    assert tuple(vkssim.search_shots(path, **arguments(**which)).notes) == notes
     ladder = {**which, "heights": [64], "fixed": None, "score": "float_ssim", "trials": 1}
-    found = vkssim.search_ladder(path, **{name: ladder[name] for name in ladder if name not in ("least", "most")})
+    found = vkssim.search_ladder(path, **arguments(**{name: ladder[name] for name in ladder if name not in ("least", "most")}))
     assert found.choice.notes[: len(notes)] == notes
 
 
@@ -208,12 +208,12 @@ def test_the_temporary_folder_may_have_a_colon(clip: str, tmp_path: Path, monkey
     for encoder in ("libx264", "libx265"):
         which = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
         limits: dict[str, Any] = {"parameter": "bitrate", "least": 500, "most": 500}
-        assert vkssim.search(clip, two_pass=True, **limits, **which).choice.meets
+        assert vkssim.search_setting(clip, **arguments(two_pass=True, **limits, **which)).choice.meets
 
 
 def test_headers_are_not_for_the_user_to_place(clip: str) -> None:
-    with pytest.raises(OptionError, match=r"`enc` flags: .* leave global_header out"):
-        vkssim.search(clip, **{**WHICH, "enc": "preset=ultrafast:flags=+global_header"})
+    with pytest.raises(OptionError, match=r"`options` flags: .* leave global_header out"):
+        vkssim.search_setting(clip, **arguments(**{**WHICH, "enc": "preset=ultrafast:flags=+global_header"}))
 
 
 @pytest.mark.parametrize("encoder", ["libx264", "libx265"])
@@ -224,7 +224,7 @@ def test_the_printed_command_gives_the_same_stream(tmp_path: Path, encoder: str)
     frames = [av.VideoFrame.from_ndarray(luma.astype(np.uint8), "gray").reformat(format="yuv420p") for luma in lumas]
     path, written = encode_frames(tmp_path / "clip.mkv", frames, "ffv1"), tmp_path / "written.mkv"
     which: dict[str, Any] = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
-    choice = vkssim.search(path, output=str(written), **which).choice
+    choice = vkssim.search_setting(path, **arguments(output=str(written), **which)).choice
     _, *words, name = shlex.split(choice.command)
     process = run_program(imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", *words, name, cwd=tmp_path, text=True)
     assert process.returncode == 0, process.stderr

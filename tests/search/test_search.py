@@ -31,7 +31,7 @@ from vkssim.search.source import Source
 from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames
-from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, damage_settings, remuxed, source
+from .clips import CUT, FRAMES, QUICK, SCALED, arguments, break_settings, damage_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 LIMIT = "float_ssim=0.93"
@@ -43,7 +43,9 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def searched(clip: str, targets: Any = LIMIT, *, encoder: str = "libx264", **more: Any) -> Any:
-    return vkssim.search(clip, encoder=encoder, targets=targets, enc=more.pop("enc", QUICK.get(encoder, ())), **SCALED, **more)
+    return vkssim.search_setting(
+        clip, **arguments(encoder=encoder, targets=targets, enc=more.pop("enc", QUICK.get(encoder, ())), **SCALED, **more)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -252,19 +254,19 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"targets": "float_psnr:p5=30"}, "float_psnr is not scored"),
         ({"targets": "float_ssim:p7=0.9"}, "unknown pooling 'p7'"),
         ({"enc": "preset"}, "not of the form NAME=VALUE"),
-        ({"enc": "preset=nonsense"}, "`enc`: libx264 says: Error setting preset/tune nonsense"),
+        ({"enc": "preset=nonsense"}, "`options`: libx264 says: Error setting preset/tune nonsense"),
         ({"enc": "made-up=1"}, "Error parsing option 'made-up = 1'"),
-        ({"enc": "crf=20"}, "`enc` crf: the search sets the quality itself, by crf; `parameter` has others"),
-        ({"enc": "preset=ultrafast:qp=20"}, "`enc` qp: the search sets the quality itself, by crf"),
-        ({"enc": "crf=20", "parameter": "bitrate"}, "`enc` crf: the search sets the quality itself, by bitrate"),
-        ({"encoder": "libvpx-vp9", "enc": "b=100k"}, "`enc` b: the search sets the quality itself"),
-        ({"encoder": "libx265", "enc": "lossless=1"}, "`enc` lossless: the search sets the quality itself"),
-        ({"enc": "video_size=16x16"}, "`enc`: the size and the pixel format are those of the clip"),
-        ({"enc": "time_base=1/5"}, "`enc` time_base: the times of the frames are those of the clip"),
-        ({"enc": "flags=+pass1"}, "`enc` flags: the search makes the passes itself"),
-        ({"enc": "flags=+cgop+pass2"}, "`enc` flags: the search makes the passes itself"),
-        ({"enc": "flags=512"}, "`enc` flags: the search makes the passes itself"),
-        ({"enc": "x264opts=qp=10"}, "`enc` x264opts: give the options in it directly"),
+        ({"enc": "crf=20"}, "`options` crf: the search sets the quality itself, by crf; `parameter` has others"),
+        ({"enc": "preset=ultrafast:qp=20"}, "`options` qp: the search sets the quality itself, by crf"),
+        ({"enc": "crf=20", "parameter": "bitrate"}, "`options` crf: the search sets the quality itself, by bitrate"),
+        ({"encoder": "libvpx-vp9", "enc": "b=100k"}, "`options` b: the search sets the quality itself"),
+        ({"encoder": "libx265", "enc": "lossless=1"}, "`options` lossless: the search sets the quality itself"),
+        ({"enc": "video_size=16x16"}, "`options`: the size and the pixel format are those of the clip"),
+        ({"enc": "time_base=1/5"}, "`options` time_base: the times of the frames are those of the clip"),
+        ({"enc": "flags=+pass1"}, "`options` flags: the search makes the passes itself"),
+        ({"enc": "flags=+cgop+pass2"}, "`options` flags: the search makes the passes itself"),
+        ({"enc": "flags=512"}, "`options` flags: the search makes the passes itself"),
+        ({"enc": "x264opts=qp=10"}, "`options` x264opts: give the options in it directly"),
         ({"enc": "x264-params=a"}, "give the options in it directly"),
         ({"encoder": "libvpx-vp9", "enc": "made-up=1"}, "has no option made-up"),
         ({"parameter": "cq"}, "libx264 has crf, qp, bitrate"),
@@ -283,9 +285,9 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"bits": "8"}, "`bits` is '8', of type str; it must be int | None"),
         ({"bits": 8.0}, "`bits` is 8.0"),
         ({"step": "1"}, "`step` is '1'"),
-        ({"encoder": None}, "`encoder` is None"),
-        ({"enc": 5}, "`enc` is 5"),
-        ({"enc": [5]}, "`enc` is [5]"),
+        ({"encoder": None}, "`name` is None"),
+        ({"enc": 5}, "`options` is 5"),
+        ({"enc": [5]}, "`options` is [5]"),
         ({"whole": "no"}, "`whole` is 'no'"),
         ({"progress": 1}, "`progress` is 1"),
         ({"bits": 12}, "encodes 8, 10 bits, not 12"),
@@ -494,7 +496,9 @@ def test_headers_that_are_not_repeated_reach_the_decoder(clip: str, tmp_path: Pa
 def test_frames_that_a_decoder_does_not_give_are_not_laid_to_the_encoder(clip: str, tmp_path: Path) -> None:
     """The file of shots has headers in its packets alone."""
     asked: dict[str, Any] = {"enc": "preset=ultrafast:repeat-headers=0", "least": 30, "most": 30, **SCALED}
-    running = vkssim.search_shots(clip, encoder="libx265", targets="float_ssim=0.1", output=tmp_path / "out.mkv", **asked)
+    running = vkssim.search_shots(
+        clip, **arguments(encoder="libx265", targets="float_ssim=0.1", output=tmp_path / "out.mkv", **asked)
+    )
     with pytest.raises(EncodeError, match=rf"hevc gives no picture for {CUT} of {CUT} frames of libx265"):
         list(running)
 
@@ -502,7 +506,7 @@ def test_frames_that_a_decoder_does_not_give_are_not_laid_to_the_encoder(clip: s
 @pytest.mark.parametrize("encoder", ["libx264", "libx265"])
 def test_the_frame_rate_is_that_of_the_clip(clip: str, encoder: str) -> None:
     """With another one, the encoder spends its bits on other frames than it has."""
-    with pytest.raises(OptionError, match=r"`enc` fps: the frame rate is that of the clip"):
+    with pytest.raises(OptionError, match=r"`options` fps: the frame rate is that of the clip"):
         searched(clip, encoder=encoder, enc="preset=ultrafast:fps=5")
 
 
@@ -676,7 +680,7 @@ def test_interlaced_video_is_noted(tmp_path: Path) -> None:
     interlaced = source(tmp_path / "fields.mkv", codec="libx264", options=options)
     note = "the source is interlaced; it was encoded as frames, so deinterlace it first"
     asked: dict[str, Any] = {"encoder": "libx264", "enc": "preset=ultrafast", **SCALED}
-    shots = vkssim.search_shots(interlaced, targets=LIMIT, **asked)
+    shots = vkssim.search_shots(interlaced, **arguments(targets=LIMIT, **asked))
     assert shots.report
     assert shots.notes == [note]
     assert note in searched(interlaced).choice.notes
@@ -691,5 +695,8 @@ def test_an_odd_size_that_chroma_cannot_have_is_explained(tmp_path: Path, encode
     assert searched(path, encoder="libvpx-vp9", enc="cpu-used=8").choice.setting > 0
 
 
-def test_the_function_is_there_beside_the_package_of_its_name() -> None:
-    assert callable(vkssim.search)
+def test_only_one_setting_of_a_clip_has_two_passes_and_a_range(clip: str) -> None:
+    with pytest.raises(OptionError, match="shots are encoded in one pass"):
+        vkssim.search_shots(clip, encoder=vkssim.EncoderSpec("libx264", parameter="bitrate", two_pass=True))
+    with pytest.raises(OptionError, match="the bit rates of a ladder limit its settings"):
+        vkssim.search_ladder(clip, heights=[48], encoder=vkssim.EncoderSpec("libx264", least=20))

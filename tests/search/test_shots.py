@@ -16,7 +16,7 @@ import vkssim as library
 from vkssim.errors import InputError, OptionError
 
 from ..support.commands import vkssim
-from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, remuxed, source
+from .clips import CUT, FRAMES, QUICK, SCALED, arguments, break_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
@@ -30,7 +30,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def searched(clip: str, **more: Any) -> Any:
     asked: dict[str, Any] = {"encoder": "libx264", "targets": TARGET, "enc": "preset=ultrafast", **SCALED, **more}
-    return library.search_shots(clip, **asked)
+    return library.search_shots(clip, **arguments(**asked))
 
 
 def test_each_shot_has_its_cheapest_setting(clip: str) -> None:

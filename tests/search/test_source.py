@@ -31,7 +31,7 @@ from vkssim.search.source import Scan, Source
 from ..frames.encoding import encode_frames, video_frame
 from ..support.damage import with_stray_bytes
 from ..support.shown import with_clap, with_matrix, with_pixel_crop
-from .clips import FRAMES, QUICK, SCALED, pictures, remuxed, source
+from .clips import FRAMES, QUICK, SCALED, arguments, pictures, remuxed, source
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Pat
     times = [n / 25 for n in range(16)] + [16 / 25 + n / 10 for n in range(16)]
     path = encode_frames(tmp_path / "screen.mkv", frames, "ffv1", times=times)
     asked = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
-    trial = vkssim.search(path, targets="float_ssim=0.9", least=30, most=30, **asked).choice.trial
+    trial = vkssim.search_setting(path, **arguments(targets="float_ssim=0.9", least=30, most=30, **asked)).choice.trial
     seconds = times[-1] * FRAMES / (FRAMES - 1)
     assert trial.kbps == pytest.approx(trial.bytes * 8 / seconds / 1000, abs=1e-3)
 
@@ -124,8 +124,8 @@ def test_first_frames_without_times(tmp_path: Path, ending: str) -> None:
     np.testing.assert_allclose([float(time * found.facts.time_base) for time in scan.times], times, atol=2e-3)
     assert scan.renumbered
     out = tmp_path / f"out.{ending}"
-    choice = vkssim.search(
-        early, encoder="libx264", targets="float_ssim=0.5", enc=QUICK["libx264"], output=out, **SCALED
+    choice = vkssim.search_setting(
+        early, **arguments(encoder="libx264", targets="float_ssim=0.5", enc=QUICK["libx264"], output=out, **SCALED)
     ).choice
     assert " -vf 'setpts=N/(25*TB)' " in choice.command
     written = Source(str(out))
@@ -154,7 +154,9 @@ def test_b_frames_of_containers_that_do_not_say_when_each_is_shown(tmp_path: Pat
     np.testing.assert_allclose(seconds, 1 / 25, atol=1e-9)
     assert scan.renumbered == (ending != "mpg")
     trial, other = (
-        vkssim.search(clip, encoder="libx264", targets="float_ssim=0.93", enc=QUICK["libx264"], **SCALED).choice.trial
+        vkssim.search_setting(
+            clip, **arguments(encoder="libx264", targets="float_ssim=0.93", enc=QUICK["libx264"], **SCALED)
+        ).choice.trial
         for clip in (known, unknown)
     )
     assert trial.setting == other.setting
@@ -204,8 +206,9 @@ def test_what_is_encoded_is_what_is_shown(tmp_path: Path, ending: str, shown: Sh
     """Cropped and turned, in the trials and in the file, which then is scored against the clip as it is shown."""
     path, out = Path(source(tmp_path / f"clip.{ending}", codec="mpeg4", options={"q": "2"}, count=6)), tmp_path / "out.mkv"
     path.write_bytes(shown(path.read_bytes()))
-    choice = vkssim.search(
-        path, encoder="libx264", targets="float_ssim=0.5", least=24, most=24, enc=QUICK["libx264"], output=out, **SCALED
+    choice = vkssim.search_setting(
+        path,
+        **arguments(encoder="libx264", targets="float_ssim=0.5", least=24, most=24, enc=QUICK["libx264"], output=out, **SCALED),
     ).choice
     report = vkssim.score_files(path, out, features="float_ssim=scale=1")
     assert (report.width, report.height) == size
@@ -225,9 +228,9 @@ def test_a_crop_between_samples_of_chroma_is_refused(tmp_path: Path) -> None:
 
 ASKED: dict[str, Any] = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
 SEARCHES: dict[str, Callable[[Path], Any]] = {
-    "search": partial(vkssim.search, targets="float_ssim=0.93", **ASKED),
-    "shots": partial(vkssim.search_shots, targets="float_ssim=0.93", **ASKED),
-    "ladder": partial(vkssim.search_ladder, heights=(96,), least_bitrate=60.0, most_bitrate=4000.0, **ASKED),
+    "search": partial(vkssim.search_setting, **arguments(targets="float_ssim=0.93", **ASKED)),
+    "shots": partial(vkssim.search_shots, **arguments(targets="float_ssim=0.93", **ASKED)),
+    "ladder": partial(vkssim.search_ladder, **arguments(heights=(96,), least_bitrate=60.0, most_bitrate=4000.0, **ASKED)),
 }
 
 

@@ -19,7 +19,7 @@ from vkssim.search.source import Source, SourceFacts
 from vkssim.search.zones import av1an_command, av1an_zones, x264_zones
 
 from ..support.commands import run_program, vkssim
-from .clips import CUT, FRAMES, SCALED, source
+from .clips import CUT, FRAMES, SCALED, arguments, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -86,8 +86,8 @@ def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
 @pytest.mark.parametrize(
     ("encoder", "options", "text"),
     [
-        ("libx264", {"maxrate": "2000k"}, "`enc` maxrate: Av1an gives options to x264 itself, which lacks it"),
-        ("libx265", {"flags": "+cgop"}, "`enc` flags: Av1an gives options to x265 itself, which lacks it"),
+        ("libx264", {"maxrate": "2000k"}, "`options` maxrate: Av1an gives options to x264 itself, which lacks it"),
+        ("libx265", {"flags": "+cgop"}, "`options` flags: Av1an gives options to x265 itself, which lacks it"),
     ],
 )
 def test_what_av1an_cannot_say_is_refused(facts: SourceFacts, encoder: str, options: dict[str, str], text: str) -> None:
@@ -116,7 +116,9 @@ def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(
     said = run_program(imageio_ffmpeg.get_ffmpeg_exe(), *rest)
     assert said.returncode == 0, said.stderr
     out = Path("clip_preset-ultrafast_shots.mkv")
-    settings = [shot.setting for shot in library.search_shots("clip.mkv", enc=words[1], targets=words[5], **SCALED)]
+    settings = [
+        shot.setting for shot in library.search_shots("clip.mkv", **arguments(enc=words[1], targets=words[5], **SCALED))
+    ]
     assert f"zones=0,{CUT - 1},crf={settings[0]:g}/{CUT},{FRAMES - 1},crf={settings[1]:g}" in ffmpeg
     with av.open(str(out)) as container:
         assert sum(1 for _ in container.decode(video=0)) == FRAMES

@@ -15,6 +15,7 @@ from .output import json_text
 from .tables import decimals
 
 if TYPE_CHECKING:
+    from ..search.encoder_spec import EncoderSpec
     from ..search.ladder import LadderSearch
     from ..search.rungs import LadderChoice
     from ..search.search import Search, SettingChoice
@@ -87,6 +88,15 @@ def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in reversed(_OPTIONS):
         command = add(command)
     return command
+
+
+def encoder_spec(values: dict[str, Any]) -> EncoderSpec:
+    """Take the values of an encoder's options out of those of a command, and return them as one. Raises OptionError."""
+    from ..search.encoder_spec import EncoderSpec
+
+    fields = {"encoder": "name", "enc": "options"}
+    names = [*fields, "parameter", "least", "most", "step", "bits", "two_pass"]
+    return EncoderSpec(**{fields.get(name, name): values.pop(name) for name in names if name in values})
 
 
 def score_cells(trial: Trial, limits: Mapping[str, float]) -> list[str]:

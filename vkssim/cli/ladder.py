@@ -12,7 +12,7 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -126,7 +126,7 @@ def command(
     where: dict[str, Any],
     as_json: bool,
     quiet: bool,
-    **wishes: Any,
+    **asked: Any,
 ) -> None:
     """Find the sizes and settings of an encoder that have the best scores for their bit rates, against the SOURCE.
 
@@ -143,7 +143,8 @@ def command(
         check_output(commands)
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
-    asked = wishes | split_devices(where)[1] | {"heights": _heights(heights), "fixed": ladder, "progress": progress}
+    asked |= {"encoder": encoder_spec(asked), "heights": _heights(heights), "fixed": ladder, "progress": progress}
+    asked |= split_devices(where)[1]
     try:
         with search_ladder(source, **asked) as running:
             for one in running:

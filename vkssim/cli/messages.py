@@ -19,6 +19,7 @@ _ALIASES = {
     "features": "--feature",
     "max_drop": "--max-drop",
     "max_frame_drop": "--max-frame-drop",
+    "options": "--enc",
     "output": "--output",
     "pooled": "--print",
 }

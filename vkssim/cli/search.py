@@ -14,7 +14,7 @@ from ..search.defaults import MOST_TRIALS, SURE, TARGET
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import print_text
@@ -125,31 +125,26 @@ _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
 @backend_options
 def command(
     source: str,
-    encoder: str,
-    targets: tuple[str, ...],
-    enc: tuple[str, ...],
     output: str | None,
     shots: str | None,
     scores: str | None,
     html: str | None,
-    resume: str | None,
     where: dict[str, Any],
     as_json: bool,
     quiet: bool,
-    **wishes: Any,
+    **asked: Any,
 ) -> None:
     """Find the cheapest setting of an encoder whose scores against the SOURCE meet every target.
 
     Samples of the clip are encoded with a few settings and scored. The exit code is 1 if no setting meets the targets; the best
     one that was found is printed all the same.
     """
-    from ..search.search import search
+    from ..search.search import search_setting
 
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     progress = EncodeProgress(quiet=quiet, usual=None if shots else _USUAL_TRIALS)
-    asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
-    asked |= wishes | split_devices(where)[1]
+    asked |= {"encoder": encoder_spec(asked), "progress": progress, **split_devices(where)[1]}
     if shots is not None:
         for name, flag in _OF_ONE_SETTING.items():
             if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
@@ -165,7 +160,7 @@ def command(
         return
     check_page(html, [source, *filter(None, [output])])
     try:
-        with search(source, output=output, **asked) as running:
+        with search_setting(source, output=output, **asked) as running:
             for trial in running:
                 progress.close()
                 if not quiet:

@@ -22,13 +22,12 @@ from .defaults import (
     RATE_FACTOR,
     SAMPLE_SECONDS,
     SHARE,
-    STEP,
 )
-from .encoders import encoder_of
+from .encoder_spec import EncoderSpec, as_spec, recipe_of, values_of
 from .model import SettingCurve, SettingsModel
 from .options import SearchOptions, check_samples, check_trials, check_types, listed
 from .pooling import pooled_values
-from .recipe import Recipe, make_recipe, split_options
+from .recipe import Recipe
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .runner import TrialRunner
@@ -177,17 +176,13 @@ def search_ladder(
     source: str | os.PathLike[str],
     *,
     heights: Sequence[int],
-    encoder: str = ENCODER,
+    encoder: EncoderSpec | str = ENCODER,
     targets: Sequence[str] | str = (),
     score: str | None = None,
     least_bitrate: float = LEAST_BITRATE,
     most_bitrate: float = MOST_BITRATE,
     factor: float = RATE_FACTOR,
     fixed: str | None = APPLE_H264,
-    parameter: str | None = None,
-    step: float = STEP,
-    enc: Sequence[str] | str = (),
-    bits: int | None = None,
     features: Sequence[str] | str = (),
     samples: float = LEAST_SECONDS,
     backend: str = "vulkan",
@@ -207,10 +202,11 @@ def search_ladder(
         The clip, a file that FFmpeg reads, in Y'CbCr or grey.
     heights : sequence of int
         The heights that the ladder may have, in samples; those above the source's are left out. The widths keep the shape.
-    encoder : str
-        FFmpeg's name; see `search`.
+    encoder : EncoderSpec or str
+        The encoder with its options and the parameter to search, or FFmpeg's name of the encoder alone. The parameter is no bit
+        rate, `least` and `most` do not limit it, and the encodes have one pass.
     targets : str or sequence of str
-        Pooled scores that the first rung must reach; see `search`. Without them it has about `most_bitrate`.
+        Pooled scores that the first rung must reach; see `search_setting`. Without them it has about `most_bitrate`.
     score : str, optional
         The score that the ladder is made for, ``"float_ms_ssim"`` for its mean or ``"float_ms_ssim:p5"``. The default is that
         of the first target, else float_ms_ssim, for frames that are too small for it float_ssim.
@@ -221,18 +217,10 @@ def search_ladder(
     fixed : str, optional
         The ladder to compare with, as ``"1080:5800,720:3000"``: height and kbit/s. The default is Apple's for H.264; rungs
         above the source's height, or with a side below 64, are left out. None compares with nothing.
-    parameter : str, optional
-        The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``. The default is the first that the encoder has.
-    step : float
-        The distance of two values.
-    enc : str or sequence of str
-        Options of the encoder, ``"preset=6:film-grain=8"``.
-    bits : int, optional
-        The depth of the encodes. The default is that of the source.
     features : str or sequence of str
         Metrics with their options. The default is those that `score` and the targets name.
     samples : float
-        The length of all samples together, in seconds; see `search`.
+        The length of all samples together, in seconds; see `search_setting`.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -240,7 +228,7 @@ def search_ladder(
     trials : int
         The most trials of all sizes together, 1 or more.
     resume : str or path, optional
-        A path beside which trials are stored until the search is done; see `search`.
+        A path beside which trials are stored until the search is done; see `search_setting`.
     progress : callable, optional
         A function that is called with the number of finished frames of a step and the expected number, which is None where it
         is not known.
@@ -267,53 +255,23 @@ def search_ladder(
         )
     if not 1.05 <= factor <= 10:
         raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
-    kind = encoder_of(encoder)
-    values = kind.parameter(parameter, step)
-    if values.is_bitrate:
+    spec = as_spec(encoder)
+    if values_of(spec).is_bitrate:
         raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
+    if spec != replace(spec, least=None, most=None):
+        raise OptionError("`least` and `most` are for one setting of a clip; the bit rates of a ladder limit its settings")
     check_samples(samples)
     check_trials(trials)
     thresholds = parse_targets(listed(targets))
-    options = split_options(listed(enc))
     clip = Source(os.fspath(source))
-    asked_heights = dict.fromkeys(heights)
-    if not asked_heights:
-        raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
-    left: list[str] = []
-    if above := [height for height in asked_heights if height > clip.facts.height]:
-        left.append(_larger("sizes of the ladder", above, clip.facts))
-    sizes = [_size(height, clip.facts) for height in asked_heights if height not in above]
-    if not sizes:
-        raise OptionError(
-            f"`heights` {', '.join(map(str, above))}: the source's height is {clip.facts.height}; a ladder needs a size that is"
-            " no larger"
-        )
-    rungs = parse_fixed(fixed)
-    compared = [(height, rate) for height, rate in rungs if height <= clip.facts.height]
-    small = [height for height, _ in compared if height < clip.facts.height and min(_scaled(height, clip.facts)) < _LEAST_SIDE]
-    if small:
-        left.append(
-            f"rungs of the fixed ladder are left out, heights {', '.join(map(str, dict.fromkeys(small)))}: no side may be below"
-            f" {_LEAST_SIDE}"
-        )
-        compared = [(height, rate) for height, rate in compared if height not in small]
-    if len(compared) < LEAST_POINTS:
-        if fixed is not None:
-            left.append(
-                f"no BD-rate: it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source; there"
-                f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
-            )
-        compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
-    elif larger := [height for height, _ in rungs if height > clip.facts.height]:
-        left.append(_larger("rungs of the fixed ladder", larger, clip.facts))
+    sizes, notes = _sizes(heights, clip.facts)
+    compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]
-    recipes = {
-        size: make_recipe(kind, values, clip.facts, options, bits=bits, size=size) for size in dict.fromkeys([*sizes, *others])
-    }
+    recipes = {size: recipe_of(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
-    asked = SearchOptions(
+    options = SearchOptions(
         thresholds=[parse_pooled(score, "score"), *thresholds],
         features=listed(features),
         seconds=samples,
@@ -323,7 +281,45 @@ def search_ladder(
         resume=resume,
         progress=progress,
     )
-    return LadderSearch(clip, recipes, asked, LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor), left)
+    ladder = LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor)
+    return LadderSearch(clip, recipes, options, ladder, [*notes, *more_notes])
+
+
+def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, int]], list[str]]:
+    """Return the sizes of a ladder, and a note if some heights are left out. Raises OptionError if no size is left."""
+    if not heights:
+        raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
+    above = [height for height in dict.fromkeys(heights) if height > facts.height]
+    sizes = [_size(height, facts) for height in dict.fromkeys(heights) if height not in above]
+    if not sizes:
+        raise OptionError(
+            f"`heights` {', '.join(map(str, above))}: the source's height is {facts.height}; a ladder needs a size that is no"
+            " larger"
+        )
+    return sizes, [_larger("sizes of the ladder", above, facts)] if above else []
+
+
+def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
+    """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the others."""
+    notes: list[str] = []
+    compared = [(height, rate) for height, rate in rungs if height <= facts.height]
+    small = [height for height, _ in compared if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
+    if small:
+        notes.append(
+            f"rungs of the fixed ladder are left out, heights {', '.join(map(str, dict.fromkeys(small)))}: no side may be below"
+            f" {_LEAST_SIDE}"
+        )
+        compared = [(height, rate) for height, rate in compared if height not in small]
+    if len(compared) < LEAST_POINTS:
+        if rungs:
+            notes.append(
+                f"no BD-rate: it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source; there"
+                f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
+            )
+        return [], notes  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+    if larger := [height for height, _ in rungs if height > facts.height]:
+        notes.append(_larger("rungs of the fixed ladder", larger, facts))
+    return compared, notes
 
 
 def parse_fixed(text: str | None) -> list[tuple[int, float]]:

@@ -140,7 +140,7 @@ def split_options(texts: Iterable[str]) -> dict[str, str]:
         for part in text.split(":"):
             name, equals, value = part.partition("=")
             if not equals or not name.strip() or not value.strip():
-                raise OptionError(f"`enc` {part!r} is not of the form NAME=VALUE; several have colons between them")
+                raise OptionError(f"`options` {part!r} is not of the form NAME=VALUE; several have colons between them")
             options[name.strip()] = value.strip()
     return options
 
@@ -158,17 +158,20 @@ def make_recipe(
     """Return the recipe for a clip, with each option where it belongs. Raises OptionError for what the encoder refuses."""
     for name, value in options.items():
         if name in (*encoder.parameters, *_RATE_CONTROL):
-            raise OptionError(f"`enc` {name}: the search sets the quality itself, by {parameter.name}; `parameter` has others")
+            raise OptionError(
+                f"`options` {name}: the search sets the quality itself, by {parameter.name}; `parameter` has others"
+            )
         if name in _FRAME_RATE:
             raise OptionError(
-                f"`enc` {name}: the frame rate is that of the clip, by which the encoder spends its bits; leave it out"
+                f"`options` {name}: the frame rate is that of the clip, by which the encoder spends its bits; leave it out"
             )
         if name == "flags" and _OF_PASSES.search(value):  # opening the encoder would write a file of statistics
             raise OptionError(
-                "`enc` flags: the search makes the passes itself, with `two_pass`; give flags by name, without pass1 and pass2"
+                "`options` flags: the search makes the passes itself, with `two_pass`; give flags by name, without pass1 and"
+                " pass2"
             )
         if name in (encoder.own, "x264opts"):  # libx264 has two names for it
-            raise OptionError(f"`enc` {name}: give the options in it directly, NAME=VALUE with colons between them")
+            raise OptionError(f"`options` {name}: give the options in it directly, NAME=VALUE with colons between them")
     if two_passes and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
     layout = _pixel_format(encoder, facts, bits)
@@ -176,7 +179,7 @@ def make_recipe(
     unknown = _try(recipe, facts)
     if unknown:
         if encoder.own is None:
-            raise OptionError(f"`enc`: {encoder.name} has no option {', '.join(unknown)}")
+            raise OptionError(f"`options`: {encoder.name} has no option {', '.join(unknown)}")
         own = {name: options[name] for name in unknown}
         rest = {name: value for name, value in options.items() if name not in unknown}
         recipe = replace(recipe, options=rest, own=own)
@@ -199,19 +202,21 @@ def _try(recipe: Recipe, facts: SourceFacts) -> list[str]:
     except (av.FFmpegError, OSError, ValueError) as error:
         said = next((text.strip() for level, _, text in reversed(messages) if level <= av.logging.WARNING), str(error))
         if recipe.options and _opens(replace(recipe, options={}, own={}), facts):
-            raise OptionError(f"`enc`: {recipe.encoder.name} says: {said}") from None
+            raise OptionError(f"`options`: {recipe.encoder.name} says: {said}") from None
         raise OptionError(refusal(recipe, width, height, said)) from None
     finally:
         ffmpeg_log.leave()
     if (context.width, context.height, context.pix_fmt) != (width, height, recipe.format):
-        raise OptionError("`enc`: the size and the pixel format are those of the clip; `vkssim ladder` searches other sizes")
+        raise OptionError(
+            "`options`: the size and the pixel format are those of the clip; `vkssim ladder` searches other sizes"
+        )
     if (context.time_base, context.framerate) != clock:
-        raise OptionError("`enc` time_base: the times of the frames are those of the clip; leave it out")
+        raise OptionError("`options` time_base: the times of the frames are those of the clip; leave it out")
     if context.flags & av.codec.context.Flags.global_header:
-        raise OptionError("`enc` flags: each file that is written has headers where it needs them; leave global_header out")
+        raise OptionError("`options` flags: each file that is written has headers where it needs them; leave global_header out")
     for _, _, text in messages:
         if text.startswith(_COMPLAINTS):
-            raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")
+            raise OptionError(f"`options`: {recipe.encoder.name} says: {text.strip()}")
     return list(context.options)
 
 

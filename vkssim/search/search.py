@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from ..errors import EncodeError
 from ..utils.wording import counted
 from .command_line import command_line
-from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP, SURE, TARGET
-from .encoders import encoder_of
+from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
+from .encoder_spec import EncoderSpec, as_spec, recipe_of
 from .options import SearchOptions, check_samples, check_sure, check_trials, check_types, checked_targets, listed
 from .output import VideoOutput, checked_output
-from .recipe import Recipe, make_recipe, split_options
+from .recipe import Recipe
 from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
@@ -73,7 +73,7 @@ class SettingChoice:
 class Search(SearchRun[Trial, SettingChoice]):
     """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
 
-    It is what `search` returns. The device is open until all trials are done, or until `close`.
+    It is what `search_setting` returns. The device is open until all trials are done, or until `close`.
     """
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
@@ -186,19 +186,12 @@ class Search(SearchRun[Trial, SettingChoice]):
         )
 
 
-def search(
+def search_setting(
     source: str | os.PathLike[str],
     *,
-    encoder: str = ENCODER,
+    encoder: EncoderSpec | str = ENCODER,
     targets: Sequence[str] | str = TARGET,
     sure: float = SURE,
-    parameter: str | None = None,
-    least: float | None = None,
-    most: float | None = None,
-    step: float = STEP,
-    enc: Sequence[str] | str = (),
-    bits: int | None = None,
-    two_pass: bool = False,
     features: Sequence[str] | str = (),
     samples: float = LEAST_SECONDS,
     whole: bool = False,
@@ -218,27 +211,14 @@ def search(
     ----------
     source : str or path
         The clip, a file that FFmpeg reads, in Y'CbCr or grey.
-    encoder : str
-        FFmpeg's name: libx264, libx265, libsvtav1, libvpx-vp9, h264_nvenc, hevc_nvenc or av1_nvenc.
+    encoder : EncoderSpec or str
+        The encoder with its options and the parameter to search, or FFmpeg's name of the encoder alone.
     targets : str or sequence of str
         Pooled scores that the encode must reach: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.97"`` for another
         pooled value. All of them must hold.
     sure : float
         How probable it has to be that the whole clip meets the targets, 0.5 to 0.999. It decides between settings of which
         samples alone were encoded, and what the last trial is for if there may be no more.
-    parameter : str, optional
-        The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``, or ``"bitrate"`` in kbit/s. The default is the first
-        that the encoder has.
-    least, most : float, optional
-        The least and the largest value of it.
-    step : float
-        The distance of two values; bit rates are 3 % apart.
-    enc : str or sequence of str
-        Options of the encoder, ``"preset=6:film-grain=8"``.
-    bits : int, optional
-        The depth of the encode. The default is that of the source.
-    two_pass : bool
-        Encode in two passes, which needs `parameter` ``"bitrate"``, and libx264 or libx265.
     features : str or sequence of str
         Metrics with their options, such as ``"float_ssim=scale=1"``. The default is those that the targets name.
     samples : float
@@ -280,8 +260,8 @@ def search(
     error: `SettingChoice.meets` is False.
 
     """
-    check_types(search, locals())
-    clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
+    check_types(search_setting, locals())
+    clip, recipe = prepare(source, as_spec(encoder))
     check_sure(sure)
     check_samples(samples)
     check_trials(trials)
@@ -301,20 +281,7 @@ def search(
     return Search(clip, recipe, options)
 
 
-def prepare(
-    source: str | os.PathLike[str],
-    encoder: str,
-    parameter: str | None,
-    least: float | None,
-    most: float | None,
-    step: float,
-    enc: Sequence[str] | str,
-    bits: int | None,
-    two_pass: bool,
-) -> tuple[Source, Recipe]:
-    """Return the clip and how it is encoded; arguments and errors as those of `search`."""
-    kind = encoder_of(encoder)
-    values = kind.parameter(parameter, step, least, most)
-    options = split_options(listed(enc))
+def prepare(source: str | os.PathLike[str], encoder: EncoderSpec) -> tuple[Source, Recipe]:
+    """Return the clip and how it is encoded; errors as those of `search_setting`."""
     clip = Source(os.fspath(source))
-    return clip, make_recipe(kind, values, clip.facts, options, bits=bits, two_passes=two_pass)
+    return clip, recipe_of(encoder, clip.facts)

@@ -10,7 +10,8 @@ from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from .command_line import command_line
-from .defaults import ENCODER, MOST_TRIALS, STEP, TARGET
+from .defaults import ENCODER, MOST_TRIALS, TARGET
+from .encoder_spec import EncoderSpec, as_spec
 from .model import SettingCurve
 from .options import SearchOptions, check_trials, check_types, checked_targets, listed
 from .output import VideoOutput, checked_output
@@ -177,14 +178,8 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
 def search_shots(
     source: str | os.PathLike[str],
     *,
-    encoder: str = ENCODER,
+    encoder: EncoderSpec | str = ENCODER,
     targets: Sequence[str] | str = TARGET,
-    parameter: str | None = None,
-    least: float | None = None,
-    most: float | None = None,
-    step: float = STEP,
-    enc: Sequence[str] | str = (),
-    bits: int | None = None,
     features: Sequence[str] | str = (),
     output: str | os.PathLike[str] | None = None,
     backend: str = "vulkan",
@@ -199,20 +194,11 @@ def search_shots(
     ----------
     source : str or path
         The clip, a file that FFmpeg reads, in Y'CbCr or grey.
-    encoder : str
-        FFmpeg's name; see `search`.
+    encoder : EncoderSpec or str
+        The encoder with its options and the parameter to search, or FFmpeg's name of the encoder alone. Shots are encoded in
+        one pass.
     targets : str or sequence of str
-        Pooled scores that each shot must reach; see `search`.
-    parameter : str, optional
-        The parameter to search; see `search`.
-    least, most : float, optional
-        The least and the largest value of it.
-    step : float
-        The distance of two values.
-    enc : str or sequence of str
-        Options of the encoder, ``"preset=6:film-grain=8"``.
-    bits : int, optional
-        The depth of the encode. The default is that of the source.
+        Pooled scores that each shot must reach; see `search_setting`.
     features : str or sequence of str
         Metrics with their options. The default is those that the targets name.
     output : str or path, optional
@@ -225,7 +211,7 @@ def search_shots(
     trials : int
         The most trials of a shot, 1 or more.
     resume : str or path, optional
-        A path beside which trials are stored until the search is done; see `search`.
+        A path beside which trials are stored until the search is done; see `search_setting`.
     progress : callable, optional
         A function that is called with the number of finished frames of a step and the expected number, which is None where it
         is not known.
@@ -247,7 +233,10 @@ def search_shots(
 
     """
     check_types(search_shots, locals())
-    clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
+    spec = as_spec(encoder)
+    if spec.two_pass:
+        raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
+    clip, recipe = prepare(source, spec)
     check_trials(trials)
     options = SearchOptions(
         thresholds=checked_targets(targets),

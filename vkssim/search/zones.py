@@ -111,8 +111,8 @@ def _words(program: _Program, recipe: Recipe, facts: SourceFacts) -> list[str]:
     given = {**recipe.encoder.fixed, **recipe.options, **recipe.own_options(facts)}
     if refused := [name for name in given if name in _NO_NAMES]:
         raise OptionError(
-            f"`enc` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of {program.name},"
-            " such as vbv-maxrate, or write .json"
+            f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of"
+            f" {program.name}, such as vbv-maxrate, or write .json"
         )
     if program.joined and (deadline := given.pop("deadline", given.pop("quality", None))) is not None:
         given[{"realtime": "rt"}.get(deadline, deadline)] = "1"
