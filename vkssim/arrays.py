@@ -146,7 +146,7 @@ def ssim(
     -------
     score : float, or (N,) array of float64
         1 for identical images, or the dB with `enable_db`; it may be negative.
-    map : (H', W') or (N, H', W') array of float32, where `return_map` is true
+    map : (H', W') or (N, H', W') array of float32, if `return_map` is true
         The SSIM of every window, whose mean is the score except for rounding (1e-7). For "gaussian11", H' and W' are 10 less
         than the sides after the downscale: sample (y, x) is the window centred on (y + 5, x + 5). For "uniform8" they are 7
         less, and sample (y, x) is the window of samples (y, x) to (y + 7, x + 7).

@@ -40,7 +40,7 @@ def ssim_and_grad(
     data_range : float, optional
         The largest possible sample. For integers, the default is the largest of their type; floats have no default.
     padding : {"valid", "same"}
-        The positions of windows: only where they lie inside the image, or centred on every sample, with zeros outside.
+        The positions of windows: only inside the image, or centred on every sample, with zeros outside.
     k : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
     reduction : {"mean", "sum", "none"}
@@ -111,15 +111,15 @@ def ms_ssim_and_grad(
     data_range : float, optional
         The largest possible sample. For integers, the default is the largest of their type; floats have no default.
     padding : {"valid", "same"}
-        The positions of windows: only where they lie inside the image, or centred on every sample, with zeros outside.
+        The positions of windows: only inside the image, or centred on every sample, with zeros outside.
     k : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
     weights : sequence of float
         The exponent of each scale, the finest first. The number of weights is the number of scales.
     pyramid : {"average", "libvmaf"}
-        The filter that makes a scale from the one before: 2x2 means as in PyTorch's libraries, or libvmaf's low-pass.
+        The filter that makes a scale from the previous one: 2x2 means as in PyTorch's libraries, or libvmaf's low-pass.
     negative : {"clamp", "null"}
-        The result where a mean of contrast and structure is negative: 0 with gradient 0, or NaN.
+        The result if a mean of contrast and structure is negative: 0 with gradient 0, or NaN.
     reduction : {"mean", "sum", "none"}
         The combination of the images' values, as for `ssim_and_grad`.
     backend : {"vulkan", "cpu"}

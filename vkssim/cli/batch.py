@@ -258,7 +258,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
 
 
 def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
-    """Say what each pair was warned of. Raises ThresholdError where one failed."""
+    """Print the warnings of each pair. Raises ThresholdError if a pair failed."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:

@@ -103,7 +103,7 @@ def command(
 
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
     much higher its score is at the same bit rate. Similarities are compared in dB. Rows that were not scored alike are refused,
-    by the name of what differs.
+    and the error names the difference.
     """
     from ..ladder.tables import check_scored, how_scored, is_results, is_similarity, read_table, score_columns
     from ..report.bd_rate import bjontegaard_deltas

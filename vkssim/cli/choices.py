@@ -25,7 +25,7 @@ def features(_context: click.Context, _parameter: click.Parameter, incomplete: s
 
 
 def devices(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return devices by index, for a name may have blanks; return none where there is no Vulkan."""
+    """Return devices by index, for a name may have blanks; return none if there is no Vulkan."""
     from ..errors import DeviceError
     from ..host.devices import list_devices
     from ..host.instance import shared_instance

@@ -24,7 +24,7 @@ _WHOLE = "vkssim.whole_help"
 
 
 class CommandOption(click.Option):
-    """Add to an option the section of the help that lists it."""
+    """An option with the section of the help that lists it."""
 
     def __init__(self, *names: Any, section: Section, **attributes: Any) -> None:
         super().__init__(*names, **attributes)
@@ -32,7 +32,7 @@ class CommandOption(click.Option):
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older versions of click
-    """Suggest the word that a mistyped one was probably meant to be."""
+    """A choice of words. If a word is mistyped, the error suggests the most similar one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the word that was chosen. Raises click.BadParameter."""

@@ -123,7 +123,8 @@ def command(
     """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
 
     For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
-    ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, by the name of what differs.
+    ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names
+    the difference.
     """
     from ..distributed.worker_options import WorkerOptions
     from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
@@ -206,7 +207,7 @@ def _scored(
 
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
-    """Return all rows, and those of each value of a column where they are enough; of the others a warning."""
+    """Return all rows, and the rows of each value of a column if there are enough; warn about the other values."""
     from ..ladder.correlate import LEAST_PAIRS
 
     groups: list[tuple[str, Sequence[Row]]] = [(_ALL, rows)]

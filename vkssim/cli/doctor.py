@@ -1,4 +1,4 @@
-"""Find out whether vkssim can score here, and what to do where it cannot: the command `vkssim doctor`."""
+"""Find out whether vkssim can score here, and what to do if it cannot: the command `vkssim doctor`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
     """Check the Vulkan loader, drivers, devices, decoders and extras, and say what to do.
 
     Each device computes a first score and all known results of the self-test. The exit code is 0 where the device that vkssim
-    chooses scores, and 1 where it does not.
+    chooses scores, and 1 if it does not.
     """
     from rich.console import Console
     from rich.text import Text

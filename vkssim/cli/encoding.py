@@ -1,4 +1,4 @@
-"""Declare the options of the commands that encode clips, and show how far an encode is."""
+"""Options of the commands that encode clips, and their progress."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from .output import print_text
 
 
 class LiveLines:
-    """Print the line of each frame as soon as it is scored.
+    """A printer of each frame's line, as soon as the frame is scored.
 
     Where a line cannot be written, a run with results to write elsewhere goes on without lines, and `failure` says why. With
     `ends_run` there is nothing else to go on for, and a call raises the failure, which is an OutputError.

@@ -36,7 +36,7 @@ _EXIT_CODES = (
 
 
 class _Main(click.Group):
-    """Import a command when it is used, and let no traceback reach the user."""
+    """A group of commands, each imported when it is used. No traceback reaches the user."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -24,7 +24,7 @@ _NAME = re.compile(r"frame_\d{6,}\.(png|npy)")
 
 @dataclass(frozen=True)
 class MapOutput:
-    """Hold the folder that SSIM maps go to, and which frames have maps; None where that was not said."""
+    """The folder of SSIM maps, and the frames that have maps; None if they were not given."""
 
     folder: str | None
     frames: str | None
@@ -50,7 +50,7 @@ class MapOutput:
         check_writable(_path(folder, 0, "png"))
 
     def _check_inputs_stay(self, inputs: Sequence[str]) -> None:
-        """Raise OutputError where a map could have the name of a picture that is read."""
+        """Raise OutputError if a map could have the name of a picture that is read."""
         from ..frames.fingerprint import input_states
 
         assert self.folder is not None

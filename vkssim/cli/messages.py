@@ -40,7 +40,7 @@ def say_written(name: PathOrUrl) -> None:
 
 
 def say_findings(found: Findings) -> None:
-    """Say what is warned of and noted of scores that are compared."""
+    """Print the warnings and notes on scores that are compared."""
     for warning in found.warnings:
         say(f"warning: {warning}")
     for note in found.notes:
@@ -50,8 +50,7 @@ def say_findings(found: Findings) -> None:
 def with_flags(text: str) -> str:
     """Return a message with the flag of each parameter that it names in backticks.
 
-    Flags are those of the command that runs, and behind them those that the options of clips declare. Names that neither of
-    them has stay as they are.
+    Flags are those of the command that runs, then those that the options of clips declare. Other names stay as they are.
     """
     if "`" not in text:
         return text

@@ -1,4 +1,4 @@
-"""Declare the options that commands share, in groups: a command gets each group as one argument."""
+"""Options that commands share, in groups: a command gets each group as one argument."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def declared_options(name: str, kind: type[Any]) -> Callable[[Callable[..., Any]
     numbers = {entry.name for entry in declared if entry.types == (int,)}
 
     def make(**values: Any) -> Any:
-        """Return the options; of choices of numbers click has given texts."""
+        """Return the options. From choices of numbers, click makes texts."""
         return kind(**{key: int(value) if key in numbers and value is not None else value for key, value in values.items()})
 
     return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.option.rank)))

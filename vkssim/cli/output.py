@@ -34,7 +34,7 @@ _PAGES = (".html", ".htm")
 
 @dataclass(frozen=True)
 class Output:
-    """Describe one output of a report: the file at `path`, or standard output where that is None."""
+    """An output of a report: the file at `path`, or standard output if that is None."""
 
     path: str | None
     form: str
@@ -53,10 +53,10 @@ class Output:
 
 
 def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: Sequence[str]) -> list[Output]:
-    """Return the outputs of a report, all of them checked before anything is scored; none where none was named.
+    """Return the outputs of a report, all of them checked before anything is scored; none if none was named.
 
     `form` decides for every output; without it each has the form that its ending names (see `form_of`). A form without a path
-    goes to standard output. Raises OptionError or OutputError where an output cannot be written.
+    goes to standard output. Raises OptionError or OutputError if an output cannot be written.
     """
     from ..report.numbers import NumberFormat
     from ..storage.folder import check_output
@@ -108,7 +108,7 @@ def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
 
 
 class PathOrUrlType(click.Path):
-    """Accept a local path, or a URL, which stays a text."""
+    """A local path, or a URL, which stays a text."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -119,7 +119,7 @@ class PathOrUrlType(click.Path):
 
 
 def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
-    """Raise OutputError where the target is one of the files that the command reads, or writes as another output."""
+    """Raise OutputError if the target is one of the files that the command reads, or writes as another output."""
     if any(is_same_file(target, name) for name in inputs):
         raise OutputError(
             f"{flag} {redact_url(target)} would overwrite another file of this command; give it a name of its own"
@@ -136,12 +136,12 @@ def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport
 
 
 def json_text(answer: dict[str, Any]) -> str:
-    """Return what a command found as JSON, with null for every number that is NaN or infinite."""
+    """Return the answer of a command as JSON, with null for every number that is NaN or infinite."""
     return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
 
 
 def print_text(text: str) -> None:
-    """Print text to standard output. Raises OutputError where it cannot be written.
+    """Print text to standard output. Raises OutputError if it cannot be written.
 
     Characters that would control the terminal, as names of files can have, are spelt out; no form of a report has any.
     """

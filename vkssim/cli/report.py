@@ -127,8 +127,8 @@ def command(
     """Show scores as one HTML page: verdicts, tables, charts, ladders and the worst moments.
 
     SCORES are files of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools, or results of `vkssim batch`.
-    The pictures come from the clips that the files name, where they can still be read. Files that were not scored alike are
-    refused, by the name of what differs.
+    The pictures come from the clips that the files name, if they can still be read. Files that were not scored alike are
+    refused, and the error names the difference.
     """
     options = PageOptions(worst, budget, fail_under)
     failed = write_page_of(
@@ -227,7 +227,7 @@ def _clips_of(reports: Sequence[ScoreReport]) -> list[str]:
 
 @dataclass(frozen=True)
 class PageOptions:
-    """Say how `vkssim score` makes a page: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
+    """The page of `vkssim score`: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
 
     `fail_under` and `strict` are the limits whose verdicts the page shows.
     """
@@ -247,7 +247,7 @@ def page_output(
     backend: str,
     device: str | None,
 ) -> Callable[[ScoreReport, VkssimError | None], None] | None:
-    """Return what makes the page of `--html`, checked before anything is scored; None where none was asked for.
+    """Return the maker of the page of `--html`, checked before anything is scored; None if no page was requested.
 
     It gets the report, and what went wrong where the report is not complete.
     """

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 def open_journal(
     paths: Sequence[str], form: str | None, clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool
 ) -> Journal | None:
-    """Return the journal beside the first output, closed with the command; None where that is no file, or an input is a pipe.
+    """Return the journal beside the first output, closed with the command; None if that is no file, or an input is a pipe.
 
-    Raises OptionError where `resume` is asked for and there can be no journal.
+    Raises OptionError if `resume` is requested and there can be no journal.
     """
     path = paths[0] if paths else None
     reason = _why_none(path, form, clips.paths)

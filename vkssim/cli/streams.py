@@ -21,7 +21,7 @@ _REASONS = {errno.EBADF: "it is closed", errno.EPIPE: "nobody reads it any more"
 
 
 class _StandardOutput(io.FileIO):
-    """Raise OutputError at the first write that fails, and drop later ones: the interpreter flushes once more as it ends."""
+    """A stream that raises OutputError at the first write that fails, and drops later ones, such as the flush at exit."""
 
     failed = False
 
@@ -37,7 +37,7 @@ class _StandardOutput(io.FileIO):
 
 
 class _StandardError(io.FileIO):
-    """Drop what cannot be written."""
+    """A stream that drops text that cannot be written."""
 
     def write(self, data: Any) -> int:
         try:

@@ -43,7 +43,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
 
 
 def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
-    """Print the frames with the lowest scores of the first metric, with all scores and, where known, presentation times."""
+    """Print the frames with the lowest scores of the first metric, with all scores and, if known, presentation times."""
     if not (count and report.frames):
         return
     names = [name for name in report.names if name in FEATURES]

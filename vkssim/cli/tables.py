@@ -23,7 +23,7 @@ _FRAME = 3
 
 @dataclass(frozen=True)
 class _Column:
-    """Hold a column of a table: its heading, its cells, and how narrow it can be."""
+    """A column of a table: its heading, its cells, and its least width."""
 
     head: str
     cells: Sequence[str]
@@ -34,7 +34,7 @@ class _Column:
     def least(self) -> int:
         """Return the width that the column needs.
 
-        A column of numbers needs the width of its longest word, and a text its whole width, or less where it can be folded.
+        A column of numbers needs the width of its longest word, and a text its whole width, or less if it can be folded.
         """
         if not self.is_text:
             return _longest([word for text in (self.head, *self.cells) for word in text.split()])
@@ -137,7 +137,7 @@ def _fitted(columns: Sequence[_Column], optional: Sequence[str], width: int) -> 
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """Return the width of each column: what it needs, and of what is left as much as it can use.
+    """Return the width of each column: its least width, and as much of the rest as it can use.
 
     Numbers are served first, so that an interval stays on one line, then texts, then headings.
     """

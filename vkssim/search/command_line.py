@@ -99,7 +99,7 @@ def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) 
         scale += [f"{recipe.size[0]}:{recipe.size[1]}", f"flags={RESAMPLER}+accurate_rnd"]
     full, grey = facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
     if recipe.format != facts.coded_format and (full or grey):
-        span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes grey for full where nothing says
+        span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes unmarked grey for full
         scale += [f"in_range={span}", f"out_range={span}"]
     if scale:
         filters.append(f"scale={':'.join(scale)}")

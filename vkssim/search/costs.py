@@ -14,7 +14,7 @@ _KEY_FRAMES = "600"  # the most that the encoder takes
 
 
 class FrameCosts:
-    """Encode frames in small pictures with FFmpeg's own MPEG-4 encoder, which every build has, at a constant quantiser."""
+    """FFmpeg's own MPEG-4 encoder, which every build has, for small pictures at a constant quantiser."""
 
     def __init__(self, width: int, height: int) -> None:
         import av

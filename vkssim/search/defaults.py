@@ -1,4 +1,4 @@
-"""Declare the encoders' names and the defaults of a search, for its Python function and its command alike."""
+"""The encoders' names and the defaults of a search, for its Python function and its command alike."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TARGET = "float_ms_ssim=0.98"
 """The target of a search that names none: docs/good-score.md says what it looks like."""
 
 SURE = 0.9
-"""How probable it has to be that the whole clip meets the targets with the setting that a search answers."""
+"""The least probability that the whole clip meets the targets with the answer of a search."""
 
 MOST_SURE = 0.999
-"""The most that may be asked for: no search says more of a clip that it has not encoded."""
+"""The largest such probability that can be requested: samples prove no more about a clip."""
 
 STEP = 1.0
 """The distance of two values of a parameter."""
@@ -33,7 +33,7 @@ LEAD = GROUP + 1
 """The frames before each sample that are encoded and not counted: a key frame and a group."""
 
 TAIL = 16
-"""The frames behind each sample that are encoded and not counted."""
+"""The frames after each sample that are encoded and not counted."""
 
 LEAST_SECONDS = 40.0
 """The length of all samples together; those of a long clip are SHARE of it."""

@@ -36,7 +36,7 @@ OpenFrames = Callable[[], Iterable[Any]]
 
 @dataclass
 class Stream:
-    """Count what an encoder has written of a sample: the bytes of key frames and of the others, and how many frames of each.
+    """The output of an encoder for a sample: the bytes and the number of key frames, and of other frames.
 
     `header_bytes` is the part of the first key frame that any encode has once, such as the encoder's name and options.
     `first_bytes` is that first key frame, which is not counted where frames are encoded before the sample.
@@ -66,7 +66,7 @@ class Stream:
 
 @dataclass
 class _Counted:
-    """Tell the frames of a sample from those that are encoded before and behind it, by their number and by their time."""
+    """The frames of a sample, by number and by time, among those that are encoded before and after it."""
 
     sample: Sample
     fed: int = 0
@@ -101,10 +101,10 @@ def encoded_pairs(
     stream: Stream,
     output: VideoOutput | None = None,
 ) -> Iterator[LumaPair]:
-    """Encode the frames of a sample, and yield each one with what a decoder makes of it; count the packets in `stream`.
+    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `stream`.
 
-    `frames` gives what is encoded before and behind the sample as well, which is neither yielded nor counted. The packets go to
-    `output` where there is one. As many frames are held as the encoder looks ahead. Raises EncodeError if the encoder fails,
+    `frames` also gives the frames before and after the sample, which are encoded but neither yielded nor counted. The packets
+    go to `output` if there is one. As many frames are held as the encoder looks ahead. Raises EncodeError if the encoder fails,
     hangs or drops frames, or if its stream cannot be decoded.
     """
     import av
@@ -171,7 +171,7 @@ def _second_pass(
     run: tuple[int, str] | None,
     output: VideoOutput | None,
 ) -> Iterator[LumaPair]:
-    """Encode frames, the only time where there is no `run`, and yield each with its decoded one."""
+    """Encode frames, in the only pass if there is no `run`, and yield each with its decoded frame."""
     import av
 
     with ordinary_priority():
@@ -245,9 +245,9 @@ def header_bytes(facts: SourceFacts, recipe: Recipe, place: int) -> int:
 
 
 def prepared(frames: Iterable[Any], recipe: Recipe, facts: SourceFacts) -> Iterator[tuple[Any, Any]]:
-    """Yield each frame in the format of the recipe, and the frame to encode, which is that one or a smaller one.
+    """Yield each frame in the format of the recipe, and the frame to encode: the same, or a smaller one.
 
-    What would bind the encoder to the decisions of the source's encoder is taken off.
+    Side data that would bind the encoder to the decisions of the source's encoder are removed.
     """
     span = facts.colours[3]
     convert, scale = new_scaler(), new_scaler()
@@ -266,7 +266,7 @@ def prepared(frames: Iterable[Any], recipe: Recipe, facts: SourceFacts) -> Itera
 
 
 class Enlarger:
-    """Scale the luma of a rendition to the size of the source, as ``vkssim score --scale reference`` does; else do nothing."""
+    """The scaling of a rendition's luma to the size of the source, as ``vkssim score --scale reference`` does it."""
 
     def __init__(self, facts: SourceFacts, recipe: Recipe) -> None:
         self._scale = None

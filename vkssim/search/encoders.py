@@ -18,7 +18,7 @@ _BITRATE_RATIO = 1.03  # from one bit rate to the next
 
 @dataclass(frozen=True)
 class Parameter:
-    """Describe the parameter of an encoder that a search sets.
+    """The parameter of an encoder that a search sets.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Describe an encoder.
+    """An encoder.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Encoder:
     quiet : mapping of str to str
         What makes the encoder itself print less, for `own`.
     key_frames : int
-        The most frames from one key frame to the next, unless an option says otherwise; 0 where that depends on the frame rate.
+        The most frames from one key frame to the next, unless an option says otherwise; 0 if that depends on the frame rate.
     keys_at_cuts : bool
-        Whether it puts key frames where shots begin, unless an option says otherwise.
+        Whether it puts key frames at the beginnings of shots, unless an option says otherwise.
 
     """
 
@@ -119,7 +119,7 @@ class Encoder:
         return Parameter(chosen, tuple(round(low + n * step, 6) for n in range(math.floor((high - low) / step + 1e-9) + 1)))
 
     def prior(self, parameter: Parameter, metric: str, pooling: str, *, decibels: bool) -> Prior:
-        """Return what is expected of a pooled score over the places of a parameter, before the first trial.
+        """Return the curve of a pooled score over the places of a parameter that is expected before the first trial.
 
         `decibels` is whether the score is a similarity, which is modelled in dB.
         """

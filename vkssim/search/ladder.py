@@ -46,7 +46,7 @@ _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
 
 
 class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
-    """Search a ladder; iterate over it to get each `LadderTrial` as soon as it is done, or ask for its `choice`.
+    """A search for a ladder. Iterate over it to get each `LadderTrial` as soon as it is done, or get its `choice`.
 
     It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
     """
@@ -230,8 +230,8 @@ def search_ladder(
     resume : str or path, optional
         A path beside which trials are stored until the search is done; see `search_setting`.
     progress : callable, optional
-        A function that is called with the number of finished frames of a step and the expected number, which is None where it
-        is not known.
+        A function that is called with the number of finished frames of a step and the expected number, which is None if it is
+        not known.
 
     Returns
     -------

@@ -30,7 +30,7 @@ _CERTAIN = 1e-9  # the least variance of a prediction: rounding must not make it
 
 @dataclass(frozen=True)
 class Prior:
-    """Describe the curves that are expected before the first trial.
+    """The curves that are expected before the first trial.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Prior:
 
 @dataclass
 class SettingCurve:
-    """Hold the scores of one target that trials have measured, and predict the others.
+    """A curve of one target's score over the settings: the scores of trials, and predictions between them.
 
     `limit` is the score that the target asks for, in the unit of the scores. A score of `highest` may be any higher one.
     `damaged` has the places of trials that miss the limit with a score far lower than that of a cheaper trial or, if there is
@@ -73,7 +73,7 @@ class SettingCurve:
     damaged: set[float] = field(default_factory=set)
 
     def add(self, place: float, score: float) -> None:
-        """Add the score of a trial. The `highest` one teaches nothing where it is expected, or a higher one."""
+        """Add the score of a trial. The `highest` score teaches nothing if it, or a higher one, is expected."""
         if score >= self.highest and float(self.predict([place])[0][0]) >= self.highest:
             return
         self.places.append(place)
@@ -206,7 +206,7 @@ def normal_cdf(value: float) -> float:
 
 
 class SettingsModel:
-    """Follow the trials of the settings from 0 to `count` - 1, and choose the next one.
+    """The trials of the settings from 0 to `count` - 1, and the choice of the next one.
 
     There is one curve for each target; a setting meets the targets where every score reaches its limit. Curves are correlated,
     so the probability that a setting meets them all is taken to be the smallest of theirs.
@@ -248,7 +248,7 @@ class SettingsModel:
 
     @property
     def best(self) -> int | None:
-        """Return the cheapest setting that met the targets; None where none did."""
+        """Return the cheapest setting that met the targets; None if none did."""
         return max((place for place, meets in self.tried.items() if meets), default=None)
 
     def probabilities(self) -> Doubles:
@@ -285,9 +285,9 @@ class SettingsModel:
         return places[0] if failed and len(places) == 1 else None
 
     def next(self) -> int | None:
-        """Return the setting whose trial teaches most, None where no other setting is worth a trial.
+        """Return the setting whose trial teaches most, or None if no other setting is worth a trial.
 
-        A trial says yes or no, which teaches most where both are equally probable. A setting cheaper than the answer is worth
+        A trial says yes or no, which teaches most if both are equally probable. A setting cheaper than the answer is worth
         a trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
         failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets. A
         trial that seems damaged is compared with a cheaper one before all else.
@@ -315,9 +315,10 @@ class SettingsModel:
         return [place for place in range(first, self.count) if place not in self.tried and place not in self.unusable]
 
     def _check(self) -> int | None:
-        """Return the setting that shows whether the cheapest trials are damaged, or cannot be used, for what is expected.
+        """Return the setting that shows whether the cheapest trials are damaged or unusable.
 
-        It is as much cheaper that its stream is not damaged alike. None if there is nothing to show, or no such setting.
+        It is so much cheaper that its stream is not damaged in the same way. None if there is nothing to show, or no such
+        setting.
         """
         doubted = {*self.damaged, *(() if self.tried else self.unusable)}
         cheapest = max([*self.tried, *doubted], default=-1)
@@ -327,7 +328,7 @@ class SettingsModel:
         return place if place < self.count and place not in self.unusable else None
 
     def _edge(self) -> int | None:
-        """Return the setting behind one that failed beside damaged or unusable ones, since it may have suffered as well."""
+        """Return the setting after one that failed beside damaged or unusable ones, since that may have suffered as well."""
         bad = {*self.damaged, *self.unusable}
         edges = (place + 1 for place in sorted(self.failed) if place - 1 in bad)
         return next((place for place in edges if place < self.count and place not in {*self.tried, *bad}), None)
@@ -340,7 +341,7 @@ class SettingsModel:
     def likely(self) -> int | None:
         """Return the cheapest setting that meets the targets rather than not, among those better than each that failed.
 
-        Where there is none, it is what `next` returns.
+        If there is none, it is the setting that `next` returns.
         """
         low = min(self.failed, default=self.count)
         found = self.probabilities()

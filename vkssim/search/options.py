@@ -1,4 +1,4 @@
-"""Hold what a search was asked for, and open the store of its trials."""
+"""The options of a search, and the store of its trials."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .trial import Progress, features_of, parse_targets
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Hold what a search was asked for; see `search`.
+    """The options of a search; see `search_setting`.
 
     `thresholds` are the targets. A ladder has the score that it is made for before them, without a limit. `seconds` is the
-    length of the samples, 0 if there are none. With a `sure` of 0.5, what the samples show is taken as it is.
+    length of the samples, 0 if there are none. With a `sure` of 0.5, the scores of the samples count as they are.
     """
 
     thresholds: Sequence[Threshold]
@@ -77,13 +77,13 @@ def checked_targets(targets: Sequence[str] | str) -> list[Threshold]:
 
 
 def check_trials(trials: int) -> None:
-    """Raise OptionError where there would be no trial."""
+    """Raise OptionError if there would be no trial."""
     if trials < 1:
         raise OptionError(f"`trials` is {trials}; it must be 1 or more")
 
 
 def check_sure(sure: float) -> None:
-    """Raise OptionError for a probability that no answer can have, or that any has."""
+    """Raise OptionError for a probability that no answer can have, or that every answer has."""
     if not 0.5 <= sure <= MOST_SURE:
         raise OptionError(
             f"`sure` is {sure:g}; it must be 0.5 to {MOST_SURE:g}, the probability that the whole clip meets the targets"
@@ -91,13 +91,13 @@ def check_sure(sure: float) -> None:
 
 
 def check_samples(samples: float) -> None:
-    """Raise OptionError where there would be no samples."""
+    """Raise OptionError if there would be no samples."""
     if not 0 < samples < math.inf:
         raise OptionError(f"`samples` is {samples:g} seconds; it must be a number above 0")
 
 
 def open_store(stack: ExitStack, source: Source, recipe: Recipe, options: SearchOptions) -> TrialStore | None:
-    """Return the store of a search, which a stack closes; None where nothing is to be stored. Raises VkssimError."""
+    """Return the store of a search, which a stack closes; None if nothing is to be stored. Raises VkssimError."""
     if options.resume is None:
         return None
     settings = {

@@ -1,4 +1,4 @@
-"""Say which streams a clip has beside its video, and what FFmpeg's command line does with them."""
+"""The streams of a clip beside its video, and the words of FFmpeg's command line for them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES
 
 @dataclass(frozen=True)
 class OtherStreams:
-    """Hold what a clip has beside its video. `subtitles` are FFmpeg's names of their codecs, "" for an unknown one."""
+    """The streams of a clip beside its video. `subtitles` are FFmpeg's names of their codecs, "" for an unknown one."""
 
     subtitles: tuple[str, ...] = ()
     attachments: bool = False
 
 
 def other_streams(container: Any) -> OtherStreams:
-    """Return what an opened clip has beside its video."""
+    """Return the streams of an opened clip beside its video."""
     return OtherStreams(
         tuple(
             "" if one.codec_context is None else one.codec_context.codec.canonical_name for one in container.streams.subtitles
@@ -35,8 +35,8 @@ def other_streams(container: Any) -> OtherStreams:
 def copying_words(others: OtherStreams) -> list[str]:
     """Return the words of a command line that copy sound, subtitles and attachments into Matroska.
 
-    Text that it cannot hold as it is becomes SRT. Codecs that FFmpeg does not know are left out, because it would write nothing
-    at all.
+    Subtitles that Matroska cannot hold become SRT. Codecs that are unknown to FFmpeg are left out, because it would write
+    nothing at all.
     """
     maps, codecs = ["-map", "0:a?"], ["-c:a", "copy"]
     named = {number: _codec(name) for number, name in enumerate(others.subtitles)}

@@ -60,9 +60,9 @@ def check_times(output: str | None, source: str, scan: Scan) -> None:
 
 
 class VideoOutput:
-    """Write a video file beside its final name; use with `with`, and `keep` it where it is what was wanted.
+    """A video file that is written beside its final name; use it with `with`, and `keep` it if it is wanted.
 
-    `encoder` is the context that has to encode the video, opened with the headers of the file. It is None where the file is
+    `encoder` is the context that has to encode the video, opened with the headers of the file. It is None if the file is
     made of `parts`, which are encoded one by one and have their headers in them. `notes` say what the file cannot hold. Raises
     OutputError.
     """
@@ -117,7 +117,7 @@ class VideoOutput:
         self._note_losses(facts, recipe)
 
     def _copy(self, stream: Any) -> bool:
-        """Add a stream that is copied; return whether it has packets. What is left out is noted."""
+        """Add a stream that is copied; return whether it has packets. Streams that are left out are noted."""
         if stream.type not in ("audio", "subtitle", "attachment"):
             self._leave_out(stream, "sound, subtitles and attachments alone are copied")
             return False
@@ -138,7 +138,7 @@ class VideoOutput:
         return True
 
     def _attach(self, stream: Any) -> None:
-        """Add an attachment, such as a font of subtitles. Raises ValueError where the file cannot hold it."""
+        """Add an attachment, such as a font of subtitles. Raises ValueError if the file cannot hold it."""
         if self._ending != ".mkv" or not (stream.name and stream.mimetype and stream.data):
             raise ValueError(stream.type)
         self._to.add_attachment(stream.name, stream.mimetype, stream.data)
@@ -224,7 +224,7 @@ def _is_shown(packet: Any) -> bool:
     """Return whether an edit list shows a packet from its beginning on.
 
     Other files than MP4 have no edit lists: what is hidden would be heard there, and all streams would begin later by it. A
-    part of a packet cannot be copied. What Opus itself says is not to be heard stays.
+    part of a packet cannot be copied. The samples that Opus itself marks as inaudible stay.
     """
     return not packet.is_discard and (
         packet.pts is None or packet.pts * packet.time_base >= -_unheard(packet.stream.codec_context)

@@ -20,14 +20,14 @@ def pooled_value(pooling: str, scores: Sequence[Doubles], weights: Sequence[floa
     pooling : str
         One of `vkssim.report.thresholds.POOLINGS`.
     scores : sequence of (frames,) arrays
-        The score of each frame of each sample, NaN where there is none.
+        The score of each frame of each sample, NaN for a frame without a score.
     weights : sequence of float
-        How many frames of the clip each frame of a sample stands for.
+        The number of frames of the clip for which each frame of a sample stands.
 
     Returns
     -------
     float
-        What `ScoreReport.pooled` has for equal weights; NaN where a frame has no score.
+        The value that `ScoreReport.pooled` has for equal weights; NaN if a frame has no score.
 
     """
     values = np.concatenate(scores)
@@ -56,7 +56,7 @@ def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, simila
 
 
 def _percentile(values: Doubles, share: Doubles, rank: float) -> float:
-    """Return a percentile, interpolated between the two nearest scores: NumPy's, where all shares are equal."""
+    """Return a percentile, interpolated between the two nearest scores: NumPy's, if all shares are equal."""
     order = np.argsort(values)
     sorted_share = share[order]
     places = np.cumsum(sorted_share) - sorted_share / 2

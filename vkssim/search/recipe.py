@@ -1,4 +1,4 @@
-"""Say how a clip is encoded: encoder, parameter, options, pixel format; and check all of it before the first trial."""
+"""The recipe of an encode: encoder, parameter, options and pixel format, all of them checked before the first trial."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .encoders import Encoder, Parameter
 from .source import Mastering, SourceFacts
 
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
-"""The beginnings of the warnings in which FFmpeg says that an encoder does not know an option, and goes on."""
+"""The beginnings of FFmpeg's warnings about an option that an encoder lacks. FFmpeg goes on after them."""
 
 _RATE_CONTROL = ("b", "bitrate", "tbr", "rc", "crf", "qp", "cq", "q", "global_quality", "lossless", "pass", "stats")
 """Options that say how good an encode is, or how large. Limits of the bit rate, such as maxrate, are not among them."""
@@ -29,7 +29,7 @@ _FRAME_RATE = ("fps", "fps-num", "fps-denom")
 """Options of encoders alone that state another frame rate, by which x265 wrote 1,396 kbit/s for 300 with ``fps=5``."""
 
 _NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
-"""Parts of what FFmpeg says where there is no driver, or no GPU that encodes."""
+"""Parts of FFmpeg's messages if there is no driver, or no GPU that encodes."""
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -37,7 +37,7 @@ _ANY_SIZE = ("libsvtav1", "libvpx-vp9")
 """The encoders that take chroma of fewer samples with an odd size."""
 
 _SPECIAL = re.compile(r"[\\':]")
-"""What has a meaning of its own in a list of FFmpeg's options."""
+"""Characters with a meaning of their own in a list of FFmpeg's options."""
 
 _OF_PASSES = re.compile(r"pass[12]|(^|[+-])\d")
 """The flags of FFmpeg that make an encode the first or the second of two; a number may stand for any of its flags."""
@@ -47,7 +47,7 @@ _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
 @dataclass(frozen=True)
 class Recipe:
-    """Describe how to encode, for every setting of the parameter.
+    """The way to encode a clip, for every setting of the parameter.
 
     `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the width and height of a rendition,
     None for those of the source. `rate` is the frame rate of the clip.
@@ -80,7 +80,7 @@ class Recipe:
         return self.encoder.has_keys_at_cuts({**self.own, **self.options})
 
     def notes(self, facts: SourceFacts) -> tuple[str, ...]:
-        """Return what an encode loses of the frames of a clip, beside what its quality costs."""
+        """Return notes on the losses of an encode beyond those of its quality, such as alpha."""
         before, after = (pixel_format("", name).chroma for name in (facts.format, self.format))
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
@@ -90,7 +90,7 @@ class Recipe:
     def set_up(self, context: Any, facts: SourceFacts, place: int, *, run: tuple[int, str] | None = None) -> None:
         """Prepare the context of an encoder for a setting, before it is opened.
 
-        `run` is the number of the pass and the file of its statistics, where there are two passes.
+        `run` is the number of the pass and the file of its statistics, if there are two passes.
         """
         context.width, context.height = self.size or (facts.width, facts.height)
         context.pix_fmt = self.format
@@ -155,7 +155,7 @@ def make_recipe(
     two_passes: bool = False,
     size: tuple[int, int] | None = None,
 ) -> Recipe:
-    """Return the recipe for a clip, with each option where it belongs. Raises OptionError for what the encoder refuses."""
+    """Return the recipe for a clip, with each option in its place. Raises OptionError if the encoder refuses anything."""
     for name, value in options.items():
         if name in (*encoder.parameters, *_RATE_CONTROL):
             raise OptionError(
@@ -188,7 +188,7 @@ def make_recipe(
 
 
 def _try(recipe: Recipe, facts: SourceFacts) -> list[str]:
-    """Open the encoder once; return the options that FFmpeg does not know. Raises OptionError where the encoder refuses."""
+    """Open the encoder once; return the options that are unknown to FFmpeg. Raises OptionError if the encoder refuses."""
     import av
 
     context: Any = av.CodecContext.create(recipe.encoder.name, "w")
@@ -229,7 +229,7 @@ def _opens(recipe: Recipe, facts: SourceFacts) -> bool:
 
 
 def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
-    """Return the message of an encoder that cannot be opened for frames of a size, with what FFmpeg said of it."""
+    """Return the message of an encoder that cannot be opened for frames of a size, with FFmpeg's message."""
     import av
 
     name = recipe.encoder.name
@@ -249,9 +249,9 @@ def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
 
 
 class ordinary_priority:  # noqa: N801 - used as a statement, like a function
-    """Give the thread its scheduling back at the end of the block, and keep SVT-AV1 from printing what it does.
+    """A block after which the thread has its scheduling back, and in which SVT-AV1 prints only errors.
 
-    Where it runs as root, SVT-AV1 gives the thread that opens it the highest priority in real time.
+    As root, SVT-AV1 gives the thread that opens it the highest priority in real time.
     """
 
     def __enter__(self) -> None:

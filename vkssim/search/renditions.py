@@ -22,7 +22,7 @@ _RATE_SLOPE_SPREAD = 0.3  # in parts of the slope
 _RATE_BEND = 0.1  # in parts of the slope
 _RATE_NOISE = 0.02  # octaves
 _RATE_OF_SIZE = 0.8  # the bit rate goes with this power of the pixels
-_OFF_RATE, _SLOPE_OF_RATE = 0.4, 0.2  # how a rendition's bit rate differs from what another one's says: octaves, and parts
+_OFF_RATE, _SLOPE_OF_RATE = 0.4, 0.2  # how a rendition's bit rate differs from its forecast: octaves, and parts
 _SCORE_OF_SIZE = 2.5  # dB that are lost where a rendition has half as many pixels, at the same setting
 _OFF_SCORE, _SLOPE_OF_SCORE = 2.0, 0.5  # how the score differs from that: dB, and parts of the slope
 _BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: what is lost by scaling stays
@@ -30,7 +30,7 @@ _BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: what is lost by 
 
 @dataclass
 class Rendition:
-    """Follow the trials of one size.
+    """The trials of one size.
 
     `rate` is the curve of the bit rate in octaves (log2 of kbit/s) and `score` that of the score, both over the places of the
     settings. The limit of `score` is infinite: a trial is damaged if a cheaper one shows it, however high its score is.
@@ -122,7 +122,7 @@ class Rendition:
 
 
 def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int, frames_a_second: float) -> Prior:
-    """Return what is expected of the bit rate over the places of a parameter, before the first trial."""
+    """Return the curve of the bit rate over the places of a parameter that is expected before the first trial."""
     level = math.log2(_BITS_OF_PIXEL * pixels * frames_a_second / 1000)
     step = abs(parameter.values[-1] - parameter.values[0]) / max(1, len(parameter.values) - 1)
     slope = encoder.slope * _OCTAVES_OF_DECIBEL * step
@@ -138,7 +138,7 @@ def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int
 
 
 def learn_from(rendition: Rendition, other: Rendition) -> None:
-    """Let a rendition without trials expect what another one has shown, at its trial that is nearest to the middle setting.
+    """Initialise an untried rendition from another's trial, the nearest to the middle setting.
 
     Near the best quality a curve is flat where scaling has lost more than the encoder: that says little of another size.
     """
@@ -160,7 +160,7 @@ def learn_from(rendition: Rendition, other: Rendition) -> None:
 
 
 def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] | None:
-    """Return the encode that says most about which size meets the targets at the lowest bit rate; None where that is known."""
+    """Return the encode that says most about which size meets the targets at the lowest bit rate; or None if that is known."""
     if not any(one.tried for one in renditions):
         largest = max(renditions, key=lambda one: one.pixels)
         assert largest.targets is not None
@@ -185,7 +185,7 @@ def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] |
 
 
 def next_for_rate(renditions: Sequence[Rendition], rate: float) -> tuple[Rendition, int] | None:
-    """Return the encode that says most about which size is best at a bit rate, in octaves; None where that is known."""
+    """Return the encode that says most about which size is best at a bit rate, in octaves; or None if that is known."""
     if not any(one.tried for one in renditions):
         largest = max(renditions, key=lambda one: one.pixels)
         return largest, largest.place_of(rate)

@@ -19,7 +19,7 @@ _NEAR = 1.06  # a trial may have so much more than the bit rate of its rung: set
 
 @dataclass(frozen=True)
 class LadderTrial:
-    """Hold what encoding with one size and one setting gave.
+    """The trial of one size and one setting.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class LadderTrial:
 
 @dataclass(frozen=True)
 class LadderChoice:
-    """Hold the outcome of a search for a ladder.
+    """The outcome of a search for a ladder.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ class LadderChoice:
     fixed : tuple of LadderTrial
         The trials that are nearest to the rungs of the fixed ladder, in its order.
     deltas : Deltas, optional
-        The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None where there are none.
+        The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None if there are none.
     meets : bool
         Whether the first rung meets every target.
     commands : tuple of str
         FFmpeg's command line for each rung, for a POSIX shell; for bash if a name is no plain text.
     notes : tuple of str
-        What was left out, and why.
+        Notes on anything that was left out, with the reasons.
 
     """
 
@@ -72,7 +72,7 @@ class LadderChoice:
 
 @dataclass(frozen=True)
 class LadderOptions:
-    """Hold what a ladder was asked for beyond a search; see `search_ladder`. `fixed` has (height, kbit/s) of each rung."""
+    """The options of a ladder beyond those of a search; see `search_ladder`. `fixed` has (height, kbit/s) of each rung."""
 
     sizes: Sequence[tuple[int, int]]
     fixed: Sequence[tuple[int, float]]
@@ -88,7 +88,7 @@ def _able(found: Collection[LadderTrial], ladder: LadderOptions) -> list[LadderT
 
 
 def cheapest_that_meets(found: Collection[LadderTrial], ladder: LadderOptions, targets: Sequence[Target]) -> LadderTrial | None:
-    """Return the trial of the lowest bit rate that meets the targets; None where none does, or there are no targets."""
+    """Return the trial of the lowest bit rate that meets the targets; None if none does, or if there are no targets."""
     met = [one for one in _able(found, ladder) if targets and one.trial.meets]
     return min(met, key=lambda one: one.trial.kbps, default=None)
 
@@ -137,7 +137,7 @@ def choose(
 
 
 def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve:
-    """Return trials as a curve; two rungs of a fixed ladder may have the same one. Raises InputError where they are too few."""
+    """Return trials as a curve; two rungs of a fixed ladder may have the same trial. Raises InputError if there are too few."""
     points = dict.fromkeys((one.trial.kbps, _point(one, score)[1]) for one in trials)
     return RateCurve.of(name, list(points))
 

@@ -18,7 +18,7 @@ from .trial import EncodedSample, Progress, Stopwatch, Target, TargetScorer, Tri
 
 @dataclass
 class TrialRunner:
-    """Hold what every trial of a clip needs. `store` is None where nothing is stored."""
+    """The clip, the recipe and the scorer of all trials. `store` is None if nothing is stored."""
 
     source: Source
     recipe: Recipe
@@ -29,7 +29,7 @@ class TrialRunner:
     scan: Scan | None = None
 
     def look(self) -> Scan:
-        """Return the scan of the clip, the stored one where there is one."""
+        """Return the scan of the clip, the stored one if there is one."""
         if self.scan is None and self.store is not None:
             self.scan = self.store.scan
         if self.scan is None:
@@ -53,8 +53,8 @@ class TrialRunner:
     ) -> tuple[list[EncodedSample], float]:
         """Return the samples as they were encoded with a setting, and the seconds that it took.
 
-        They come from the store where it has them and nothing is to be written. `name` tells the samples from others of the
-        clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
+        They come from the store if it has them and nothing is to be written. `name` distinguishes the samples from others of
+        the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
         """
         stored = None if self.store is None or output is not None else self.store.find(name, place)
         if stored is None:

@@ -16,7 +16,7 @@ _LEAST_CHANGE = 6.0  # of the mean block of a picture, on the 0..255 scale
 _TIMES_NEIGHBOURS = 3.0
 _NEIGHBOURS = 3
 SHORTEST_SHOT = 12
-"""Frames of a shot at least. What is shorter belongs to the shot before it."""
+"""The least frames of a shot. Shorter ones belong to the previous shot."""
 
 _MOST_CORRECTION = 2.0  # a weight is not corrected by more than this factor
 _ROUNDS = 30
@@ -24,10 +24,10 @@ _ROUNDS = 30
 
 @dataclass(frozen=True)
 class Sample:
-    """Describe a range of frames that is encoded by itself.
+    """A range of frames that is encoded by itself.
 
     `weight` is how many frames of the clip each of its frames stands for. The encoder also gets `lead` frames before it and
-    `tail` frames behind it, so that it does with the sample what it does with the clip; they are not counted.
+    `tail` frames after it, so that it encodes the sample as it encodes the clip; they are not counted.
     """
 
     first: int
@@ -44,7 +44,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Hold the samples of a clip, and what a forecast of its size needs.
+    """The samples of a clip, and the data for forecasting its size.
 
     `frames` is the length of the clip, and `cuts` are the numbers of the frames that begin its shots, 0 first.
     """
@@ -86,7 +86,7 @@ def find_cuts(changes: Sequence[float]) -> list[int]:
 
 
 def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
-    """Choose samples of about `length` frames, `most` frames altogether; the clip itself where that is not much longer.
+    """Choose samples of about `length` frames, `most` frames altogether; the clip itself if that is not much longer.
 
     The clip is divided into pieces that begin where encoders begin a group of frames. They are sorted by how hard they are to
     encode and divided into groups of equal length. The piece in the middle of a group is a sample, and stands for the group.
@@ -117,9 +117,9 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
 
 
 def _pieces(count: int, length: int) -> list[tuple[int, int]]:
-    """Return the first frame of each piece and the one behind it.
+    """Return the first frame of each piece and the frame after its last.
 
-    Frame 0 is a key frame, and groups begin behind it. What is left at the end belongs to the last piece.
+    Frame 0 is a key frame, and groups begin after it. The rest at the end belongs to the last piece.
     """
     firsts = [0, *range(1 + length, count - length // 2, length)]
     return list(pairwise((*firsts, count)))
@@ -128,7 +128,7 @@ def _pieces(count: int, length: int) -> list[tuple[int, int]]:
 def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) -> Doubles:
     """Return weights of samples with which they have the totals of all pieces, changed as little as that allows.
 
-    This is the calibration of survey statistics by exponential factors. Where these would be large, because too few samples
+    This is the calibration of survey statistics by exponential factors. If these would be large, because too few samples
     cannot have the totals, only the first column's total is met.
 
     Parameters

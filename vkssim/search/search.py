@@ -30,30 +30,30 @@ _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that o
 
 @dataclass(frozen=True)
 class SettingChoice:
-    """Hold the outcome of a search.
+    """The outcome of a search.
 
     Parameters
     ----------
     encoder, parameter : str
         The encoder, and the parameter that was searched.
     setting : float
-        The value of the parameter. Where no setting meets the targets, it is the one that comes nearest.
+        The value of the parameter. If no setting meets the targets, it is the one that comes nearest.
     meets : bool
         Whether the whole clip meets every target with that setting, with a probability of `sure` or more.
     trial : Trial
         The trial of that setting.
     certainty : float
-        The probability that trials on the same frames would have shown that of no cheaper setting, 0 to 1.
+        The probability that no cheaper setting meets the targets on the same frames, 0 to 1.
     probability : float
-        The probability that the whole clip meets the targets: 0 or 1 where it was encoded in one piece.
+        The probability that the whole clip meets the targets: 0 or 1 if it was encoded in one piece.
     sure : float
-        The probability that was asked for.
+        The requested probability.
     options : dict of str to str
         The setting and all options of the encode, by FFmpeg's names.
     command : str
         FFmpeg's command line for the encode, for a POSIX shell; for bash if a name is no plain text.
     notes : tuple of str
-        What a file that was written could not take over from the source, and what is to be known of the answer.
+        Losses of the written file against the source, and remarks on the answer.
 
     """
 
@@ -71,7 +71,7 @@ class SettingChoice:
 
 
 class Search(SearchRun[Trial, SettingChoice]):
-    """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
+    """A search for a setting. Iterate over it to get each trial as soon as it is done, or get its `choice`.
 
     It is what `search_setting` returns. The device is open until all trials are done, or until `close`.
     """
@@ -217,8 +217,8 @@ def search_setting(
         Pooled scores that the encode must reach: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.97"`` for another
         pooled value. All of them must hold.
     sure : float
-        How probable it has to be that the whole clip meets the targets, 0.5 to 0.999. It decides between settings of which
-        samples alone were encoded, and what the last trial is for if there may be no more.
+        The least probability that the whole clip meets the targets, 0.5 to 0.999. It decides between settings of which samples
+        alone were encoded, and it chooses the last trial if there may be no more.
     features : str or sequence of str
         Metrics with their options, such as ``"float_ssim=scale=1"``. The default is those that the targets name.
     samples : float
@@ -237,8 +237,8 @@ def search_setting(
         A path beside which trials are stored until the search is done, in ``PATH.journal``. If an equal search was cut off,
         this one continues from its trials.
     progress : callable, optional
-        A function that is called with the number of finished frames of a step and the expected number, which is None where it
-        is not known.
+        A function that is called with the number of finished frames of a step and the expected number, which is None if it is
+        not known.
 
     Returns
     -------

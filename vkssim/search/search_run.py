@@ -1,4 +1,4 @@
-"""Run a search step by step: what all searches share, which is the device, the store, and how their results are handed out."""
+"""Run a search step by step: the device, the store and the iteration over results that all searches share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ Decision = TypeVar("Decision")
 
 
 class SearchRun(ABC, Generic[Result, Decision]):
-    """Iterate over a search to get each result as soon as it is there.
+    """A search that is run by iterating over it, which yields each result as soon as it is there.
 
-    The device is open until the last result, or until `close`. A class that derives from this one says in `_run` what is done,
-    and what the outcome is.
+    The device is open until the last result, or until `close`. A subclass defines the steps and the outcome in `_run`.
     """
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
@@ -43,7 +42,7 @@ class SearchRun(ABC, Generic[Result, Decision]):
     def __iter__(self) -> Iterator[Result]:
         """Yield the results that are there, then each further one, to several threads as well.
 
-        Raises VkssimError; what was there before stays. OptionError in `progress`, which runs while a result is computed.
+        Raises VkssimError; earlier results stay. Raises OptionError in `progress`, which runs while a result is computed.
         """
         place = 0
         while True:
@@ -110,7 +109,7 @@ class SearchRun(ABC, Generic[Result, Decision]):
         self._notes += self._scan.warnings
 
     def _finished(self) -> Decision:
-        """Run to the end, and return the outcome. Raises VkssimError, OptionError where the search ended before it was done."""
+        """Run to the end, and return the outcome. Raises VkssimError; OptionError if the search was closed early."""
         for _ in self:
             pass
         if self._outcome is None:

@@ -30,20 +30,20 @@ _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
 
 @dataclass(frozen=True)
 class Shot:
-    """Hold the outcome for one shot.
+    """The outcome for one shot.
 
     Parameters
     ----------
     first, count : int
-        The number of its first frame, and how many frames it has.
+        The number of its first frame, and the number of its frames.
     setting : float
-        The value of the parameter. Where no setting meets the targets, it is the one that comes nearest.
+        The value of the parameter. If no setting meets the targets, it is the one that comes nearest.
     meets : bool
         Whether the setting meets every target on the frames of the shot.
     trial : Trial
         The trial of that setting.
     trials : int
-        How many settings were tried.
+        The number of settings that were tried.
     scores : dict of str to list of float
         The scores of each frame with that setting.
     tried : tuple of Trial
@@ -62,7 +62,7 @@ class Shot:
 
 
 class ShotSearch(SearchRun[Shot, ScoreReport]):
-    """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
+    """A search for a setting of each shot. Iterate over it to get each `Shot` as soon as it is done.
 
     It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
     """
@@ -74,7 +74,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
 
     @property
     def notes(self) -> list[str]:
-        """Return what is to be known of the answer, and what a file that was written could not take over from the source."""
+        """Return remarks on the answer, and the losses of the written file against the source."""
         return self._notes
 
     @property
@@ -88,7 +88,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         return sum(shot.trial.bytes for shot in self.shots)
 
     def zones(self) -> str:
-        """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for what it cannot say there."""
+        """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for options that Av1an lacks."""
         return av1an_zones(self.shots, self._recipe, self._source.facts)
 
     def commands(self, zones: str) -> list[str]:
@@ -136,7 +136,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
     def _search_shot(
         self, runner: TrialRunner, sample: Sample, curves: Sequence[SettingCurve]
     ) -> tuple[Shot, list[SettingCurve]]:
-        """Return the outcome for a shot, and what it lets expect of the next one."""
+        """Return the outcome for a shot, and the curves that are expected for the next one."""
         tried = TrialHistory(runner.targets, self._recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
@@ -213,8 +213,8 @@ def search_shots(
     resume : str or path, optional
         A path beside which trials are stored until the search is done; see `search_setting`.
     progress : callable, optional
-        A function that is called with the number of finished frames of a step and the expected number, which is None where it
-        is not known.
+        A function that is called with the number of finished frames of a step and the expected number, which is None if it is
+        not known.
 
     Returns
     -------

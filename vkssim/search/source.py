@@ -40,7 +40,7 @@ _RANGES = {"limited": 1, "full": 2}  # FFmpeg's numbers
 
 @dataclass(frozen=True)
 class Mastering:
-    """Hold the HDR metadata of SMPTE ST 2086 and CTA-861.3.
+    """The HDR metadata of SMPTE ST 2086 and CTA-861.3.
 
     `primaries` are the chromaticities of red, green and blue, and `white` of the white point, each (x, y). `luminance` is the
     least and the largest in cd/m². `light` is MaxCLL and MaxFALL in cd/m². A part that the clip does not have is None.
@@ -61,7 +61,7 @@ class Mastering:
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """Hold what an encode takes over from its source.
+    """The properties that an encode takes over from its source.
 
     `width` and `height` are those of the frames that are encoded, after cropping and turning. `crop` is the visible rectangle
     that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
@@ -87,7 +87,7 @@ class SourceFacts:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what the user has to know of an encode of the clip."""
+        """Return notes for the user on every encode of the clip."""
         if not self.interlaced:
             return self.stated
         return (*self.stated, "the source is interlaced; it was encoded as frames, so deinterlace it first")
@@ -95,7 +95,7 @@ class SourceFacts:
 
 @dataclass
 class Scan:
-    """What one pass over the clip has found.
+    """The findings of one pass over the clip.
 
     `times` are the presentation times of the frames in units of the stream's time base, rising. `changes` is how much each
     frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are the bytes of each frame in a
@@ -263,7 +263,7 @@ class _Clip:
     def picture(self, number: int) -> Any:
         """Return a frame as an av.VideoFrame; None if the clip ends before it, or if `source` has a problem.
 
-        It is the decoder's own frame where that can be, with its closed captions.
+        It is the decoder's own frame if possible, with its closed captions.
         """
         if self.waiting is not None and self.waiting[0] == number:
             (_, frame), self.waiting = self.waiting, None

@@ -1,4 +1,4 @@
-"""Keep the trials of a search, so that a search that was cut off goes on from them."""
+"""The stored trials of a search, from which a search that was cut off continues."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Key = tuple[str, int]
 
 
 class TrialStore:
-    """Open the journal beside a path, or begin one; use it with `with`.
+    """The journal beside a path, begun if there is none; use it with `with`.
 
-    `scan` is the stored scan of the clip, None where there is none. Raises OptionError where the journal belongs to another
+    `scan` is the stored scan of the clip, None if there is none. Raises OptionError if the journal belongs to another
     search, and the errors of `CheckedJournal`.
     """
 
@@ -55,7 +55,7 @@ class TrialStore:
             self._encoded[str(entry["ranges"]), int(entry["place"])] = encoded, float(entry["seconds"])
 
     def find(self, ranges: str, place: int) -> tuple[list[EncodedSample], float] | None:
-        """Return the samples of a trial that is stored, and the seconds that it took; None where it is not."""
+        """Return the samples of a trial that is stored, and the seconds that it took; or None if it is not."""
         return self._encoded.get((ranges, place))
 
     def add_scan(self, scan: Scan) -> None:

@@ -1,4 +1,4 @@
-"""Encode the samples of a clip with a setting, score them, and forecast what the whole clip would get."""
+"""Encode the samples of a clip with a setting, score them, and forecast the scores of the whole clip."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .recipe import Recipe
 from .samples import Sampling
 
 Progress = Callable[[int, int | None], None]
-"""A function that gets the number of frames of a step that are finished, and how many there are, None where it is not known."""
+"""A function that gets the number of finished frames of a step, and the number of all frames, None if it is not known."""
 
 _DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
 _DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it
@@ -33,7 +33,7 @@ HIGHEST = 50.0
 
 @dataclass(frozen=True)
 class EncodedSample:
-    """Hold one sample as it was encoded: the scores of its frames by name, and what the encoder wrote."""
+    """An encoded sample: the scores of its frames by name, and the output of the encoder."""
 
     scores: dict[str, list[float]]
     stream: Stream
@@ -49,7 +49,7 @@ class EncodedSample:
 
     @classmethod
     def of_json(cls, entry: Any) -> Self:
-        """Return what `as_json` returned. Raises ValueError, TypeError or KeyError for anything else."""
+        """Return the sample of which `as_json` made a value. Raises ValueError, TypeError or KeyError for anything else."""
         scores = {
             str(name): [math.nan if value is None else float(value) for value in values]
             for name, values in entry["scores"].items()
@@ -59,22 +59,22 @@ class EncodedSample:
 
 @dataclass(frozen=True)
 class Trial:
-    """Hold what encoding with one setting gave.
+    """The outcome of encoding with one setting.
 
     Parameters
     ----------
     setting : float
         The value of the parameter: a CRF, a QP, or kbit/s.
     values : dict of str to float
-        The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN where it does not exist.
+        The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN if it does not exist.
     meets : bool
         Whether every value reaches its target, on the frames that were encoded.
     probability : float
         The probability that the whole clip meets the targets: 0 or 1 if `whole`.
     bytes : int
-        The size of the video stream of the whole clip: a forecast, or what it is if `whole`.
+        The size of the video stream of the whole clip: a forecast, or the real size if `whole`.
     kbps : float
-        The bit rate of that in kbit/s, over the time in which the clip is shown.
+        The bit rate of that stream in kbit/s, over the time in which the clip is shown.
     frames : int
         The number of frames that were encoded.
     seconds : float
@@ -82,8 +82,8 @@ class Trial:
     whole : bool
         Whether the whole clip was encoded in one piece.
     deviations : dict of str to float
-        How far each value may be from that of the whole clip, because samples stand for it: the standard deviation in the unit
-        of the model, which is dB. 0 if `whole`.
+        The standard deviation of each value from the value of the whole clip, because samples stand for it, in the unit of the
+        model, which is dB. 0 if `whole`.
 
     """
 
@@ -101,7 +101,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Target:
-    """Hold a threshold, and how its score is modelled: in dB if it is a similarity, else as it is."""
+    """A threshold, and the unit of its score in the model: dB for a similarity, else that of the score."""
 
     threshold: Threshold
     decibels: bool
@@ -168,7 +168,7 @@ class TargetScorer:
 
     @property
     def scorer(self) -> Scorer:
-        """Return the scorer, which knows the names of the scores and the device."""
+        """Return the scorer, which has the names of the scores and the device."""
         return self._scorer
 
     def targets(self, thresholds: Sequence[Threshold]) -> list[Target]:
@@ -279,7 +279,7 @@ def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe
 
 
 class Stopwatch:
-    """Measure seconds, to three decimals."""
+    """The seconds since its creation, to three decimals."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()

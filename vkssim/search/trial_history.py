@@ -41,7 +41,7 @@ class TrialHistory:
         return self._trials[place]
 
     def add(self, place: int, trial: Trial) -> None:
-        """Add a trial; another one of the same setting replaces it."""
+        """Add a trial; a later trial of the same setting replaces it."""
         self._trials[place] = trial
         learn(self.settings, place, trial, self.targets, self.sure)
 
@@ -64,7 +64,7 @@ class TrialHistory:
 
     @property
     def notes(self) -> list[str]:
-        """Return what the user has to know of settings that cannot be used, or that score far lower than cheaper ones."""
+        """Return notes for the user on settings that cannot be used, or that score far lower than cheaper ones."""
         unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.unusable]
         return unusable + damage_notes(self.parameter, self.settings.outdone)
 

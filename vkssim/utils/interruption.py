@@ -36,7 +36,7 @@ Thing = TypeVar("Thing")
 
 
 class Interruption(KeyboardInterrupt):
-    """Report a signal that ends the run; `signal` is its number. Code that handles Ctrl-C also handles it."""
+    """A signal that ends the run; `signal` is its number. Code that handles Ctrl-C also handles it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -44,7 +44,7 @@ class Interruption(KeyboardInterrupt):
 
 
 class _Signals:
-    """Hold the signal that has come so far, and whether the process may act on it at once."""
+    """The signal that has come so far, and whether the process may act on it at once."""
 
     def __init__(self) -> None:
         self.listening = False

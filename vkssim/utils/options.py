@@ -1,8 +1,8 @@
-"""Declare options, each once: as a field of a frozen dataclass, by `option`.
+"""Options, each declared once: as a field of a frozen dataclass, by `option`.
 
 The check of a value, the flag of the command line with its type, default and help, the name of the option in reports, and the
-comparison of two reports follow from the declaration. This module knows nothing of the command line:
-`vkssim/cli/options.py` makes flags from the declarations.
+comparison of two reports follow from the declaration. `vkssim/cli/options.py`
+makes flags from the declarations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .sections import Section
 
 @dataclass(frozen=True)
 class OptionDeclaration:
-    """Declare an option. Its name, type and default are those of its field.
+    """The declaration of an option. Its field has its name, type and default.
 
     `flags` are its names on the command line. `least` is the smallest number that it can be, `choices` are its possible values,
     and `parse` reads a text or raises OptionError; it gets the name of the option and the value. `metavar` stands for the value
@@ -46,7 +46,7 @@ class OptionDeclaration:
 
 @dataclass(frozen=True)
 class DeclaredOption:
-    """Join an option with the name, the types and the default of its field. `types` omits None."""
+    """An option with the name, the types and the default of its field. `types` omits None."""
 
     name: str
     types: tuple[type, ...]

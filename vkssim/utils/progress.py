@@ -11,7 +11,7 @@ from .sanitize import visible
 
 
 class Bar(Protocol):
-    """Show how far a run is: frames that are scored, frames in all, the rate, the time left, and what is being done."""
+    """A progress bar: scored frames, all frames, the rate, the time left, and a text."""
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show that `done` of `total` frames are scored; `total` is None if it is not known."""
@@ -24,7 +24,7 @@ class Bar(Protocol):
 
 
 class ProgressBar:
-    """Show a progress bar on standard error, from the first call on. `unit` is the plural noun of the things that it counts."""
+    """A progress bar on standard error, from the first call on. `unit` is the plural noun of the things that it counts."""
 
     def __init__(self, unit: str = "frames") -> None:
         self._unit = unit
@@ -33,7 +33,7 @@ class ProgressBar:
         self._task: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that `done` of `total` items are scored; `total` is None where it is not known."""
+        """Show that `done` of `total` items are scored; `total` is None if it is not known."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -48,7 +48,7 @@ class ProgressBar:
             )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
-            # What an earlier run has done is no part of the rate.
+            # The items of an earlier run are no part of the rate.
             self._task = self._bar.add_task("", total=total, completed=done, rate="", said=self._said)
         task = self._bar.tasks[0]
         # Without a total the items are only counted, and the speed of counting tells nothing.
@@ -73,7 +73,7 @@ def _brief(number: float) -> str:
 
 
 class NotebookBar:
-    """Show a progress bar in the output of a notebook's cell, like ProgressBar. It needs only IPython, which notebooks have."""
+    """A progress bar in the output of a notebook's cell, like ProgressBar. It needs only IPython, which notebooks have."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
@@ -81,7 +81,7 @@ class NotebookBar:
         self._handle: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that `done` of `total` items are scored; `total` is None where it is not known."""
+        """Show that `done` of `total` items are scored; `total` is None if it is not known."""
         notebook: Any = import_module("IPython.display")
         known = "" if total is None else f' value="{done}" max="{total}"'
         count = f"{done}/{'?' if total is None else total} {self._unit}"
@@ -96,7 +96,7 @@ class NotebookBar:
         self._said = html.escape(visible(text))
 
     def close(self) -> None:
-        """Leave the bar where it is, like the other output of the cell."""
+        """Leave the bar in the cell, like the other output."""
 
 
 def progress_bar(unit: str) -> ProgressBar | NotebookBar:

@@ -60,7 +60,7 @@ def _as_bytes(word: str) -> str:
 
 
 def _octal(character: str) -> str:
-    """Return the bytes of a character in octal: bash takes no digit behind the third one for a part of it."""
+    """Return the bytes of a character in octal: bash reads three digits at most."""
     errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
     return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", errors))
 

@@ -1,4 +1,4 @@
-"""Name the sections of the help, in a module of its own, because the top-level command does not load the declared options."""
+"""The sections of the help, in a module of their own, because the top-level command does not load the declared options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Section(StrEnum):
-    """Name the sections in which the help of a command lists its options, in the order of the help."""
+    """The sections in which the help of a command lists its options, in the order of the help."""
 
     INPUTS = "Inputs"
     FRAMES = "Frames"

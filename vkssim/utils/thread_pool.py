@@ -28,7 +28,7 @@ Call = tuple[Future[Any], Callable[[], Any]]
 
 
 class Closable(Protocol):
-    """Declare an object that can be closed."""
+    """An object that can be closed."""
 
     def close(self) -> None:
         """Close it."""
@@ -39,7 +39,7 @@ Resource = TypeVar("Resource", bound=Closable)
 
 
 class ThreadPool:
-    """Run functions on up to `threads` threads. It works like concurrent.futures, except for `close`."""
+    """A pool of up to `threads` threads. It works like concurrent.futures, except for `close`."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._most = threads
