@@ -51,7 +51,7 @@ class VideoInfo:
     warnings: tuple[str, ...] = ()
     own_crop: str | None = None
 
-    def new_planes(self, count: int) -> Planes:
+    def new_planes(self, count: int = 3) -> Planes:
         """Return memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""
         dtype = np.uint8 if self.bits == 8 else np.uint16
         return tuple(np.empty(shape, dtype) for shape in plane_shapes(self.width, self.height, self.chroma)[:count])

@@ -203,7 +203,7 @@ def check_can_reopen(paths: Iterable[str]) -> None:
 
 def _read(source: FrameSource, number: int) -> Planes:
     """Return the planes of a frame, including chroma if there is any."""
-    planes = source.info.new_planes(3)
+    planes = source.info.new_planes()
     if source.read([number], [planes]) == 0:
         raise source.problem or InputError(f"a map of frame {number} is impossible: {source.info.path} has no such frame")
     return planes

@@ -31,7 +31,6 @@ from .hardware_start import HardwareStart, start_by_hardware
 from .packet_scan import PacketScan
 from .packets import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
 
-_MOST_PLANES = 3
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
 
@@ -484,7 +483,7 @@ class ContainerFile(SequentialSource):
 
     def _following(self) -> int:
         """See SequentialSource: the CRC-32 of all planes, which differs if a decoder lacks the references of the frame."""
-        following = self.info.new_planes(_MOST_PLANES)
+        following = self.info.new_planes()
         if not self._next(following):
             raise RangeError(f"{self._path} ends before frame {self._position}, which has a packet")
         return reduce(lambda crc, plane: zlib.crc32(plane.data, crc), following, 0)

@@ -14,8 +14,6 @@ from .decoder import UndecodableError, reason
 from .description import ClipDescription, stated_colours
 from .hardware import FORMATS, CodedVideo, HardwareDecoder
 
-_MOST_PLANES = 3
-
 
 class HardwareStart(NamedTuple):
     """The first frame that a hardware decoder returned, and the reader of its surfaces, if frames stay on the GPU."""
@@ -64,7 +62,7 @@ def _difference(
     expected, name = FORMATS[facts.pixels.bits], format_name(frame)
     if (name, frame.pts) != (expected, first.pts) or not hardware.has_size(frame, *facts.size):
         return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
-    planes, others = facts.info.new_planes(_MOST_PLANES), facts.info.new_planes(_MOST_PLANES)
+    planes, others = facts.info.new_planes(), facts.info.new_planes()
     facts.pixels.copy(first, planes)
     rows_of = plane_rows if start.surfaces is None else start.surfaces.rows
     pixel_format(clip.path, expected).copy(frame, others, rows_of)
