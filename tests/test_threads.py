@@ -128,7 +128,7 @@ LET_GO = """
 import faulthandler, gc, sys
 
 faulthandler.dump_traceback_later(120, exit=True)
-from vkssim.frames import ffmpeg_log
+from vkssim.frames.decode import ffmpeg_log
 from vkssim.search.encode import Stream, encoded_pairs
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import make_recipe
