@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from vkssim.distributed.threads import kept
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
@@ -100,6 +101,13 @@ def ended_processes() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """What a test scores with is open for its own next run, and not for another test, which may count, patch or break it."""
+    yield
+    kept.close()
+
+
+@pytest.fixture(autouse=True)
 def validated() -> Iterator[None]:
     """Under the validation layer a test that draws a message fails, whoever else passed over it."""
     yield
@@ -116,8 +124,8 @@ def device(instance: Instance) -> Iterator[Device]:
 @pytest.fixture(scope="session")
 def pipelines(device: Device) -> Iterator[PipelineBuilder]:
     """Kernels of that device, which are compiled once."""
-    with kept_pipelines(device) as kept:
-        yield kept
+    with kept_pipelines(device) as compiled:
+        yield compiled
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ class FakePool(WorkerPool):
     def workers(self) -> Sequence[WorkerHandle]:
         return list(self.there)
 
-    def close(self) -> None:
+    def close(self, *, failed: bool = False) -> None:
         pass
 
 

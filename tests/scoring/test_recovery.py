@@ -22,6 +22,7 @@ from vkssim import arrays
 from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.distributed import open_sources as opening
+from vkssim.distributed.threads import kept
 from vkssim.errors import (
     DeviceLostError,
     DeviceMemoryError,
@@ -305,6 +306,7 @@ def test_a_clip_of_vapoursynth_goes_on(expected: list[float]) -> None:
 def test_another_device_never_takes_its_place(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VKSSIM_DEVICE", "0")
     vkssim.score_files(*paths, features=[FEATURE])
+    kept.close()  # it would go on with the device that is open
     other = [replace(device, uuid=uuid.UUID(int=7)) for device in list_devices(shared_instance())]
     monkeypatch.setattr(opened, "list_devices", lambda _: other)
     with pytest.raises(NoDeviceError, match=f"is gone; there is {re.escape(other[0].name)}"):

@@ -18,6 +18,7 @@ import pytest
 import vulkan
 from vulkan import _vulkan
 
+from vkssim.distributed.threads import kept
 from vkssim.host.instance import shared_instance
 
 RESULTS = {
@@ -323,4 +324,8 @@ def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_vulkan, "_callApi", call)
         patch.setattr(vulkan, "lib", _Library(made))
-        yield made
+        kept.close()  # a run opens its device, and the layer sees it closed
+        try:
+            yield made
+        finally:
+            kept.close()

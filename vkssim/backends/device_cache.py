@@ -6,7 +6,8 @@ import atexit
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from ..host.devices import DEVICE_VARIABLE
@@ -14,7 +15,7 @@ from .failure_policy import tried_again
 
 
 class Closable(Protocol):
-    """An object that has a device open."""
+    """An object that the cache can hold."""
 
     def close(self) -> None:
         """Close the device."""
@@ -26,59 +27,72 @@ Result = TypeVar("Result")
 
 
 class DeviceCache(Generic[Thing]):
-    """The most recently used things, each under a key. One caller uses them at a time.
+    """The most recently used things, each under a key. One caller at a time uses them in place, others take and put them.
 
-    All things are closed when the process ends. A forked child drops them, because the device belongs to its parent. A thing
-    whose use fails is closed, so that the state of a failed call cannot reach the next call, unless the error is one of
-    `harmless`, which leave it as it was.
+    All things are closed when the process ends. A forked child drops them, because the device belongs to its parent.
     """
 
-    def __init__(self, most: int, harmless: tuple[type[BaseException], ...] = ()) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
-        self._harmless = harmless
         self._lock = threading.RLock()
         self._things: OrderedDict[Hashable, Thing] = OrderedDict()
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forget)
 
-    def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
-        """Return the result of `action` with the thing of a key; `make` makes it if there is none.
+    @contextmanager
+    def use(self, key: Hashable, make: Callable[[], Thing]) -> Iterator[Thing]:
+        """Yield the thing of a key; `make` makes it if there is none.
 
-        If the device fails and the policy allows another try, it is called again with a new thing: the caller still has its
-        input.
+        If its use fails, the thing is closed, so that the state of a failed call cannot reach the next call.
         """
-        return tried_again(lambda: self._once((key, os.environ.get(DEVICE_VARIABLE)), make, action))
-
-    def _once(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
         with self._lock:
-            thing = self._things.pop(key, None)
-            if thing is None:
-                while len(self._things) >= self._most:
-                    self._things.popitem(last=False)[1].close()
-                thing = make()
+            thing = self.take(key) or make()
             try:
-                result = action(thing)
-            except BaseException as error:
-                if isinstance(error, self._harmless):
-                    self._things[key] = thing
-                else:
-                    thing.close()
+                yield thing
+            except BaseException:
+                thing.close()
                 raise
-            self._things[key] = thing
-            return result
+            self.put(key, thing)
 
-    def each(self, action: Callable[[Thing], object]) -> None:
-        """Call `action` with each open thing."""
+    def take(self, key: Hashable) -> Thing | None:
+        """Return the thing of a key, which belongs to the caller from then on; None, and room for another, if there is none."""
         with self._lock:
-            for thing in self._things.values():
-                action(thing)
+            thing = self._things.pop((key, os.environ.get(DEVICE_VARIABLE)), None)
+            if thing is None:
+                self._close_all_but(self._most - 1)
+            return thing
+
+    def put(self, key: Hashable, thing: Thing) -> None:
+        """Keep a thing that nobody uses. Another one of its key is closed."""
+        with self._lock:
+            other = self._things.pop((key, os.environ.get(DEVICE_VARIABLE)), None)
+            if other is not None:
+                other.close()
+            self._close_all_but(self._most - 1)
+            self._things[key, os.environ.get(DEVICE_VARIABLE)] = thing
+
+    def _close_all_but(self, left: int) -> None:
+        while len(self._things) > left:
+            self._things.popitem(last=False)[1].close()
+
+    def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
+        """Return the result of `action` with the thing of a key.
+
+        Where the device fails and the policy allows another try, it is called again with a new thing: the caller still has
+        what it reads.
+        """
+
+        def work() -> Result:
+            with self.use(key, make) as thing:
+                return action(thing)
+
+        return tried_again(work)
 
     def close(self) -> None:
         """Close everything."""
         with self._lock:
-            while self._things:
-                self._things.popitem()[1].close()
+            self._close_all_but(0)
 
     def forget(self) -> None:
         """Drop everything without closing it, and the lock too: in a fork, a thread that does not exist may hold it."""

@@ -1,4 +1,4 @@
-"""Share a backend between several runs at a time, each with its own batches."""
+"""Share a backend between several runs, at a time and one after the other, each with its own batches."""
 
 from __future__ import annotations
 
@@ -17,60 +17,72 @@ from .base import Backend, Batch
 _SECONDS_TO_CLOSE = 5.0
 
 
-class SharedBackend:
-    """Backends that stay open between runs, one for each format of frames; use with `with`.
+_Key = tuple[tuple[FrameFormat, tuple[str, ...]], ...]  # the format of each plane, and its metrics
 
-    `open_engine` opens a backend. A backend is closed when frames of another format arrive and no run uses it. Runs at the same
-    time need the same metrics.
+
+class SharedBackend:
+    """Backends that stay open between runs, one for each format of frames with its metrics; use with `with`.
+
+    `open_engine` opens a backend. A backend is closed when frames of another format arrive and no run uses it. After `close`,
+    which a user calls whose device failed, `closed` is True, and nobody should begin another run.
     """
 
     def __init__(self, open_engine: Callable[[Sequence[PlaneMetrics]], Backend]) -> None:
         self._open = open_engine
         self._lock = threading.Lock()
-        self._engines: dict[tuple[FrameFormat, ...], Backend] = {}
-        self._warnings: dict[tuple[FrameFormat, ...], tuple[str, ...]] = {}  # until a run reports them
-        self._closed = False
-        self._runs: Counter[tuple[FrameFormat, ...]] = Counter()
+        self._engines: dict[_Key, Backend] = {}
+        self._warnings: dict[_Key, tuple[str, ...]] = {}  # until a run reports them
+        self.closed = False
+        self._runs: Counter[_Key] = Counter()
 
     def part(self, number: int, parts: int, planes: Sequence[PlaneMetrics]) -> Backend:
         """Return a backend with every `parts`-th batch, starting at batch `number`. Closing it does not affect the others."""
-        formats = _formats(planes)
+        key = _key(planes)
         with self._lock:
             self._open_for(planes)
-            self._runs[formats] += 1
-            engine, warnings = self._engines[formats], self._warnings.pop(formats, ())
-        view = _BackendView(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
+            self._runs[key] += 1
+            engine, warnings = self._engines[key], self._warnings.pop(key, ())
+        view = _BackendView(engine, self._lock, engine.batches[number::parts], lambda: self._leave(key))
         view.warnings = warnings
         return view
 
     def open_ahead(self, planes: Sequence[PlaneMetrics]) -> None:
         """Open the backend of the runs to come, which get its warnings."""
         with self._lock:
-            if not self._closed:
+            if not self.closed:
                 self._open_for(planes)
-            if self._closed:  # `close` did not wait for a device that opens slowly
+            if self.closed:  # `close` did not wait for a device that opens slowly
                 self._close_idle()
 
     def _open_for(self, planes: Sequence[PlaneMetrics]) -> None:
-        formats = _formats(planes)
-        if formats not in self._engines:
+        key = _key(planes)
+        if key not in self._engines:
             self._close_idle()
-            self._engines[formats] = self._open(planes)
-            self._warnings[formats] = self._engines[formats].warnings
+            self._engines[key] = self._open(planes)
+            self._warnings[key] = self._engines[key].warnings
 
     def _close_idle(self) -> None:
         for idle in [key for key in self._engines if not self._runs[key]]:
             self._engines.pop(idle).close()
 
-    def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
+    @property
+    def reusable(self) -> bool:
+        """Return True if a backend is open that no run uses."""
+        return bool(self._engines) and not (self.closed or self._runs.total())
+
+    def begin_again(self) -> None:
+        """Give the warnings of the backends to the next runs, as those of a new backend."""
+        self._warnings = {key: engine.warnings for key, engine in self._engines.items()}
+
+    def _leave(self, key: _Key) -> None:
         with self._lock:
-            self._runs[formats] -= 1
-            if self._closed and not self._runs[formats] and formats in self._engines:
-                self._engines.pop(formats).close()
+            self._runs[key] -= 1
+            if self.closed and not self._runs[key] and key in self._engines:
+                self._engines.pop(key).close()
 
     def close(self) -> None:
         """Close the backends that no run uses, and the others after their last run; a second call does nothing."""
-        self._closed = True
+        self.closed = True
         if self._lock.acquire(timeout=_SECONDS_TO_CLOSE):  # a run that does not end may hang while it opens a backend
             try:
                 self._close_idle()
@@ -84,8 +96,8 @@ class SharedBackend:
         self.close()
 
 
-def _formats(planes: Sequence[PlaneMetrics]) -> tuple[FrameFormat, ...]:
-    return tuple(plane.format for plane in planes)
+def _key(planes: Sequence[PlaneMetrics]) -> _Key:
+    return tuple((plane.format, tuple(scorer.settings.text for scorer in plane.scorers)) for plane in planes)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
 
 
+def slots_for(in_step: int) -> int:
+    """Return the number of batches of a backend for that many runs at a time."""
+    return max(_LEAST_BATCHES, _BATCHES_EACH * in_step)
+
+
 class Worker:
     """Divide clips, and score their ranges on one device; use with `with`.
 
@@ -57,7 +62,7 @@ class Worker:
     ) -> None:
         self._spec = spec
         self._on_open = on_open
-        self._slots = max(_LEAST_BATCHES, _BATCHES_EACH * in_step)
+        self._slots = slots_for(in_step)
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._decoders: dict[str, HardwareDecoder | None] = {}
@@ -103,7 +108,7 @@ class Worker:
             tell(job, event)
 
         self._check()
-        if task.batch != self._batch:
+        if task.batch != self._batch or self._share.backend.closed:  # closed if the device failed another worker
             self._reopen(task.batch)
         options = replace(task.options, decoder=self._decoder(task.options.decode, shared=not task.alone))
         try:
@@ -111,6 +116,7 @@ class Worker:
         except DecoderBusyError:
             raise
         except DeviceError:
+            self._share.backend.close()
             self._reopen(None)  # the next task has the usual batches again
             raise
         done.frames, done.seconds = frames, time.perf_counter() - started

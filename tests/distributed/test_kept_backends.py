@@ -1,0 +1,91 @@
+"""What a run opens, and what the next run in the process finds open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim.backends.base import Backend
+from vkssim.backends.open import open_backend
+from vkssim.distributed import threads
+from vkssim.errors import InputError
+from vkssim.report.results import ScoreReport
+
+from ..support.clips import write, y4m_bytes
+from ..support.faults import RESULTS, Fault, layer
+from ..support.pictures import clip
+
+FEATURE = "float_ssim=scale=1"
+LUMA = clip(8)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> list[str]:
+    return [write(tmp_path / f"{shift}.y4m", y4m_bytes(np.roll(LUMA, shift, axis=2))) for shift in (0, 1)]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Backend]:
+    """The backends that were opened since the test began."""
+    made: list[Backend] = []
+
+    def note(*arguments: Any, **options: Any) -> Backend:
+        made.append(open_backend(*arguments, **options))
+        made[-1].warnings = ("batches are small",)
+        return made[-1]
+
+    monkeypatch.setattr(threads, "open_backend", note)
+    return made
+
+
+def _score(paths: Sequence[str], **options: Any) -> ScoreReport:
+    return vkssim.score_files(*paths, **{"features": [FEATURE], **options})
+
+
+def test_calls_with_the_same_format_share_a_backend(paths: list[str], opened: list[Backend]) -> None:
+    first, second = _score(paths), _score(paths)
+    assert [outcome.scores().frames for outcome in vkssim.score_many([paths, paths], features=[FEATURE])] == [first.frames] * 2
+    assert len(opened) == 1
+    assert first.frames == second.frames
+    assert first.warnings == second.warnings == ["batches are small"]  # a report does not depend on the calls before it
+
+
+def test_other_metrics_are_another_backend(paths: list[str], opened: list[Backend]) -> None:
+    _score(paths)
+    report = _score(paths, features=["float_psnr"])
+    assert (report.names, len(opened)) == (("float_psnr",), 2)
+
+
+@pytest.mark.parametrize("name", ["missing.y4m", "larger.y4m"])
+def test_a_pair_that_fails_leaves_it_open(paths: list[str], opened: list[Backend], tmp_path: Path, name: str) -> None:
+    write(tmp_path / "larger.y4m", y4m_bytes(clip(2, width=80)))
+    first = _score(paths)
+    with pytest.raises(InputError):
+        _score([paths[0], str(tmp_path / name)])
+    assert _score(paths).frames == first.frames
+    assert len(opened) == 1
+
+
+def test_a_device_that_was_lost_is_not_used_again(paths: list[str], opened: list[Backend]) -> None:
+    with layer(Fault("vkWaitForFences", 0, RESULTS["DEVICE_LOST"])) as made:
+        first = _score(paths)
+        assert any("was lost" in warning for warning in first.warnings)
+        second = _score(paths)
+    assert (made.injected, made.left, len(opened)) == (1, {}, 2)
+    assert first.frames == second.frames
+    assert not any("was lost" in warning for warning in second.warnings)
+
+
+def test_a_run_that_its_caller_leaves_closes_it(paths: list[str], opened: list[Backend]) -> None:
+    """Its batches may still be at work."""
+    outcomes = vkssim.score_many([paths, paths[::-1]], features=[FEATURE])
+    next(outcomes)
+    outcomes.close()  # type: ignore[attr-defined]
+    assert threads.kept.take(("vulkan", None, 4, False)) is None
+    _score(paths)
+    assert len(opened) == 2
