@@ -35,18 +35,27 @@ def _done(seconds: float = 1.0, device: str = "") -> Done:
     return Done(1, 1, seconds, device)
 
 
+def _name(clips: Clips) -> str:
+    return f"{clips.reference}/{Path(clips.distorted).stem}"
+
+
 class FakeHandle(WorkerHandle):
-    """Does each task by `answer`, or leaves it undone where that is None. `tasks` are those it was given, by their names."""
+    """Does each task by `answer`, or leaves it undone if that is None.
+
+    `tasks` are those it was given, by their names, and `then` the clips that it was to open meanwhile.
+    """
 
     def __init__(self, label: str, answer: Answer | None = _done) -> None:
         self.label = label
         self.answer = answer
         self.tasks: list[str] = []
+        self.then: list[str | None] = []
         self.waiting: list[Future[Done]] = []
 
     def submit(self, task: Task, tell: Tell) -> Future[Done]:
         future: Future[Done] = Future()
-        self.tasks.append(f"{task.clips.reference}/{Path(task.clips.distorted).stem}")
+        self.tasks.append(_name(task.clips))
+        self.then.append(None if task.then is None else _name(task.then[0]))
         self.waiting.append(future)
         if self.answer is not None:
             self.settle(self.answer)
@@ -180,14 +189,35 @@ def test_a_slow_worker_does_not_hold_up_the_others() -> None:
     assert _indices(scheduler, 1) == [0]
 
 
-def test_hungry_as_long_as_there_is_less_to_do_than_workers() -> None:
+def test_hungry_until_there_is_one_more_task_than_workers() -> None:
+    """Its clips are opened while the others are scored."""
     scheduler, _, _ = _scheduler(FakeHandle("a", None), FakeHandle("b", None))
     scheduler.update_workers()
     assert scheduler.workers == 2
-    for number in range(2):
+    for number in range(3):
         assert scheduler.needs_work
         _put(scheduler, number)
     assert not scheduler.needs_work
+
+
+def test_the_clips_of_the_next_pair_are_named_with_the_last_range_of_a_pair() -> None:
+    worker = FakeHandle("a")
+    scheduler, _, _ = _scheduler(worker, tasks=2)
+    _put(scheduler, 2, job=1)
+    _put(scheduler, 3, job=2)
+    assert _indices(scheduler, 4) == [0, 1, 2, 3]
+    assert (worker.tasks, worker.then) == (["0/0", "0/1", "1/2", "2/3"], [None, "1/2", "2/3", None])
+
+
+def test_a_worker_opens_no_clips_that_another_one_has_begun() -> None:
+    slow, quick = FakeHandle("slow", None), FakeHandle("quick", None)
+    scheduler, _, _ = _scheduler(slow, quick, tasks=1)
+    _put(scheduler, 1, job=1)
+    _put(scheduler, 2, job=0)
+    scheduler._finished = Impatient(scheduler)  # type: ignore[assignment]
+    with pytest.raises(TimeoutError):
+        scheduler.take()
+    assert (slow.then, quick.then) == ([None], ["0/2"])
 
 
 # -- workers that fail ------------------------------------------------------------------------------------------------

@@ -150,8 +150,6 @@ class Engine:
             self.scheduler.update_workers()
             waiting = deque(_grouped(jobs, 1 if self._pool.several else MOST_IN_STEP))
             while waiting or self._groups or self._ready:
-                while waiting and self.scheduler.needs_work and not self._ready and failure is None:
-                    self._begin(waiting.popleft(), len(waiting) + 1)
                 while self._ready:
                     state, outcome = self._ready.popleft()
                     stopped = self._add_hint(state, outcome)
@@ -160,7 +158,9 @@ class Engine:
                         raise stopped
                 if failure is not None:
                     raise failure
-                if self._groups:
+                if waiting and self.scheduler.needs_work:
+                    self._begin(waiting.popleft(), len(waiting) + 1)
+                elif self._groups:
                     try:
                         self._took(*self.scheduler.take())
                     except (DeviceError, WorkerLostError) as error:  # the run ends, and what is complete is not lost

@@ -1,47 +1,54 @@
-"""Keep the clips of a worker open from range to range where hardware decodes them, since opening takes longer than a range."""
+"""Open the clips of a worker's tasks: those of the next pair ahead, and those of a hardware decoder once for several ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from ..errors import VkssimError
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.session import open_regular_files, open_sources
+from ..scoring.session import open_ordinary_sources, open_sources
+from ..utils.interruption import result_of
+from ..utils.thread_pool import run_in_thread
 from .task import Task
 
 Sources = tuple[FrameSource, FrameSource]
+Key = tuple[Clips, ScoreOptions]
 
 
 @dataclass(frozen=True)
 class OpenPair:
-    """Hold clips that are open, how they were opened, and the stack that closes them."""
+    """Clips that are open, how they were opened, and the stack that closes them."""
 
-    key: tuple[Clips, ScoreOptions]
+    key: Key
     sources: Sources
     stack: ExitStack
 
 
 class OpenSources:
-    """Open the clips of tasks, and keep those of the last task where hardware decodes them."""
+    """The clips of one worker: those of its last task, if hardware decodes them, and those that a thread opens ahead."""
 
     def __init__(self) -> None:
         self._kept: OpenPair | None = None
+        self._ahead: tuple[Key, Future[OpenPair]] | None = None
         self._closed = False
 
     @contextmanager
     def use(self, task: Task, options: ScoreOptions) -> Iterator[Sources]:
-        """Give the clips of a task, opened by `options`. Sound clips are kept; all others are closed afterwards."""
+        """Give the clips of a task, opened by `options`. Sound clips that hardware decodes are kept; others are closed."""
         key, decoder = (task.clips, options), options.decoder
         kept = self._taken()
         if kept is not None and not (kept.key == key and (_seeks(task) or all(source.at_start for source in kept.sources))):
             kept.stack.close()
             kept = None
+        kept = kept or self._opened_ahead(key)
         with ExitStack() as stack:
             if kept is None:
-                sources = (open_sources if task.pipes else open_regular_files)(stack, *key)
+                sources = (open_sources if task.pipes else open_ordinary_sources)(stack, *key)
             else:
                 sources = kept.sources
                 stack.enter_context(kept.stack)
@@ -52,27 +59,51 @@ class OpenSources:
                 self._kept = OpenPair(key, sources, stack.pop_all())
 
     def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
-        """Open the clips of the tasks to come, unless those of a task are open.
+        """Have a thread open the clips of the next task, unless clips are kept or opened already.
 
-        An error is left to the first of these tasks, which opens them again.
+        An error is left to that task, which opens them again.
         """
-        if self._kept is not None:
-            return
-        with ExitStack() as stack, suppress(VkssimError):
-            sources = open_regular_files(stack, clips, options)
-            if not self._closed:
-                self._kept = OpenPair((clips, options), sources, stack.pop_all())
+        if not self._closed and self._kept is None and self._ahead is None:
+            self._ahead = (clips, options), run_in_thread("vkssim-open", partial(_opened, (clips, options)))
+
+    def _opened_ahead(self, key: Key) -> OpenPair | None:
+        """Return the clips of a task if they were opened ahead, once they are open. Others are closed."""
+        if self._ahead is None or self._ahead[0] != key:
+            self._drop_ahead()
+            return None
+        try:
+            pair = result_of(self._ahead[1])
+        except VkssimError:
+            pair = None
+        self._ahead = None
+        return pair
+
+    def _drop_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead[1].add_done_callback(_close_opened)
 
     def _taken(self) -> OpenPair | None:
         kept, self._kept = self._kept, None
         return kept
 
     def close(self) -> None:
-        """Close the clips that no task uses; those of a task are closed behind it."""
+        """Close the clips that no task uses; those of a task are closed after it."""
         self._closed = True
+        self._drop_ahead()
         kept = self._taken()
         if kept is not None:
             kept.stack.close()
+
+
+def _opened(key: Key) -> OpenPair:
+    with ExitStack() as stack:
+        return OpenPair(key, open_ordinary_sources(stack, *key), stack.pop_all())
+
+
+def _close_opened(opening: Future[OpenPair]) -> None:
+    if opening.exception() is None:
+        opening.result().stack.close()
 
 
 def _seeks(task: Task) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,6 +25,7 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
+from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import Event, RangeBegun
 from ..storage.location import redact_url
 from ..utils.interruption import interruptible
@@ -135,8 +136,8 @@ class Scheduler:
 
     @property
     def needs_work(self) -> bool:
-        """Return True where fewer tasks wait than there are workers."""
-        return len(self._queue) < max(1, len(self._workers))
+        """Return True if too few tasks wait for the workers: one for each, and one whose clips are opened ahead."""
+        return len(self._queue) <= len(self._workers)
 
     def put(self, key: TaskKey, make: MakeTask, *, again: bool = True, batch: int | None = None) -> None:
         """Add a task under a key that no other task has, with batches of `batch` frames at most."""
@@ -183,11 +184,19 @@ class Scheduler:
                 pending.workers.add(worker)
                 pending.started = time.monotonic()
                 alone = not worker.shares_decoder or len(self._workers) == 1
-                task = replace(pending.make(pending.policy.batch), alone=alone)
+                task = replace(pending.make(pending.policy.batch), alone=alone, then=self._after(pending, worker))
                 pending.clip = task.clips.distorted
                 future = worker.submit(task, partial(self._take_event, pending))
                 self._running[future] = pending, worker
                 future.add_done_callback(self._finished.put)
+
+    def _after(self, pending: _PendingTask, worker: WorkerHandle) -> tuple[Clips, ScoreOptions] | None:
+        """Return the clips of another group, if that is what a worker will probably go on with after a task."""
+        waiting = [other for other in self._queue if self._may_try(other, worker)]
+        if not waiting or any(other.key.group == pending.key.group for other in waiting):
+            return None
+        task = self._best(waiting, worker).make(None)
+        return (task.clips, task.options) if len(task.parts) == 1 and not task.pipes else None
 
     def _take_event(self, pending: _PendingTask, job: int, event: Event) -> None:
         """Take an event from the thread of a worker, which may be that of the caller."""
@@ -210,8 +219,7 @@ class Scheduler:
         """
         allowed = [pending for pending in self._queue if self._may_try(pending, worker)]
         if allowed:
-            own, running = self._groups.get(worker), {pending.key.group for pending, _ in self._running.values()}
-            best = min(allowed, key=lambda pending: (pending.key.group != own, pending.key.group in running))
+            best = self._best(allowed, worker)
             self._queue.remove(best)
             self._groups[worker] = best.key.group
             return best
@@ -224,6 +232,10 @@ class Scheduler:
             if len(pending.workers) == 1 and pending.attempts + 1 < MOST_ATTEMPTS and self._may_try(pending, worker)
         ]
         return min(late, key=lambda pending: pending.started, default=None)
+
+    def _best(self, waiting: Sequence[_PendingTask], worker: WorkerHandle) -> _PendingTask:
+        own, running = self._groups.get(worker), {pending.key.group for pending, _ in self._running.values()}
+        return min(waiting, key=lambda pending: (pending.key.group != own, pending.key.group in running))
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
         """Return True if the worker has not tried a task yet, or if all workers have, so that no other would do better."""

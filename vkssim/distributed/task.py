@@ -44,7 +44,8 @@ class Task:
     divided. Ranges take about `seconds` seconds each, and there are `least` ranges or more if the clips are long enough. With
     `by_hardware`, only clips that a hardware decoder decodes are divided. `batch` is the largest number of frames of a batch,
     None for that of the device. A worker that is not `alone` does not wait for a decoder that is busy. `live` tells of frames
-    as soon as they are scored. `pipes` allows inputs that can be read only once.
+    as soon as they are scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the task
+    that the worker probably gets next, to be opened meanwhile.
     """
 
     parts: tuple[Part, ...]
@@ -57,6 +58,7 @@ class Task:
     alone: bool = True
     live: bool = False
     pipes: bool = False
+    then: tuple[Clips, ScoreOptions] | None = None
 
     @property
     def clips(self) -> Clips:

@@ -110,7 +110,7 @@ class Worker:
         self._check()
         if task.batch != self._batch or self._share.backend.closed:  # closed if the device failed another worker
             self._reopen(task.batch)
-        options = replace(task.options, decoder=self._decoder(task.options.decode, shared=not task.alone))
+        options = self._with_decoder(task.options, task)
         try:
             done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
         except DecoderBusyError:
@@ -128,6 +128,9 @@ class Worker:
         (part,) = task.parts
         done = Done(0, 0, 0.0, self._spec.label)
         with self._sources.use(task, options) as sources:
+            if task.then is not None:
+                clips, following = task.then
+                self.open_ahead(clips, self._with_decoder(following, task))
             before = sum(source.bytes_read for source in sources)
             ranges = self._divided(task, options, sources) if task.divides else []
             if len(ranges) > 1:
@@ -228,15 +231,17 @@ class Worker:
     # -- what stays open ---------------------------------------------------------------------------------------------
 
     def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
-        """Open the clips of the tasks to come, which `options` have a decoder for."""
+        """Have a thread open the clips of a later task, which `options` have a decoder for."""
         if not self._stopped.is_set():
             self._sources.open_ahead(clips, options)
 
-    def _decoder(self, decode: str, *, shared: bool) -> HardwareDecoder | None:
-        if decode not in self._decoders:
-            self._decoders[decode] = hardware_decoder(decode, self._spec.backend, self._spec.device)
-        decoder = self._decoders[decode]
-        return replace(decoder, shared=True) if decoder is not None and shared else decoder
+    def _with_decoder(self, options: ScoreOptions, task: Task) -> ScoreOptions:
+        if options.decode not in self._decoders:
+            self._decoders[options.decode] = hardware_decoder(options.decode, self._spec.backend, self._spec.device)
+        decoder = self._decoders[options.decode]
+        if decoder is not None and not task.alone:
+            decoder = replace(decoder, shared=True)
+        return replace(options, decoder=decoder)
 
     def _check(self) -> None:
         if self._stopped.is_set():

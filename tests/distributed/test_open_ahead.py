@@ -1,0 +1,116 @@
+"""The clips of the next pair are opened while those of this one are scored."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vkssim
+from vkssim.distributed import open_sources
+from vkssim.distributed.open_sources import OpenSources
+from vkssim.distributed.task import Part, Task
+from vkssim.errors import InputError
+from vkssim.frames.container import ContainerFile
+from vkssim.frames.open import open_file
+from vkssim.scoring.options import Clips, ScoreOptions
+
+from ..ladder.ladders import encode
+from ..support.clips import write, y4m_bytes
+from ..support.pictures import clip
+
+FEATURE = "float_ssim=scale=1"
+OPTIONS = ScoreOptions((FEATURE,))
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> list[tuple[str, str]]:
+    for name in ("a", "b", "c"):
+        for crf in (10, 40):
+            encode(tmp_path / f"{name}{crf}.mp4", clip(8, 48, 64, seed=ord(name)), crf=str(crf))
+    return [(str(tmp_path / f"{name}10.mp4"), str(tmp_path / f"{name}40.mp4")) for name in ("a", "b", "c")]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """Each container that was opened, and whether a thread did that."""
+    made: list[tuple[str, bool]] = []
+    begin = ContainerFile.__init__
+
+    def note(self: ContainerFile, path: str, *arguments: Any, **options: Any) -> None:
+        made.append((Path(path).name, threading.current_thread() is not threading.main_thread()))
+        begin(self, path, *arguments, **options)
+
+    monkeypatch.setattr(ContainerFile, "__init__", note)
+    return made
+
+
+def test_each_clip_is_opened_once_and_ahead(pairs: list[tuple[str, str]], opened: list[tuple[str, bool]]) -> None:
+    alone = {pair: vkssim.score_files(*pair, features=[FEATURE], backend="cpu").frames for pair in pairs}
+    opened.clear()
+    for outcome in vkssim.score_many(pairs, features=[FEATURE], backend="cpu"):
+        assert outcome.scores().frames == alone[outcome.reference, outcome.distorted]
+    assert Counter(name for name, _ in opened) == Counter(Path(path).name for pair in pairs for path in pair)
+    assert {name for name, ahead in opened if not ahead} == {"a10.mp4", "a40.mp4"}
+
+
+def test_a_clip_that_cannot_be_opened_ahead_fails_at_its_turn(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.mp4", b"\0" * 64)
+    outcomes = list(vkssim.score_many([pairs[0], (bad, pairs[1][1]), pairs[2]], features=[FEATURE], backend="cpu"))
+    errors = {outcome.number: outcome.error for outcome in outcomes}
+    assert isinstance(errors.pop(1), InputError)
+    assert errors == {0: None, 2: None}
+
+
+class _Sources:
+    """What an `OpenSources` opens and closes, by name."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.open: Counter[str] = Counter()
+        self.clips = [Clips(write(folder / f"{name}.y4m", y4m_bytes(clip(2))), str(folder / f"{name}.y4m")) for name in "ab"]
+
+        def opened(*arguments: Any, **options: Any) -> Any:
+            source = open_file(*arguments, **options)
+            name, close = Path(arguments[0]).stem, source.close
+
+            def closed() -> None:
+                self.open[name] -= 1
+                close()
+
+            self.open[name] += 1
+            source.close = closed  # type: ignore[method-assign]
+            return source
+
+        monkeypatch.setattr("vkssim.frames.open.open_file", opened)
+
+
+@pytest.mark.parametrize("end", ["another task", "the end"])
+def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    made, sources = _Sources(tmp_path, monkeypatch), OpenSources()
+    first, second = made.clips
+    sources.open_ahead(first, OPTIONS)
+    assert sources._ahead is not None
+    opening = sources._ahead[1]
+    if end == "another task":
+        with sources.use(Task((Part(0, second),), OPTIONS), OPTIONS):
+            pass
+    sources.close()
+    closed = threading.Event()
+    opening.add_done_callback(lambda _: closed.set())  # after what closes the clips
+    assert closed.wait(30)
+    sources.open_ahead(first, OPTIONS)  # a closed worker opens nothing
+    assert sources._ahead is None
+    assert +made.open == Counter()
+
+
+def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, sources = _Sources(tmp_path, monkeypatch), OpenSources()
+    sources.open_ahead(made.clips[0], OPTIONS)
+    monkeypatch.setattr(open_sources, "open_ordinary_sources", pytest.fail)
+    with sources.use(Task((Part(0, made.clips[0]),), OPTIONS), OPTIONS) as (reference, _):
+        assert reference.info.path == made.clips[0].reference
+        assert made.open == Counter({"a": 2})
+    assert +made.open == Counter()
