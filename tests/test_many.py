@@ -12,9 +12,8 @@ import pytest
 
 import vkssim
 from vkssim.distributed import worker_options as engines
-from vkssim.distributed.task import Task
+from vkssim.distributed.task import Task, WorkerDiedError
 from vkssim.distributed.worker import Worker
-from vkssim.distributed.worker_pool import WorkerDiedError
 from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError
 from vkssim.host.device import Device
 from vkssim.utils.progress import ProgressBar

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from .distributed.engine import Job, score_jobs
-from .distributed.rates import SECONDS
+from .distributed.task import SECONDS
 from .distributed.worker_options import WorkerOptions
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts

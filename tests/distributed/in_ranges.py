@@ -14,9 +14,8 @@ from vkssim import score_files
 from vkssim.distributed import division, engine
 from vkssim.distributed.engine import Engine, Job
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
-from vkssim.distributed.task import Done, Task, Tell, WorkerSpec
+from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerSpec
 from vkssim.distributed.threads import InlineHandle
-from vkssim.distributed.worker_pool import FixedPool
 from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render

@@ -20,7 +20,7 @@ import pytest
 
 import vkssim
 from vkssim.distributed import cluster as cluster_module
-from vkssim.distributed import connection
+from vkssim.distributed import cluster as connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.engine import Engine, Job
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, TaskKey

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from vkssim.distributed.connection import _same_handler
+from vkssim.distributed.cluster import _same_handler
 
 
 def test_the_handler_of_the_program_comes_back() -> None:

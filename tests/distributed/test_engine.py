@@ -17,10 +17,9 @@ from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed.engine import Engine, Job, score_pair
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
-from vkssim.distributed.task import Done, Task, Tell
+from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerDiedError
 from vkssim.distributed.threads import InlineHandle, LocalPool
 from vkssim.distributed.worker import Worker
-from vkssim.distributed.worker_pool import FixedPool, WorkerDiedError
 from vkssim.errors import (
     DeviceLostError,
     HostMemoryError,

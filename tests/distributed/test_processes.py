@@ -21,9 +21,8 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import processes
 from vkssim.distributed.processes import ProcessHandle, _work
-from vkssim.distributed.task import Done, Part, Task, Tell, WorkerSpec
+from vkssim.distributed.task import Done, Part, Task, Tell, WorkerDiedError, WorkerSpec
 from vkssim.distributed.worker import Worker
-from vkssim.distributed.worker_pool import WorkerDiedError
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render

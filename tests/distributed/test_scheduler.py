@@ -10,8 +10,7 @@ import pytest
 
 from vkssim.distributed import scheduler as pool_module
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler, TaskKey
-from vkssim.distributed.task import Done, Part, Task, Tell
-from vkssim.distributed.worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
+from vkssim.distributed.task import Done, Part, Task, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,

@@ -1,24 +1,28 @@
-"""Run a worker for each GPU of a Ray cluster. Ray starts the workers, and starts them again where their processes end."""
+"""Run a worker for each GPU of a Ray cluster. Ray starts the workers, and starts them again if their processes end."""
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
-from ..storage.location import redact_url
-from ..utils.interruption import interruptible
+from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError, VkssimError
+from ..storage.remote import named
+from ..utils.extras import need
+from ..utils.interruption import at_once
 from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
 from ..utils.version import __version__
 from ..utils.wording import counted
-from .connection import connect, nodes
-from .task import Done, Task, Tell
-from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
+from .task import Done, Task, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_WITHOUT_WORKER = 60.0
 """The longest time in seconds for which a cluster may have no worker."""
@@ -32,7 +36,7 @@ _MORE_NODES = "`software` lets nodes without a GPU run Mesa's lavapipe on their 
 
 @dataclass(frozen=True)
 class _Place:
-    """Name a place for a worker: a GPU of a node, or `cpus` of its CPUs."""
+    """A place for a worker: a GPU of a node, or `cpus` of its CPUs."""
 
     node: str
     address: str
@@ -41,7 +45,7 @@ class _Place:
 
 
 class ClusterHandle(WorkerHandle):
-    """Hand tasks to a worker in an actor of Ray.
+    """A worker in an actor of Ray.
 
     `begun` is a future with the name of the worker's device. No task may be submitted before it is done.
     """
@@ -77,7 +81,7 @@ class ClusterHandle(WorkerHandle):
             self._begin()
 
     def submit(self, task: Task, tell: Tell) -> Future[Done]:
-        """See WorkerHandle. The future raises DeviceError where the worker could not begin."""
+        """See WorkerHandle. The future raises DeviceError if the worker could not begin."""
         error = self.begun.exception()
         if error is None:
             self.label = self.begun.result()
@@ -98,10 +102,10 @@ class ClusterHandle(WorkerHandle):
 
 
 class Cluster(WorkerPool):
-    """Hold a worker for each GPU of a Ray cluster.
+    """A worker for each GPU of a Ray cluster.
 
     With `software`, each node without a GPU has one worker, on all of its CPUs. With the backend ``"cpu"`` there is one worker
-    for each CPU instead. Nodes may come and go; for at most `timeout` seconds there may be no worker. See `connection.connect`
+    for each CPU instead. Nodes may come and go; for at most `timeout` seconds there may be no worker. See `connect`
     for `address` and errors.
     """
 
@@ -145,7 +149,7 @@ class Cluster(WorkerPool):
             if now > called + self._timeout:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
-            with interruptible():
+            with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def _update_places(self, now: float, *, soon: bool) -> None:
@@ -177,7 +181,7 @@ class Cluster(WorkerPool):
 def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str], int]:
     """Return the kind of each worker that `Cluster` would have, see `WorkerSpec`, and the number of CPUs of the cluster.
 
-    Raises OptionError as `connection.connect`, and NoDeviceError if there would be no worker.
+    Raises OptionError as `connect`, and NoDeviceError if there would be no worker.
     """
     ours = connect(address)
     import ray  # not before `connect`: Ray reads the environment once, when it is imported
@@ -264,6 +268,76 @@ def _lines(error: Exception) -> list[str]:
 
 def _name(task: Task) -> str:
     """Return the name of a task on Ray's dashboard."""
-    clip = visible(redact_url(task.clips.distorted).rpartition("/")[2])
+    clip = visible(named(task.clips.distorted).rpartition("/")[2])
     scored = task.parts[0].frame_range
     return f"divide {clip}" if task.divides else f"score {clip} {scored.first}-{scored.stop or ''}"
+
+
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # otherwise a local Ray asks whether it may report its use
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # otherwise it prints a summary of repeated messages on standard output
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # otherwise it warns of a change in a later version
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # otherwise it copies the current folder, clips included, to every node
+}
+"""Settings that Ray reads only from the environment, and only when it is imported."""
+
+_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # one try to connect takes 40 s, and Ray's default is 20 tries
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the cluster, with the numbers of CPUs and GPUs that Ray counts there."""
+
+    id: str
+    address: str
+    cpus: int
+    gpus: int
+
+
+def nodes() -> list[Node]:
+    """Return the nodes that are alive."""
+    import ray
+
+    return [
+        Node(
+            node["NodeID"],
+            node["NodeManagerAddress"],
+            int(node["Resources"].get("CPU", 0)),
+            int(node["Resources"].get("GPU", 0)),
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+
+
+def connect(address: str | None) -> bool:
+    """Connect this process to the cluster at `address`, as `ray.init` understands it. Return False if it is already connected.
+
+    None means the cluster that the process is connected to, or else the one that RAY_ADDRESS names or that runs on this
+    machine, or else a new one with this machine only. Settings that Ray reads from the environment are written there, and stay.
+    Raises OptionError if Ray is missing or does not answer.
+    """
+    given = address not in (None, "local")
+    for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
+        os.environ.setdefault(name, value)
+    ray = need("ray", "ray", "a cluster")
+    if address in (None, "auto") and ray.is_initialized():
+        return False
+    try:
+        with _same_handler():
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+    except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+        where = "" if address is None else f" at {address}"
+        raise OptionError(f"no connection to a Ray cluster{where}: {' '.join(str(error).split())}") from None
+    return True
+
+
+@contextmanager
+def _same_handler() -> Iterator[None]:
+    """Restore the handler of SIGTERM, which `ray.init` replaces, unless it was not installed from Python."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)

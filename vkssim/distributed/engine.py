@@ -28,11 +28,9 @@ from ..scoring.ranges import BatchScored, DividedScores, Event, FrameRange, Rang
 from ..scoring.run_settings import RunSettings
 from ..scoring.stopped import no_memory_left, stopped_early, stopped_error
 from ..utils.wording import counted
-from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
-from .task import Done, Part, Task
+from .task import SECONDS, Done, Part, Task, WorkerPool
 from .worker_options import WorkerOptions
-from .worker_pool import WorkerPool
 
 MOST_IN_STEP = 8
 """The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""

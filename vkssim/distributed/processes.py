@@ -22,9 +22,8 @@ from ..scoring.ranges import Event, RangeEnded
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN, current_folder
 from ..utils.thread_pool import ThreadPool
-from .task import Done, Task, Tell, WorkerSpec
+from .task import Done, FixedPool, Task, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
 from .worker import Worker
-from .worker_pool import FixedPool, WorkerDiedError, WorkerHandle
 
 SECONDS_TO_BEGIN = 300.0
 """The longest time in seconds from the start of a process to its first sign of life."""
@@ -102,7 +101,7 @@ def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None
 
 
 class ProcessHandle(WorkerHandle):
-    """Hand tasks to a worker in a process of its own. The process starts with the first task, and again if it has ended."""
+    """A worker in a process of its own. The process starts with the first task, and again if it has ended."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
@@ -203,7 +202,7 @@ class ProcessHandle(WorkerHandle):
 
 
 class _WorkerTracebackError(Exception):
-    """Show the traceback of an error in the process of a worker, as the cause of that error."""
+    """The traceback of an error in the process of a worker, as the cause of that error."""
 
 
 _handles: WeakSet[ProcessHandle] = WeakSet()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import ray
+from ray.util.metrics import Counter
 
 from ..errors import UnsuitableDeviceError, VkssimError
 from ..host.devices import list_devices
 from ..host.instance import shared_instance
 from ..scoring.ranges import Event
 from ..utils.version import __version__
-from .assigned import device_of
-from .counters import Counters
+from .devices import device_of
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
 
@@ -21,7 +23,7 @@ _LAVAPIPE_THREADS = "LP_NUM_THREADS"
 
 
 class RemoteWorker:
-    """Run a `Worker` in an actor of Ray. Call `begin` first, and then `do` with one task at a time."""
+    """A `Worker` in an actor of Ray. Call `begin` first, and then `do` with one task at a time."""
 
     def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
         """Choose the device, and return its name: the GPU that Ray assigned to this process, or software on `cpus` CPUs.
@@ -63,3 +65,37 @@ def _spec(node: str, backend: str, profile: bool, cpus: int | None) -> WorkerSpe
         os.environ[_LAVAPIPE_THREADS] = str(cpus)
     device = device_of(list_devices(shared_instance()), assigned)
     return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)
+
+
+class Counters:
+    """The counters of one worker for Prometheus, labelled with its device and node. Ray offers them on a port of each node."""
+
+    def __init__(self, device: str) -> None:
+        self._tags = {"device": device, "node": ray.get_runtime_context().get_node_id()}
+        self._frames = self._counter("vkssim_frames", "Frames scored.")
+        self._bytes = self._counter("vkssim_bytes_read", "Bytes read of clips.")
+        self._seconds = self._counter("vkssim_busy_seconds", "Seconds spent on tasks.")
+        self._failures = self._counter("vkssim_failures", "Tasks that ended in an error.")
+
+    def _counter(self, name: str, description: str) -> Counter:
+        counter = Counter(name, description, tuple(self._tags))
+        counter.set_default_tags(self._tags)
+        return counter
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Count the seconds of a task, and its error."""
+        started = time.perf_counter()
+        try:
+            yield
+        except Exception:
+            self._failures.inc()
+            raise
+        finally:
+            self._seconds.inc(time.perf_counter() - started)
+
+    def add(self, done: Done) -> None:
+        """Count the result of a task."""
+        for counter, amount in ((self._frames, done.frames), (self._bytes, done.bytes)):
+            if amount:  # Ray's counters take no zero
+                counter.inc(amount)

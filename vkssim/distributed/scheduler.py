@@ -30,8 +30,7 @@ from ..scoring.ranges import Event, RangeBegun
 from ..storage.location import redact_url
 from ..utils.interruption import interruptible
 from ..utils.wording import counted
-from .task import Done, Task
-from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
+from .task import Done, Task, WorkerDiedError, WorkerHandle, WorkerPool
 
 MOST_ATTEMPTS = 4
 """How often a task is tried, how often in a row a worker may fail, and how many tasks in a row may be given up."""

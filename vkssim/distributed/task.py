@@ -1,14 +1,31 @@
-"""Describe the work of workers and its results, as plain values that are small enough to be sent. Frames are never sent."""
+"""The work of workers and its results, as plain values that are small enough to be sent, and the interface of workers.
+
+Frames are never sent. The rates are guesses for workers that were not measured yet; docs/scale.md has the measurements.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Self
 
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import EarlierScores, Event, FrameRange
 from ..scoring.record import ClipPackets
-from .rates import SECONDS
+
+PIXELS_A_SECOND = {"gpu": 2e9, "software": 3e7, "cpu": 3e6}
+"""Pixels of the reference that a worker of each kind scores in a second: a slow GPU, or two cores."""
+
+DECODED_PIXELS_A_SECOND = 8e7
+"""Pixels of the reference that one core decodes in a second, together with the distorted clip, as H.264."""
+
+SECONDS = 15.0
+"""Target duration of one range, in seconds.
+
+It is long compared with the cost of starting a range, and short compared with the work that is lost when a worker ends.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,9 +55,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Task:
-    """Ask for the scores of the same range of several pairs that share their reference, which is decoded once.
+    """The same range of several pairs that share their reference, which is decoded once.
 
-    If `divides`, the task asks for the division of the clips of its only part instead, or for all scores if they cannot be
+    If `divides`, the task is the division of the clips of its only part instead, or for all scores if they cannot be
     divided. Ranges take about `seconds` seconds each, and there are `least` ranges or more if the clips are long enough. With
     `by_hardware`, only clips that a hardware decoder decodes are divided. `batch` is the largest number of frames of a batch,
     None for that of the device. A worker that is not `alone` does not wait for a decoder that is busy. `live` tells of frames
@@ -84,3 +101,76 @@ class Done:
 
 Tell = Callable[[int, Event], None]
 """A function that gets the events of a task, each with the number of its job."""
+
+
+class WorkerDiedError(Exception):
+    """The process of a worker, or its node, ended before the task was done."""
+
+
+class WorkerHandle(ABC):
+    """A worker, which gets one task at a time. One that died is started again for the next task."""
+
+    label: str
+    host: str = ""
+    """The machine that the worker runs on."""
+    shares_decoder = False
+    """True if other workers use the same hardware decoder."""
+
+    @abstractmethod
+    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+        """Have the worker do a task, and tell of its events in order, from any thread, before the future is done.
+
+        The future raises WorkerDiedError or the errors of `Worker.do`. A worker in the thread of the caller does the task at
+        once, and what `tell` raises is raised.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the worker, even during a task; a second call does nothing."""
+
+
+class WorkerPool(ABC):
+    """Workers; use with `with`."""
+
+    by_hardware = False
+    """True if the workers share one GPU, so that they are faster than one of them only if the GPU decodes the clips."""
+
+    @property
+    def several(self) -> bool:
+        """Return True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
+        return True
+
+    @abstractmethod
+    def workers(self) -> Sequence[WorkerHandle]:
+        """Return the current workers; those of a cluster come and go. Raises DeviceError if there never was one."""
+
+    @abstractmethod
+    def close(self, *, failed: bool = False) -> None:
+        """End all workers. Unless the run has `failed`, the next pool may find the device open. A second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        self.close(failed=kind is not None)
+
+
+class FixedPool(WorkerPool):
+    """Workers that never change."""
+
+    def __init__(self, workers: Sequence[WorkerHandle]) -> None:
+        self._workers = workers
+
+    @property
+    def several(self) -> bool:
+        """See WorkerPool."""
+        return len(self._workers) > 1
+
+    def workers(self) -> Sequence[WorkerHandle]:
+        """See WorkerPool."""
+        return self._workers
+
+    def close(self, *, failed: bool = False) -> None:
+        """See WorkerPool."""
+        for worker in self._workers:
+            worker.close()

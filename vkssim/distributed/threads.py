@@ -11,9 +11,8 @@ from ..backends.shared import Share, SharedBackend
 from ..scoring.session import frame_metrics
 from ..utils.thread_pool import ThreadPool, run_in_thread
 from .open_sources import OpenPair
-from .task import Done, Task, Tell, WorkerSpec
+from .task import Done, FixedPool, Task, Tell, WorkerHandle, WorkerSpec
 from .worker import Worker, slots_for
-from .worker_pool import FixedPool, WorkerHandle
 
 _BATCHES_OF_A_WORKER = 2  # one is decoded while the device has the other
 

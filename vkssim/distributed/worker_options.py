@@ -17,9 +17,8 @@ from ..report.backend_info import BackendInfo
 from ..scoring.options import Clips, ScoreOptions, Selector
 from ..utils.choices import ENGINES
 from .devices import chosen_devices, single_device, spec_of
-from .task import WorkerSpec
+from .task import WorkerPool, WorkerSpec
 from .threads import EnginesPool, LocalPool
-from .worker_pool import WorkerPool
 
 
 @dataclass(frozen=True)

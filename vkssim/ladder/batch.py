@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import errors
 from ..distributed.engine import Job, score_jobs
-from ..distributed.rates import SECONDS
+from ..distributed.task import SECONDS
 from ..distributed.worker_options import WorkerOptions
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
 from ..frames.fingerprint import input_states

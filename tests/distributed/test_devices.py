@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.assigned import device_of
+from vkssim.distributed.devices import device_of
 from vkssim.errors import NoDeviceError, UnsuitableDeviceError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 
