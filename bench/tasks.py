@@ -23,7 +23,7 @@ from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips as PairClips
 from vkssim.scoring.options import ScoreOptions
-from vkssim.scoring.session import open_sources, score_range
+from vkssim.scoring.run import open_sources, score_range
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24

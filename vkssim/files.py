@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
-from .distributed.engine import score_pair
+from .distributed.engine import OnFrames, Progress, RunSettings, score_pair
 from .errors import VkssimError
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .report.thresholds import parse_pooled, parse_threshold
-from .scoring.identity import open_run_journal
+from .scoring.journal import open_run_journal
 from .scoring.options import Clips, ScoreOptions, Selector
-from .scoring.run_settings import OnFrames, Progress, RunSettings
 from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 

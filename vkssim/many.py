@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from .distributed.engine import Job, score_jobs
+from .distributed.engine import Job, RunSettings, score_jobs
 from .distributed.task import SECONDS
 from .distributed.worker_options import WorkerOptions
 from .errors import LostWorkerWarning
@@ -16,7 +16,6 @@ from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .scoring.options import Clips, ScoreOptions, Selector, check_options
-from .scoring.run_settings import RunSettings
 from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vkssim import score_files
-from vkssim.distributed import division, engine
+from vkssim.distributed import engine
 from vkssim.distributed.engine import Engine, Job
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
 from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerSpec
@@ -20,6 +20,7 @@ from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
+from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import FrameRange
 

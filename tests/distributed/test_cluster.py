@@ -22,7 +22,7 @@ import vkssim
 from vkssim.distributed import cluster as cluster_module
 from vkssim.distributed import cluster as connection
 from vkssim.distributed.cluster import Cluster
-from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, TaskKey
 from vkssim.distributed.task import Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
@@ -30,7 +30,6 @@ from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.run_settings import RunSettings
 
 from ..support.clips import raw_bytes, write
 from ..support.commands import start_program
@@ -253,7 +252,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
 
     def poisoned() -> None:
         from vkssim.distributed import worker
-        from vkssim.scoring.session import score_range
+        from vkssim.scoring.run import score_range
 
         def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> Any:
             if clips.distorted.endswith(poison):
@@ -284,7 +283,7 @@ from vkssim.distributed.engine import Engine, Job
 from vkssim.frames.options import RawDescription
 from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.run_settings import RunSettings
+from vkssim.distributed.engine import RunSettings
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)

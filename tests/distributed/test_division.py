@@ -12,19 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vkssim.distributed import division
-from vkssim.distributed.division import divided
 from vkssim.distributed.task import Part, Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
-from vkssim.frames.decode.packet_scan import KeyframeIndex
-from vkssim.frames.info import VideoPackets
+from vkssim.frames.clip_facts import VideoPackets
 from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
+from vkssim.frames.seek_index import KeyframeIndex
+from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.packing import packed_cuts, unpacked_cuts
-from vkssim.scoring.ranges import Event, FrameRange, RangeEnded, RangeScores
+from vkssim.scoring.ranges import Event, FrameRange, RangeEnded, RangeScores, divided
+from vkssim.scoring.unfinished import packed_cuts, unpacked_cuts
 
 from ..frames.reading import NOTHING_SAID, describe
 from ..ladder.ladders import encode

@@ -15,7 +15,7 @@ import pytest
 from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
-from vkssim.distributed.engine import Engine, Job, score_pair
+from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
 from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerDiedError
 from vkssim.distributed.threads import InlineHandle, LocalPool
@@ -38,7 +38,6 @@ from vkssim.report.results import ScoreReport
 from vkssim.scoring.journal import Journal, open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import BatchScored, Event, RangeEnded
-from vkssim.scoring.run_settings import RunSettings
 from vkssim.storage.checked_journal import CheckedJournal
 from vkssim.utils.wording import counted
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,9 @@ LUMA = clip(8)
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> list[str]:
-    return [write(tmp_path / f"{shift}.y4m", y4m_bytes(np.roll(LUMA, shift, axis=2))) for shift in (0, 1)]
+def paths(tmp_path: Path) -> tuple[str, str]:
+    first, second = (write(tmp_path / f"{shift}.y4m", y4m_bytes(np.roll(LUMA, shift, axis=2))) for shift in (0, 1))
+    return first, second
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Backend]:
     return made
 
 
-def _score(paths: Sequence[str], **options: Any) -> ScoreReport:
+def _score(paths: tuple[str, str], **options: Any) -> ScoreReport:
     return vkssim.score_files(*paths, **{"features": [FEATURE], **options})
 
 
-def test_calls_with_the_same_format_share_a_backend(paths: list[str], opened: list[Backend]) -> None:
+def test_calls_with_the_same_format_share_a_backend(paths: tuple[str, str], opened: list[Backend]) -> None:
     first, second = _score(paths), _score(paths)
     assert [outcome.scores().frames for outcome in vkssim.score_many([paths, paths], features=[FEATURE])] == [first.frames] * 2
     assert len(opened) == 1
@@ -55,23 +55,23 @@ def test_calls_with_the_same_format_share_a_backend(paths: list[str], opened: li
     assert first.warnings == second.warnings == ["batches are small"]  # a report does not depend on the calls before it
 
 
-def test_other_metrics_are_another_backend(paths: list[str], opened: list[Backend]) -> None:
+def test_other_metrics_are_another_backend(paths: tuple[str, str], opened: list[Backend]) -> None:
     _score(paths)
     report = _score(paths, features=["float_psnr"])
     assert (report.names, len(opened)) == (("float_psnr",), 2)
 
 
 @pytest.mark.parametrize("name", ["missing.y4m", "larger.y4m"])
-def test_a_pair_that_fails_leaves_it_open(paths: list[str], opened: list[Backend], tmp_path: Path, name: str) -> None:
+def test_a_pair_that_fails_leaves_it_open(paths: tuple[str, str], opened: list[Backend], tmp_path: Path, name: str) -> None:
     write(tmp_path / "larger.y4m", y4m_bytes(clip(2, width=80)))
     first = _score(paths)
     with pytest.raises(InputError):
-        _score([paths[0], str(tmp_path / name)])
+        _score((paths[0], str(tmp_path / name)))
     assert _score(paths).frames == first.frames
     assert len(opened) == 1
 
 
-def test_a_device_that_was_lost_is_not_used_again(paths: list[str], opened: list[Backend]) -> None:
+def test_a_device_that_was_lost_is_not_used_again(paths: tuple[str, str], opened: list[Backend]) -> None:
     with layer(Fault("vkWaitForFences", 0, RESULTS["DEVICE_LOST"])) as made:
         first = _score(paths)
         assert any("was lost" in warning for warning in first.warnings)
@@ -81,9 +81,9 @@ def test_a_device_that_was_lost_is_not_used_again(paths: list[str], opened: list
     assert not any("was lost" in warning for warning in second.warnings)
 
 
-def test_a_run_that_its_caller_leaves_closes_it(paths: list[str], opened: list[Backend]) -> None:
+def test_a_run_that_its_caller_leaves_closes_it(paths: tuple[str, str], opened: list[Backend]) -> None:
     """Its batches may still be at work."""
-    outcomes = vkssim.score_many([paths, paths[::-1]], features=[FEATURE])
+    outcomes = vkssim.score_many([paths, (paths[1], paths[0])], features=[FEATURE])
     next(outcomes)
     outcomes.close()  # type: ignore[attr-defined]
     assert threads.kept.take(("vulkan", None, 4, False)) is None

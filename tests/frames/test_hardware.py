@@ -28,7 +28,7 @@ from vkssim.frames.options import RawDescription
 from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.scoring.ranges import FrameRange
-from vkssim.scoring.session import score_range
+from vkssim.scoring.run import score_range
 from vkssim.utils.choices import DECODERS
 
 from ..distributed.in_ranges import small_ranges

@@ -18,7 +18,7 @@ from vkssim.errors import InputError
 from vkssim.frames.fingerprint import Opened
 from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.session import score_range
+from vkssim.scoring.run import score_range
 
 from ..distributed.in_ranges import in_ranges, small_ranges
 from ..frames.reading import describe

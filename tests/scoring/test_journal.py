@@ -18,8 +18,8 @@ from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal
-from vkssim.scoring.packing import ScoredFrame
 from vkssim.scoring.ranges import Cut, FrameRange
+from vkssim.scoring.unfinished import ScoredFrame
 from vkssim.storage.folder import Folder
 from vkssim.utils.wording import counted
 

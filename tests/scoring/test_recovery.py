@@ -38,7 +38,7 @@ from vkssim.host.instance import shared_instance
 from vkssim.host.timeouts import TIMEOUT_VARIABLE
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.manifest import Pair
-from vkssim.scoring import session
+from vkssim.scoring import run as session
 from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import ScoreOptions
 from vkssim.shaders.interface import Shape

@@ -31,7 +31,7 @@ def open_journal(
         if resume:
             raise OptionError(f"--resume is not possible: {reason}")
         return None
-    from ..scoring.identity import open_run_journal
+    from ..scoring.journal import open_run_journal
     from ..storage.journal_file import journal_path
 
     def tell(text: str) -> None:

@@ -199,14 +199,13 @@ def command(
 
     Command lines of libvmaf's tool `vmaf` are understood.
     """
-    from ..distributed.engine import score_pair
+    from ..distributed.engine import RunSettings, score_pair
     from ..features.plane_metrics import feature_texts
     from ..report.merging import merge_report
     from ..report.reading import read_report
     from ..report.thresholds import parse_pooled, parse_threshold
     from ..scoring.offset import offset_of
     from ..scoring.options import Clips, ScoreOptions
-    from ..scoring.run_settings import RunSettings
     from .live import LiveLines
 
     reference, distorted = _name_clips(clips, reference, distorted)

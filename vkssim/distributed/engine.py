@@ -7,6 +7,7 @@ tried again. Whatever is scored comes back as events, so each frame is in the jo
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -15,18 +16,26 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from ..errors import DeviceError, DeviceLostError, InputError, InterruptedRunError, RangeError, VkssimError, WorkerLostError
-from ..frames.open import can_reopen
+from ..errors import (
+    DeviceError,
+    DeviceLostError,
+    HostMemoryError,
+    InputError,
+    InterruptedRunError,
+    RangeError,
+    VkssimError,
+    WorkerLostError,
+)
+from ..frames.open import readable_again
 from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..scoring.inputs import check_inputs
-from ..scoring.journal import Unfinished, bounds
+from ..report.thresholds import Threshold
+from ..scoring.journal import Journal
 from ..scoring.offset import add_hint
-from ..scoring.options import Clips, ScoreOptions, Selector, check_options
+from ..scoring.options import Clips, ScoreOptions, Selector, check_inputs, check_options
 from ..scoring.ranges import BatchScored, DividedScores, Event, FrameRange, RangeBegun, joined, merged
-from ..scoring.run_settings import RunSettings
-from ..scoring.stopped import no_memory_left, stopped_early, stopped_error
+from ..scoring.unfinished import Unfinished, bounds
 from ..utils.wording import counted
 from .scheduler import Scheduler, TaskKey
 from .task import SECONDS, Done, Part, Task, WorkerPool
@@ -51,6 +60,27 @@ class Job:
     key: str
     clips: Clips
     options: ScoreOptions | None = None
+
+
+Progress = Callable[[int, int | None], None]
+"""A function that gets the number of frames scored so far and the total, which is None where it is not known."""
+
+OnFrames = Callable[[Sequence[FrameScores]], None]
+"""A function that gets frames that have just been scored, in order."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The callbacks of a run and the journal of its scores; see `score_files`.
+
+    `thresholds` are the thresholds that the scores must reach, and the pooled values that the report will be asked for.
+    """
+
+    profile: bool = False
+    progress: Progress | None = None
+    on_frames: OnFrames | None = None
+    thresholds: Sequence[Threshold] = ()
+    journal: Journal | None = None
 
 
 @dataclass
@@ -115,7 +145,7 @@ class Engine:
         self,
         pool: WorkerPool,
         options: ScoreOptions,
-        settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+        settings: RunSettings = RunSettings(),
         *,
         seconds: float = SECONDS,
         tell: Callable[[str], None] = lambda _text: None,
@@ -235,7 +265,7 @@ class Engine:
 
     def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
         live = self._settings.on_frames is not None and not self._pool.several
-        again = all(can_reopen(*state.job.clips.paths) for state in states)
+        again = all(readable_again(state.job.clips.paths) for state in states)
 
         def make(batch: int | None) -> Task:
             left = [state for state in states if state.error is None and index not in state.divided.scores] or states[:1]
@@ -418,7 +448,7 @@ def score_jobs(
     jobs: Sequence[Job],
     options: ScoreOptions,
     where: WorkerOptions,
-    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+    settings: RunSettings = RunSettings(),
     *,
     seconds: float = SECONDS,
     tell: Callable[[str], None] = lambda _text: None,
@@ -437,12 +467,12 @@ def score_pair(
     clips: Clips,
     options: ScoreOptions,
     device: Selector = None,
-    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+    settings: RunSettings = RunSettings(),
 ) -> ScoreReport:
     """Score a pair of clips on the device or the devices that `device` names. Raises VkssimError as `score_files` does."""
     check_inputs(*clips.paths)
     where = WorkerOptions(backend=options.backend, device=device)
-    if len(where.several) > 1 and not can_reopen(*clips.paths):
+    if len(where.several) > 1 and not readable_again(clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
     key = "pair" if settings.journal is None else settings.journal.key
     worker_warnings: list[str] = []
@@ -457,3 +487,26 @@ def score_pair(
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
+
+
+def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | None) -> InterruptedRunError:
+    """Return the error for a run that `stop` ended. `report` has the scores computed so far; None stands for no scores."""
+    error = InterruptedRunError(problem)
+    error.signal = getattr(stop, "signal", signal.SIGINT)
+    error.report = report
+    return error
+
+
+def stopped_early(stop: KeyboardInterrupt, report: ScoreReport | None) -> InterruptedRunError:
+    """Return the error for a run that was stopped before its last frame, and add a warning about this to the report."""
+    frames = counted(0 if report is None else len(report.frames), "frame")
+    if report is not None:
+        report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
+    return stopped_error(stop, f"stopped after {frames}; what was scored is kept", report)
+
+
+def no_memory_left(report: ScoreReport | None) -> HostMemoryError:
+    """Return the error for a run that ran out of memory, with the scores computed so far."""
+    error = HostMemoryError()
+    error.report = report
+    return error

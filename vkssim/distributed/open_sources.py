@@ -11,7 +11,7 @@ from functools import partial
 from ..errors import VkssimError
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.session import open_ordinary_sources, open_sources
+from ..scoring.run import open_ordinary_sources, open_sources
 from ..utils.interruption import result_of
 from ..utils.thread_pool import run_in_thread
 from .task import Task

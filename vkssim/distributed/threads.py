@@ -8,7 +8,7 @@ from functools import partial
 from ..backends.device_cache import DeviceCache
 from ..backends.open import open_backend
 from ..backends.shared import Share, SharedBackend
-from ..scoring.session import frame_metrics
+from ..scoring.run import frame_metrics
 from ..utils.thread_pool import ThreadPool, run_in_thread
 from .open_sources import OpenPair
 from .task import Done, FixedPool, Task, Tell, WorkerHandle, WorkerSpec

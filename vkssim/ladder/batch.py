@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from ..distributed.engine import Job, score_jobs
+from ..distributed.engine import Job, RunSettings, score_jobs
 from ..distributed.task import SECONDS
 from ..distributed.worker_options import WorkerOptions
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
@@ -26,7 +26,6 @@ from ..report.results import ScoreReport
 from ..scoring.journal import Journal, Record, open_journal
 from ..scoring.offset import offset_of
 from ..scoring.options import ScoreOptions, check_options
-from ..scoring.run_settings import RunSettings
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
 from ..utils.facts import to_short_json

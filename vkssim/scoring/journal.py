@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,17 +34,22 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
+from ..frames.fingerprint import input_states
+from ..frames.open import readable_again
 from ..report.backend_info import BackendInfo
-from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
+from ..storage.checked_journal import CheckedJournal
+from ..storage.checked_lines import BATCH, RUN, pack_record, unpack_record
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
-from ..storage.location import PathOrUrl, is_url
+from ..storage.location import PathOrUrl
+from ..storage.remote import is_url, named
 from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..utils.version import __version__
 from ..utils.wording import counted
-from .options import ScoreOptions
-from .packing import ScoredFrame, packed_cuts, packed_end, packed_frames, unpacked_cuts, unpacked_end, unpacked_frames
-from .ranges import DividedScores, EarlierScores, FrameRange, RangeScores
+from .options import Clips, ScoreOptions
+from .ranges import FrameRange, RangeScores
 from .record import ClipPackets
+from .unfinished import Bounds, ScoredFrame, Unfinished, packed_cuts, packed_end, packed_frames
 
 Identity = Mapping[str, Any]
 """Everything that a run's scores depend on, as JSON values, under names that a user understands."""
@@ -57,99 +63,6 @@ CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostE
 _LEAST_TO_REWRITE = 1 << 24  # bytes of entries that nobody needs any more
 _SECONDS_BETWEEN_OBJECTS = 10.0
 _READ_AT_ONCE = 32
-
-Bounds = tuple[int, int | None]
-"""The first pair of a range, and the pair after its last one; None at the end of the clips."""
-
-
-def bounds(frame_range: FrameRange) -> Bounds:
-    """Return the bounds of a range."""
-    return frame_range.first, frame_range.stop
-
-
-_WHOLE = bounds(FrameRange())
-
-
-@dataclass
-class Unfinished:
-    """The scores of a pair that is not finished.
-
-    `frames` are the frames of each range by the number of their pair. Those of the whole clips were read from the start, so
-    they count in every range; those of another range count in that range alone. `ends` has the facts of complete ranges.
-    """
-
-    ranges: list[FrameRange] = field(default_factory=list)
-    packets: ClipPackets | None = None
-    frames: dict[Bounds, dict[int, ScoredFrame]] = field(default_factory=dict)
-    ends: dict[Bounds, Any] = field(default_factory=dict)
-
-    def add(self, of: Bounds, first: int, scored: Iterable[ScoredFrame]) -> dict[int, ScoredFrame]:
-        """Add consecutive frames of a range, the first of which has that number, and return those that are new."""
-        there = self.frames.setdefault(of, {})
-        fresh = {number: frame for number, frame in enumerate(scored, first) if number not in there}
-        there.update(fresh)
-        return fresh
-
-    def earlier(self, frame_range: FrameRange) -> EarlierScores:
-        """Return the scored frames of a range, from its first pair up to the first gap."""
-        found = self._scored(frame_range)
-        backends = dict.fromkeys(backend for _, _, backend in found)
-        return EarlierScores(frame_range.first, tuple(frame for frame, _, _ in found), tuple(backends))
-
-    def _scored(self, frame_range: FrameRange) -> list[ScoredFrame]:
-        whole, own = self.frames.get(_WHOLE, {}), self.frames.get(bounds(frame_range), {})
-        found: list[ScoredFrame] = []
-        number = frame_range.first
-        while number != frame_range.stop and (frame := own.get(number) or whole.get(number)) is not None:
-            found.append(frame)
-            number += 1
-        return found
-
-    def divided(self, options: ScoreOptions) -> DividedScores:
-        """Return the division with the complete ranges, which were scored with `options`."""
-        ranges = self.ranges or ([FrameRange()] if _WHOLE in self.ends else [])
-        divided = DividedScores(list(ranges), self.packets)
-        for index, frame_range in enumerate(ranges):
-            end = self.ends.get(bounds(frame_range))
-            if end is not None:
-                with suppress(ValueError, TypeError, KeyError):
-                    divided.scores[index] = unpacked_end(end, self._scored(frame_range), options)
-        return divided
-
-    def start_over(self) -> None:
-        """Drop everything that was scored in ranges: their frames are not where the packets announced them."""
-        self.ranges, self.packets, self.ends = [], None, {}
-        self.frames = {of: frames for of, frames in self.frames.items() if of == _WHOLE}
-
-    def take(self, entry: Mapping[str, Any]) -> None:
-        """Do what an entry of the journal says. Raises ValueError, TypeError or KeyError for an entry that is none."""
-        if "cuts" in entry:
-            self.ranges, self.packets = unpacked_cuts(entry)
-        elif "over" in entry:
-            self.start_over()
-        else:
-            first, stop = entry["range"]
-            of = int(first), None if stop is None else int(stop)
-            if "end" in entry:
-                self.ends[of] = entry["end"]
-            else:
-                self.add(of, int(entry["first"]), unpacked_frames(entry))
-
-    def entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the entries that make the same once more."""
-        if self.ranges:
-            yield packed_cuts(self.ranges, self.packets)
-        for of, frames in self.frames.items():
-            run: list[int] = []
-            for number in sorted(frames):
-                if run and (number != run[-1] + 1 or frames[number][2] != frames[run[0]][2]):
-                    yield {"range": of} | packed_frames(run[0], [frames[one] for one in run])
-                    run = []
-                run.append(number)
-            if run:
-                yield {"range": of} | packed_frames(run[0], [frames[one] for one in run])
-        for of, end in self.ends.items():
-            yield {"range": of, "end": end}
 
 
 class Journal:
@@ -456,3 +369,48 @@ def as_record(entry: Any) -> Record:
     if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
         raise TypeError("a record must have the key of its pair, and its error or null")
     return record
+
+
+def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
+    """Return everything that the scores of two files depend on, except the device.
+
+    Path, size and change time stand for a file.
+    """
+    return {
+        "version of vkssim": __version__,
+        "reference": _digest(clips.reference),
+        "distorted clip": _digest(clips.distorted),
+        "description of raw files": asdict(clips.raw),
+        "features": list(options.features),
+        "planes": options.planes,
+        "selection of frames": asdict(options.selection),
+        "sync": options.sync,
+        "crop or scaling": asdict(options.pictures),
+        "backend": options.backend,
+    }
+
+
+def _digest(path: str) -> str:
+    return hashlib.sha256(json.dumps(input_states(path)).encode()).hexdigest()
+
+
+def open_run_journal(
+    output: str | os.PathLike[str],
+    clips: Clips,
+    options: ScoreOptions,
+    *,
+    resume: bool,
+    tell: Callable[[str], None],
+) -> Journal:
+    """Open the journal of a pair beside its output. It need not exist. Use with `with`.
+
+    Raises OptionError if the output is a URL or an input is a pipe, and the errors of `Journal`.
+    """
+    for name in clips.paths:
+        if not readable_again([name]):
+            raise OptionError(
+                f"{named(name)} cannot be read a second time, so an interrupted run could not continue; give a file"
+            )
+    if is_url(output):
+        raise OptionError(f"{named(output)} is a URL; the journal from which a run continues is beside a local path. Give one")
+    return Journal(journal_path(Path(output)), tell, identity=run_identity(clips, options), resume=resume)

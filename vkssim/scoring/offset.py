@@ -27,7 +27,7 @@ from ..storage.location import is_url, redact_url
 from ..utils.interruption import check
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .timing import PTS_ADVICE
+from .verdict import PTS_ADVICE
 
 MOST = 120
 """Largest shift in frames, in both directions. It is smaller for short clips, because enough frames must remain to compare."""

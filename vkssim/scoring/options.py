@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..backends.open import unknown_backend
+from ..errors import InputError
 from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..frames.decode.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Threshold, check_names
+from ..storage.remote import is_url, named
 from ..types import FrameFormat
 from ..utils.choices import BACKENDS, DECODERS
 
@@ -56,6 +60,7 @@ class ScoreOptions:
         return self.planes != "y"
 
 
+_STANDARD_INPUT = "-"
 _LARGE_ENOUGH = 1024  # a side that is long enough for every metric with every option
 
 
@@ -68,3 +73,29 @@ def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
     check_names(thresholds, metrics.names, metrics.similarities)
+
+
+def check_inputs(reference: str, distorted: str) -> None:
+    """Raise InputError where both inputs are one pipe, which can be read only once, or one is a device such as /dev/zero."""
+    if reference == distorted == _STANDARD_INPUT:
+        raise InputError("reference and distorted are both standard input; one of them must be a file")
+    states = [_state(name) for name in (reference, distorted)]
+    for name, state in zip((reference, distorted), states, strict=True):
+        if name != _STANDARD_INPUT and state is not None and stat.S_ISCHR(state.st_mode):
+            raise InputError(f"{named(name)} is a character device, not a video; give a file, a pipe, or - for standard input")
+    first, second = states
+    if first is not None and second is not None and stat.S_ISFIFO(first.st_mode) and os.path.samestat(first, second):
+        raise InputError(
+            f"reference and distorted are the same pipe, {named(reference)}; each frame goes to only one of them."
+            " Give two pipes, or a file"
+        )
+
+
+def _state(name: str) -> os.stat_result | None:
+    """Return the file status of an input. Return None for a URL and for a missing file, which is refused when it is opened."""
+    if is_url(name):
+        return None
+    try:
+        return os.fstat(0) if name == _STANDARD_INPUT else os.stat(name)
+    except (OSError, ValueError):
+        return None

@@ -1,21 +1,25 @@
-"""Describe ranges of the pairs of two clips that are scored by themselves, hold their results, and join them."""
+"""Ranges of the pairs of two clips, each of which is scored by itself: their division, their scores, and one report of all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..errors import VkssimError
-from ..frames.outcome import ReadOutcome
-from ..frames.source import changed_error
+from ..frames.clip_end import ClipEnd
+from ..frames.options import Selection
+from ..frames.seek_index import SeekIndex
+from ..frames.selection import Schedule
+from ..frames.source import FrameSource, changed_error
 from ..report.backend_info import BackendInfo, merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..report.thresholds import Threshold
 from .record import ClipPackets, merged_records, with_whole_clips
-from .timing import Clock
-from .verdict import judge
+from .verdict import Clock, judge
+
+_LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes
 
 Fingerprints = tuple[int | None, int | None]
 """The fingerprints of a frame of the reference and of a frame of the distorted clip."""
@@ -71,7 +75,7 @@ class RangeScores:
 
     report: ScoreReport
     others: list[float | None]
-    ends: tuple[ReadOutcome, ReadOutcome]
+    ends: tuple[ClipEnd, ClipEnd]
     shorter: str | None = None
     starts: tuple[float, float] | None = None
     pairs: int | None = None
@@ -196,7 +200,7 @@ def joined(
     return report
 
 
-def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
+def _ends(range_scores: Sequence[RangeScores]) -> list[ClipEnd]:
     """Return how both clips ended.
 
     If ranges were read from files with different content, the ends carry that as their problem.
@@ -206,3 +210,46 @@ def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
         versions = {scores.ends[clip].version for scores in range_scores}
         ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
     return ends
+
+
+def divided(
+    sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int
+) -> list[FrameRange]:
+    """Return ranges of about `pairs` pairs each, which begin at key frames or soon after one.
+
+    There are at least `least` ranges if the clips have enough pairs, and only one if the clips cannot be read in ranges.
+    """
+    if sync != "index" or any(source.problem is not None for source in sources):
+        return [FrameRange()]
+    schedule = selection.schedule(*sources, sync)
+    if schedule.pairs is None:
+        return [FrameRange()]
+    pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))
+    if schedule.pairs <= pairs:
+        return [FrameRange()]
+    marks = [source.seek_index() for source in sources]
+    reference, distorted = marks
+    if reference is None or distorted is None:
+        return [FrameRange()]
+    cuts = list(_cuts(schedule, (reference, distorted), pairs))
+    return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
+
+
+def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) -> Iterator[Cut]:
+    """Yield cuts at or just behind a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
+    total = schedule.pairs
+    assert total is not None
+    reference, distorted = marks
+    before = 0
+    for wanted in range(pairs, total, pairs):
+        first, second = schedule.frames(wanted)
+        if max(first - reference.frames, second - distorted.frames) >= 0:
+            return
+        back = max(first - reference.before(first), second - distorted.before(second))
+        at = wanted - back // schedule.step
+        if at > before:
+            first, second = schedule.frames(at)
+            places = [(mark.place(number - 1), mark.place(number)) for mark, number in zip(marks, (first, second), strict=True)]
+            (last, following), (other_last, other_following) = places
+            yield Cut(at, (last, other_last), (following, other_following))
+            before = at
