@@ -17,9 +17,8 @@ from vkssim.distributed.devices import spec_of
 from vkssim.distributed.engine import Engine, Job
 from vkssim.distributed.processes import ProcessPool
 from vkssim.distributed.task import WorkerPool
-from vkssim.frames.layout import PlanarLayout
 from vkssim.frames.options import RawDescription
-from vkssim.frames.raw import RawFile
+from vkssim.frames.raw import PlanarLayout, RawFile
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips, ScoreOptions
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError, VkssimError
-from ..storage.remote import named
+from ..storage.location import redact_url
 from ..utils.extras import need
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
@@ -268,7 +268,7 @@ def _lines(error: Exception) -> list[str]:
 
 def _name(task: Task) -> str:
     """Return the name of a task on Ray's dashboard."""
-    clip = visible(named(task.clips.distorted).rpartition("/")[2])
+    clip = visible(redact_url(task.clips.distorted).rpartition("/")[2])
     scored = task.parts[0].frame_range
     return f"divide {clip}" if task.divides else f"score {clip} {scored.first}-{scored.stop or ''}"
 

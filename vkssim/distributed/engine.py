@@ -26,7 +26,7 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
-from ..frames.open import readable_again
+from ..frames.open import can_reopen
 from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
@@ -265,7 +265,7 @@ class Engine:
 
     def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
         live = self._settings.on_frames is not None and not self._pool.several
-        again = all(readable_again(state.job.clips.paths) for state in states)
+        again = all(can_reopen(*state.job.clips.paths) for state in states)
 
         def make(batch: int | None) -> Task:
             left = [state for state in states if state.error is None and index not in state.divided.scores] or states[:1]
@@ -472,7 +472,7 @@ def score_pair(
     """Score a pair of clips on the device or the devices that `device` names. Raises VkssimError as `score_files` does."""
     check_inputs(*clips.paths)
     where = WorkerOptions(backend=options.backend, device=device)
-    if len(where.several) > 1 and not readable_again(clips.paths):
+    if len(where.several) > 1 and not can_reopen(*clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
     key = "pair" if settings.journal is None else settings.journal.key
     worker_warnings: list[str] = []

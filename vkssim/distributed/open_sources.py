@@ -11,7 +11,7 @@ from functools import partial
 from ..errors import VkssimError
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.run import open_ordinary_sources, open_sources
+from ..scoring.run import open_regular_files, open_sources
 from ..utils.interruption import result_of
 from ..utils.thread_pool import run_in_thread
 from .task import Task
@@ -48,7 +48,7 @@ class OpenSources:
         kept = kept or self._opened_ahead(key)
         with ExitStack() as stack:
             if kept is None:
-                sources = (open_sources if task.pipes else open_ordinary_sources)(stack, *key)
+                sources = (open_sources if task.pipes else open_regular_files)(stack, *key)
             else:
                 sources = kept.sources
                 stack.enter_context(kept.stack)
@@ -98,7 +98,7 @@ class OpenSources:
 
 def _opened(key: Key) -> OpenPair:
     with ExitStack() as stack:
-        return OpenPair(key, open_ordinary_sources(stack, *key), stack.pop_all())
+        return OpenPair(key, open_regular_files(stack, *key), stack.pop_all())
 
 
 def _close_opened(opening: Future[OpenPair]) -> None:

@@ -18,17 +18,17 @@ from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
 from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
-from ..frames.hardware import HardwareDecoder
+from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import open_regular, oriented
 from ..frames.options import RawDescription
-from ..frames.preprocessing import match_pair
+from ..frames.pairing.preprocessing import match_pair
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded, divided
 from ..scoring.run import BackendOpener, score_range, video_packets
-from ..storage.remote import is_url
+from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 from .open_sources import OpenPair, OpenSources, Sources

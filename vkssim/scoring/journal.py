@@ -35,14 +35,12 @@ from ..errors import (
     WorkerLostError,
 )
 from ..frames.fingerprint import input_states
-from ..frames.open import readable_again
+from ..frames.open import can_reopen
 from ..report.backend_info import BackendInfo
-from ..storage.checked_journal import CheckedJournal
-from ..storage.checked_lines import BATCH, RUN, pack_record, unpack_record
+from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
-from ..storage.location import PathOrUrl
-from ..storage.remote import is_url, named
+from ..storage.location import PathOrUrl, is_url, redact_url
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.version import __version__
 from ..utils.wording import counted
@@ -407,10 +405,12 @@ def open_run_journal(
     Raises OptionError if the output is a URL or an input is a pipe, and the errors of `Journal`.
     """
     for name in clips.paths:
-        if not readable_again([name]):
+        if not can_reopen(name):
             raise OptionError(
-                f"{named(name)} cannot be read a second time, so an interrupted run could not continue; give a file"
+                f"{redact_url(name)} cannot be read a second time, so an interrupted run could not continue; give a file"
             )
     if is_url(output):
-        raise OptionError(f"{named(output)} is a URL; the journal from which a run continues is beside a local path. Give one")
+        raise OptionError(
+            f"{redact_url(output)} is a URL; the journal from which a run continues is beside a local path. Give one"
+        )
     return Journal(journal_path(Path(output)), tell, identity=run_identity(clips, options), resume=resume)

@@ -13,7 +13,7 @@ from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..frames.decode.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Threshold, check_names
-from ..storage.remote import is_url, named
+from ..storage.location import is_url, redact_url
 from ..types import FrameFormat
 from ..utils.choices import BACKENDS, DECODERS
 
@@ -82,11 +82,13 @@ def check_inputs(reference: str, distorted: str) -> None:
     states = [_state(name) for name in (reference, distorted)]
     for name, state in zip((reference, distorted), states, strict=True):
         if name != _STANDARD_INPUT and state is not None and stat.S_ISCHR(state.st_mode):
-            raise InputError(f"{named(name)} is a character device, not a video; give a file, a pipe, or - for standard input")
+            raise InputError(
+                f"{redact_url(name)} is a character device, not a video; give a file, a pipe, or - for standard input"
+            )
     first, second = states
     if first is not None and second is not None and stat.S_ISFIFO(first.st_mode) and os.path.samestat(first, second):
         raise InputError(
-            f"reference and distorted are the same pipe, {named(reference)}; each frame goes to only one of them."
+            f"reference and distorted are the same pipe, {redact_url(reference)}; each frame goes to only one of them."
             " Give two pipes, or a file"
         )
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..errors import VkssimError
-from ..frames.clip_end import ClipEnd
 from ..frames.options import Selection
-from ..frames.seek_index import SeekIndex
-from ..frames.selection import Schedule
-from ..frames.source import FrameSource, changed_error
+from ..frames.outcome import ReadOutcome
+from ..frames.pairing.schedule import Schedule, schedule_pairs
+from ..frames.source import FrameSource, SeekIndex, changed_error
 from ..report.backend_info import BackendInfo, merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
@@ -75,7 +74,7 @@ class RangeScores:
 
     report: ScoreReport
     others: list[float | None]
-    ends: tuple[ClipEnd, ClipEnd]
+    ends: tuple[ReadOutcome, ReadOutcome]
     shorter: str | None = None
     starts: tuple[float, float] | None = None
     pairs: int | None = None
@@ -200,7 +199,7 @@ def joined(
     return report
 
 
-def _ends(range_scores: Sequence[RangeScores]) -> list[ClipEnd]:
+def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
     """Return how both clips ended.
 
     If ranges were read from files with different content, the ends carry that as their problem.
@@ -221,7 +220,7 @@ def divided(
     """
     if sync != "index" or any(source.problem is not None for source in sources):
         return [FrameRange()]
-    schedule = selection.schedule(*sources, sync)
+    schedule = schedule_pairs(selection, *sources, sync)
     if schedule.pairs is None:
         return [FrameRange()]
     pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))

@@ -15,16 +15,16 @@ from types import TracebackType
 from ..backends.base import Backend, Batch, OutOfRangeSample
 from ..errors import InputError, RangeError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from ..frames.clip_end import ClipEnd
 from ..frames.open import open_both, open_regular
 from ..frames.options import Selection
-from ..frames.preprocessing import colour_warnings, common_format, match_pair, open_pair
-from ..frames.selection import Schedule
+from ..frames.outcome import ReadOutcome
+from ..frames.pairing.preprocessing import colour_warnings, common_format, match_pair, open_pair
+from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, check_unchanged, sample_problem
 from ..report.backend_info import merged_info
 from ..report.frame_scores import rows
 from ..report.results import ScoreReport
-from ..storage.remote import named
+from ..storage.location import redact_url
 from ..types import ExternalFrame, Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
@@ -45,7 +45,7 @@ def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple
     return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
 
 
-def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
     """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
     openings = [
         partial(open_regular, path, clips.raw, stream, options.decoder)
@@ -78,7 +78,7 @@ def score_range(
     """
     with ExitStack() as stack:
         metrics = frame_metrics(sources, options)
-        schedule = options.selection.schedule(*sources, options.sync)
+        schedule = schedule_pairs(options.selection, *sources, options.sync)
         begins = _seek(frame_range.start, sources, schedule)
         backend = close_at_end(stack, open_backend(metrics.planes))
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
@@ -136,10 +136,10 @@ def _check_range(
     return reference.verify_boundary(first, last), distorted.verify_boundary(second, other)
 
 
-def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:
+def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ReadOutcome, ReadOutcome]:
     """Return how both clips ended. `pairs` is how many pairs were scored, counted from the first."""
     reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
-    return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
+    return ReadOutcome.of(sources[0], reference), ReadOutcome.of(sources[1], distorted)
 
 
 def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
@@ -161,7 +161,13 @@ def _new_report(
     """Return the report as it is before the first frame."""
     info = sources[0].info
     report = ScoreReport(
-        named(clips.reference), named(clips.distorted), info.width, info.height, info.bits, metrics.names, backend.info
+        redact_url(clips.reference),
+        redact_url(clips.distorted),
+        info.width,
+        info.height,
+        info.bits,
+        metrics.names,
+        backend.info,
     )
     report.similarities = metrics.similarities
     report.rate = None if info.fps is None else float(info.fps)

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..frames.clip_end import ClipEnd
-from ..frames.clip_facts import VideoPackets
+from ..frames.info import VideoPackets
+from ..frames.outcome import ReadOutcome
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..report.record import ScoringRecord
@@ -76,7 +76,9 @@ def unpacked_end(entry: Mapping[str, Any], scored: Sequence[ScoredFrame], option
         frames=[frame for frame, _, _ in scored],
     )
     reference, distorted = (
-        ClipEnd(path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version, hidden, expected)
+        ReadOutcome(
+            path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version, hidden, expected
+        )
         for path, damage, remarks, claimed, found, version, hidden, expected in entry["ends"]
     )
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
