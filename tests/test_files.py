@@ -14,8 +14,8 @@ import av
 import numpy as np
 import pytest
 
-from vkssim import Scorer, ScoreReport, score_files
-from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, ThresholdError, TruncatedInputError
+from vkssim import Scorer, ScoreReport, score_files, score_many
+from vkssim.errors import DemandError, DeviceLostError, InputError, OptionError, ReadError, TruncatedInputError
 from vkssim.frames import raw, stream
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
@@ -107,7 +107,7 @@ def test_shorter_file(tmp_path: Path, kind: str, reference: int, distorted: int,
     assert [frame.index for frame in report.frames] == list(range(0, 9, subsample))
     (warning,) = report.warnings
     assert str(tmp_path / ("ref" if reference == 9 else "dis")) in warning
-    with pytest.raises(ThresholdError, match="`strict`") as caught:
+    with pytest.raises(DemandError, match="`strict`") as caught:
         _score(*arguments, strict=True, selection=selection)
     assert len(caught.value.report.frames) == len(report.frames)
 
@@ -378,9 +378,11 @@ def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
     warning = f"{cut}: its edit list hides 13 frames of 48; the 35 that a player shows were scored"
     assert warning in report.warnings
     assert score_files(cut, cut, features=["float_ssim"]).warnings == [warning]
-    cropped = score_files(cut, cut, features=["float_ssim"], pictures=PictureOptions(crop="256x128"))
-    assert warning in cropped.warnings
-    assert not any("could be decoded" in text for text in cropped.warnings)
+    for pictures in PictureOptions(crop="256x128"), PictureOptions(scale="288x162"):
+        report = score_files(cut, cut, features=["float_ssim"], pictures=pictures)
+        assert [text for text in report.warnings if "edit list" in text or "decoded" in text] == [warning]
+    in_step = list(score_many([(cut, distorted), (cut, cut)], features=["float_ssim"], pictures=PictureOptions(crop="256x128")))
+    assert all(warning in outcome.scores().warnings for outcome in in_step)
 
 
 WAITING = """

@@ -10,29 +10,45 @@ import numpy as np
 import pytest
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.pairing.tee import Tee
 from vkssim.frames.picture.crop import Crop
+from vkssim.frames.picture.orientation import Orientation
+from vkssim.frames.picture.scale import Scale, ToBitDepth
+from vkssim.frames.processed import ProcessedSource, Step
 from vkssim.frames.source import FrameSource
-from vkssim.frames.wrapped import ATTRIBUTES, ProcessedSource
+from vkssim.frames.tee import Tee
+from vkssim.frames.wrapped import ATTRIBUTES, WrappedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 
-OWN = {
-    "processed": {"info", "read", "sample", "read_external", "decoded_frame", "external", "aperture", "orientation"},
-    "tee": {
-        "read", "read_external", "close", "problem", "length",
-        "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
-    },
+OF_STEPS = {"info", "read", "sample", "read_external", "decoded_frame", "external", "aperture", "orientation"}
+OF_READERS = {
+    "read", "read_external", "close", "problem", "length",
+    "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
 }  # fmt: skip
 """What a wrapper does not take from its source."""
 
 
-def _processed(source: Any) -> FrameSource:
-    return ProcessedSource(source, Crop(32, 32))
+def _processed(source: Any, step: Step = Crop(32, 32)) -> FrameSource:  # noqa: B008 - frozen
+    return ProcessedSource(source, step)
 
 
 def _reader(source: Any) -> FrameSource:
     return Tee(source, 1).readers[0]
+
+
+WRAPPERS: dict[str, tuple[set[str], Callable[[Any], FrameSource]]] = {
+    "cropped": (OF_STEPS, _processed),
+    "scaled": (OF_STEPS, lambda source: _processed(source, Scale(32, 24, "bicubic", 8, "420"))),
+    "deeper": (OF_STEPS, lambda source: _processed(source, ToBitDepth(2))),
+    "turned": (OF_STEPS, lambda source: _processed(source, Orientation(True, False, True))),
+    "turned and cropped": (OF_STEPS, lambda source: _processed(_processed(source, Orientation(False, True, True)))),
+    "in step": (OF_READERS, _reader),
+    "turned, in step, cropped": (
+        OF_STEPS | OF_READERS,
+        lambda source: _processed(_reader(_processed(source, Orientation(False, True, True)))),
+    ),
+}
+"""All that a source is wrapped in between its file and a run, with the attributes that are not those of the file's source."""
 
 
 def _source(**values: Any) -> Any:
@@ -40,16 +56,25 @@ def _source(**values: Any) -> Any:
     return SimpleNamespace(**{"info": INFO, "external": False, **values})
 
 
+def _classes(of: type) -> set[type]:
+    return {of, *(each for below in of.__subclasses__() for each in _classes(below))}
+
+
+def test_these_are_all_wrappers() -> None:
+    wrapped = {type(wrap(_source(**dict.fromkeys(ATTRIBUTES - {"info"})))) for _, wrap in WRAPPERS.values()}
+    assert _classes(WrappedSource) - {WrappedSource} == wrapped
+
+
 @pytest.mark.parametrize("name", sorted(ATTRIBUTES))
-@pytest.mark.parametrize(("kind", "wrap"), [("processed", _processed), ("tee", _reader)])
-def test_every_attribute_is_that_of_the_source(kind: str, wrap: Callable[[Any], FrameSource], name: str) -> None:
+@pytest.mark.parametrize("kind", WRAPPERS)
+def test_every_attribute_is_that_of_the_source(kind: str, name: str) -> None:
     """What a source offers is listed by its class, so that nothing that is added there can be forgotten here."""
     assert {"hidden_frames", "packets", "info", "file_bytes"} <= ATTRIBUTES
+    own, wrap = WRAPPERS[kind]
     first, second = object(), object()
-    values = dict.fromkeys(ATTRIBUTES - {"info"}, first)
-    source = _source(**values)
+    source = _source(**dict.fromkeys(ATTRIBUTES - {"info"}, first))
     wrapper = wrap(source)
-    if name in OWN[kind]:
+    if name in own:
         assert getattr(wrapper, name) is not getattr(source, name)
         return
     if name == "close":
