@@ -18,12 +18,13 @@ import measure
 
 from vkssim.backends.open import open_backend
 from vkssim.backends.shared import SharedBackend
+from vkssim.distributed.open_sources import open_sources
 from vkssim.features.plane_metrics import feature_texts
 from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips as PairClips
 from vkssim.scoring.options import ScoreOptions
-from vkssim.scoring.run import open_sources, score_range
+from vkssim.scoring.run import score_range
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24

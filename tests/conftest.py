@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.threads import kept
+from vkssim.distributed.pools import kept
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import vkssim
-from vkssim.distributed import worker_options as engines
+from vkssim.distributed import pools as engines
 from vkssim.distributed.task import Task, WorkerDiedError
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError

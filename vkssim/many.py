@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from .distributed.engine import Job, RunSettings, score_jobs
+from .distributed.pools import WorkerOptions
 from .distributed.task import SECONDS
-from .distributed.worker_options import WorkerOptions
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection

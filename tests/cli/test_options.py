@@ -16,7 +16,7 @@ from vkssim.cli import batch, correlate, score
 from vkssim.cli import report as report_command
 from vkssim.cli.options import raw_options
 from vkssim.cli.output import form_of
-from vkssim.distributed.worker_options import WorkerOptions
+from vkssim.distributed.pools import WorkerOptions
 from vkssim.errors import OptionError, VkssimError
 from vkssim.frames.options import check_sync
 from vkssim.report.forms import FORMS

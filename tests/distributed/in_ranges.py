@@ -13,9 +13,9 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import engine
 from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.pools import InlineHandle
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
 from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerSpec
-from vkssim.distributed.threads import InlineHandle
 from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render

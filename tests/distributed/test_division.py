@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from vkssim.distributed.task import Part, Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
+from vkssim.frames.decode.packet_scan import KeyframeIndex
 from vkssim.frames.info import VideoPackets
 from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
-from vkssim.frames.source import KeyframeIndex
 from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Event, FrameRange, RangeEnded, RangeScores, divided

@@ -16,9 +16,9 @@ from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
+from vkssim.distributed.pools import InlineHandle, LocalPool
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
 from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerDiedError
-from vkssim.distributed.threads import InlineHandle, LocalPool
 from vkssim.distributed.worker import Worker
 from vkssim.errors import (
     DeviceLostError,
@@ -328,7 +328,7 @@ def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Pa
     other = replace(INFO, device="Made Up 9000")
     with monkeypatch.context() as patch:
         patch.setattr("vkssim.backends.cpu.INFO", other)
-        patch.setattr("vkssim.distributed.worker_options.INFO", other)
+        patch.setattr("vkssim.distributed.pools.INFO", other)
         _stopped_on_one(clips, tmp_path, 10)
     with _kept(tmp_path, resume=True) as journal, pytest.raises(OptionError, match="belongs to another run: device differ"):
         journal.check([INFO])

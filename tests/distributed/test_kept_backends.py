@@ -11,7 +11,7 @@ import pytest
 import vkssim
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
-from vkssim.distributed import threads
+from vkssim.distributed import pools
 from vkssim.errors import InputError
 from vkssim.report.results import ScoreReport
 
@@ -39,7 +39,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Backend]:
         made[-1].warnings = ("batches are small",)
         return made[-1]
 
-    monkeypatch.setattr(threads, "open_backend", note)
+    monkeypatch.setattr(pools, "open_backend", note)
     return made
 
 
@@ -86,6 +86,6 @@ def test_a_run_that_its_caller_leaves_closes_it(paths: tuple[str, str], opened: 
     outcomes = vkssim.score_many([paths, (paths[1], paths[0])], features=[FEATURE])
     next(outcomes)
     outcomes.close()  # type: ignore[attr-defined]
-    assert threads.kept.take(("vulkan", None, 4, False)) is None
+    assert pools.kept.take(("vulkan", None, 4, False)) is None
     _score(paths)
     assert len(opened) == 2

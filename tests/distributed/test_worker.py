@@ -19,7 +19,8 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.host.device import Device
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import BatchScored, EarlierScores, Event, RangeBegun, RangeEnded, RangeScores, joined
+from vkssim.scoring.ranges import BatchScored, EarlierScores, Event, RangeBegun, RangeEnded, RangeScores
+from vkssim.scoring.verdict import joined
 from vkssim.shaders.interface import Shape
 
 from ..support.clips import write, y4m_bytes

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from vkssim import score_files
-from vkssim.distributed import worker, worker_options
+from vkssim.distributed import pools, worker
 from vkssim.errors import InputError, OptionError, OutputError
 from vkssim.frames.decode import hardware
 from vkssim.frames.decode.container import ContainerFile
@@ -268,7 +268,7 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], 
 @pytest.fixture
 def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
-    monkeypatch.setattr(worker_options, "sessions", lambda _decoder: 5)
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     small_ranges(monkeypatch, 4)
 
 
@@ -295,7 +295,7 @@ def test_several_engines_score_ranges_side_by_side(
     report = score_clips()
     several = len(ranges)
     assert several > 2
-    monkeypatch.setattr(worker_options, "sessions", lambda _decoder: 1)
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: 1)
     alone = score_clips()
     assert ranges[several:] == [FrameRange()]
     assert render(report, "json", "max") == render(alone, "json", "max")

@@ -13,7 +13,7 @@ import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
 from vkssim.backends import vulkan
-from vkssim.distributed import worker, worker_options
+from vkssim.distributed import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.frames.decode import hardware
@@ -66,9 +66,9 @@ def surfaces(monkeypatch: pytest.MonkeyPatch, stand_in: list[Changed], copies: H
     def chosen(decode: str, _backend: str, _device: object) -> HardwareDecoder | None:
         return None if decode == "cpu" else HardwareDecoder(decode, Gpu(copies))
 
-    for module in (worker_options, worker):
+    for module in (pools, worker):
         monkeypatch.setattr(module, "hardware_decoder", chosen)
-    monkeypatch.setattr(worker_options, "sessions", lambda _decoder: 1)
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: 1)
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     host_cuda.stand_in(monkeypatch)
     return fail_at
@@ -203,7 +203,7 @@ def test_ranges(
     copies_of_a_frame: int,
 ) -> None:
     """Several engines decode ranges side by side; the seams are compared on the host."""
-    monkeypatch.setattr(worker_options, "sessions", lambda _decoder: 4)
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: 4)
     small_ranges(monkeypatch, 4)
     on_device = _score(folder, "eight", "cuda", device="llvmpipe", planes=planes)
     assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * copies_of_a_frame

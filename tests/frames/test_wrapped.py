@@ -56,8 +56,8 @@ def _source(**values: Any) -> Any:
     return SimpleNamespace(**{"info": INFO, "external": False, **values})
 
 
-def _classes(of: type) -> set[type]:
-    return {of, *(each for below in of.__subclasses__() for each in _classes(below))}
+def _classes(of: type[FrameSource]) -> set[type[FrameSource]]:
+    return {of}.union(*map(_classes, of.__subclasses__()))
 
 
 def test_these_are_all_wrappers() -> None:

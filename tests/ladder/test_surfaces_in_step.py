@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from vkssim import PictureOptions, ScoreReport, score_files
-from vkssim.distributed import engine, worker, worker_options
+from vkssim.distributed import engine, pools, worker
 from vkssim.distributed.engine import Job, score_jobs
-from vkssim.distributed.worker_options import WorkerOptions
+from vkssim.distributed.pools import WorkerOptions
 from vkssim.errors import DeviceError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -51,8 +51,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_gpu(surfaces: Callable[[int], None], copies: HostCopies, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have the GPU decode each clip that it can; the function that is returned has its decoders fail at a frame."""
     monkeypatch.setattr(engine, "add_hint", lambda *_words, **_how: None)  # which reads clips once more
-    for module in (worker, worker_options):
-        monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), required=False))
+    for module in (worker, pools):
+        monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), demanded=False))
     return surfaces
 
 
@@ -128,7 +128,7 @@ def test_decoders_that_fail_on_the_way(folder: Path, on_gpu: Callable[[int], Non
     for rendition, outcome in zip(distorted, outcomes, strict=True):
         _check(folder, reference, rendition, outcome, options)
         assert isinstance(outcome, ScoreReport)
-        assert sum("decoded on the processor from here" in warning for warning in outcome.warnings) == 2
+        assert sum("decoded on the processor from there on" in warning for warning in outcome.warnings) == 2
 
 
 def test_a_run_that_fails_holds_up_nobody(

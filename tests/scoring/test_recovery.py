@@ -22,7 +22,8 @@ from vkssim import arrays
 from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.distributed import open_sources as opening
-from vkssim.distributed.threads import kept
+from vkssim.distributed.open_sources import open_sources as opened_sources
+from vkssim.distributed.pools import kept
 from vkssim.errors import (
     DeviceLostError,
     DeviceMemoryError,
@@ -38,7 +39,6 @@ from vkssim.host.instance import shared_instance
 from vkssim.host.timeouts import TIMEOUT_VARIABLE
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.manifest import Pair
-from vkssim.scoring import run as session
 from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import ScoreOptions
 from vkssim.shaders.interface import Shape
@@ -219,7 +219,7 @@ def test_a_second_try_that_never_begins_keeps_what_the_first_left(
         tries.append(arguments)
         if len(tries) == 2:
             raise stop
-        return session.open_sources(*arguments)
+        return opened_sources(*arguments)
 
     monkeypatch.setattr(opening, "open_sources", open_sources)
     with layer(Fault("vkWaitForFences", 1, LOST)) as made, pytest.raises(error) as caught:

@@ -18,7 +18,7 @@ import pytest
 import vulkan
 from vulkan import _vulkan
 
-from vkssim.distributed.threads import kept
+from vkssim.distributed.pools import kept
 from vkssim.host.instance import shared_instance
 
 RESULTS = {

@@ -40,7 +40,7 @@ from .report import PageOptions, below_limits, check_page, write_page_of
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
-    from ..distributed.worker_options import WorkerOptions
+    from ..distributed.pools import WorkerOptions
     from ..frames.options import PictureOptions, RawDescription, Selection
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
@@ -154,7 +154,7 @@ def command(
     The columns offset, scale, crop and merge set these options for a row. A run cut off goes on where it was when it is started
     again; a pair that cannot be scored is a row with its error.
     """
-    from ..distributed.worker_options import WorkerOptions
+    from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
     from ..report.thresholds import parse_threshold
     from ..scoring.options import ScoreOptions, check_options

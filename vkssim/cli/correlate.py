@@ -33,7 +33,7 @@ from .output import json_text, print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..distributed.worker_options import WorkerOptions
+    from ..distributed.pools import WorkerOptions
     from ..frames.options import PictureOptions, RawDescription, Selection
     from ..ladder.correlate import Correlation
     from ..ladder.tables import Row
@@ -126,7 +126,7 @@ def command(
     ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names
     the difference.
     """
-    from ..distributed.worker_options import WorkerOptions
+    from ..distributed.pools import WorkerOptions
     from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
     from ..scoring.comparability import check_alike
     from ..scoring.options import ScoreOptions

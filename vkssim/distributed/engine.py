@@ -34,12 +34,13 @@ from ..report.thresholds import Threshold
 from ..scoring.journal import Journal
 from ..scoring.offset import add_hint
 from ..scoring.options import Clips, ScoreOptions, Selector, check_inputs, check_options
-from ..scoring.ranges import BatchScored, DividedScores, Event, FrameRange, RangeBegun, joined, merged
+from ..scoring.ranges import BatchScored, DividedScores, Event, FrameRange, RangeBegun
 from ..scoring.unfinished import Unfinished, bounds
+from ..scoring.verdict import joined, merged
 from ..utils.wording import counted
+from .pools import WorkerOptions
 from .scheduler import Scheduler, TaskKey
 from .task import SECONDS, Done, Part, Task, WorkerPool
-from .worker_options import WorkerOptions
 
 MOST_IN_STEP = 8
 """The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""

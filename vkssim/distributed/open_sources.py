@@ -9,15 +9,31 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..errors import VkssimError
+from ..frames.open import open_both, open_regular
+from ..frames.pairing.preprocessing import match_pair, open_pair
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.run import open_regular_files, open_sources
 from ..utils.interruption import result_of
-from ..utils.thread_pool import run_in_thread
+from ..utils.thread_pool import close_at_end, run_in_thread
 from .task import Task
 
 Sources = tuple[FrameSource, FrameSource]
 Key = tuple[Clips, ScoreOptions]
+
+
+def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+    """Open both clips of a pair, the reference first, preprocessed as the options say. The stack closes them."""
+    sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
+    return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
+
+
+def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+    """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
+    openings = [
+        partial(open_regular, path, clips.raw, stream, options.decoder)
+        for path, stream in zip(clips.paths, options.selection.streams, strict=True)
+    ]
+    return match_pair(*open_both(stack, openings, options.decoder), clips.raw, options.pictures, options.chroma)
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 
-from ..errors import VkssimError
 from ..frames.options import Selection
 from ..frames.outcome import ReadOutcome
 from ..frames.pairing.schedule import Schedule, schedule_pairs
-from ..frames.source import FrameSource, SeekIndex, changed_error
-from ..report.backend_info import BackendInfo, merged_info
+from ..frames.source import FrameSource, SeekIndex
+from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..report.thresholds import Threshold
-from .record import ClipPackets, merged_records, with_whole_clips
-from .verdict import Clock, judge
+from .record import ClipPackets
 
 _LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes
 
@@ -150,65 +146,6 @@ class DividedScores:
         """Return whether a range begins and ends with the same frames that its neighbours found there."""
         seams = [(first, first + 1) for first in (index - 1, index) if {first, first + 1} <= self.scores.keys()]
         return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
-
-
-def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:
-    """Return one report with the frames of several ranges, in order."""
-    reports = [scores.report for scores in range_scores]
-    return replace(
-        reports[0],
-        frames=list(chain.from_iterable(other.frames for other in reports)),
-        warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
-        notes=list(dict.fromkeys(chain.from_iterable(other.notes for other in reports))),
-        backend=merged_info([other.backend for other in reports]),
-        scoring=merged_records([other.scoring for other in reports]),
-        seconds=sum(other.seconds for other in reports),
-        stage_seconds={
-            stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports)
-            for stage in dict.fromkeys(chain.from_iterable(other.stage_seconds for other in reports))
-        },
-    )
-
-
-def joined(
-    range_scores: Sequence[RangeScores],
-    packets: ClipPackets | None = None,
-    *,
-    strict: bool = False,
-    thresholds: Sequence[Threshold] = (),
-) -> ScoreReport:
-    """Return the report of two clips from all their ranges, in order. It equals the report of clips scored in one piece.
-
-    `packets` are the packets of both video streams, where they were counted when the clips were divided.
-
-    Raises VkssimError as `score_files`; its attribute `report` has the scores.
-    """
-    report = merged(range_scores)
-    starts = range_scores[0].starts
-    clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
-    ends = _ends(range_scores)
-    counted = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
-    report.scoring = with_whole_clips(report.scoring, counted, ends, range_scores[-1].shorter)
-    others = chain.from_iterable(scores.others for scores in range_scores)
-    clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
-    try:
-        judge(report, ends, clock, range_scores[-1].shorter, strict=strict, thresholds=thresholds)
-    except VkssimError as error:
-        error.report = report
-        raise
-    return report
-
-
-def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
-    """Return how both clips ended.
-
-    If ranges were read from files with different content, the ends carry that as their problem.
-    """
-    ends = []
-    for clip, end in enumerate(range_scores[-1].ends):
-        versions = {scores.ends[clip].version for scores in range_scores}
-        ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
-    return ends
 
 
 def divided(

@@ -9,16 +9,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 
 from ..backends.base import Backend, Batch, OutOfRangeSample
 from ..errors import InputError, RangeError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from ..frames.open import open_both, open_regular
 from ..frames.options import Selection
 from ..frames.outcome import ReadOutcome
-from ..frames.pairing.preprocessing import colour_warnings, common_format, match_pair, open_pair
+from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, check_unchanged, sample_problem
 from ..report.backend_info import merged_info
@@ -37,21 +35,6 @@ _MOST_READERS = 4  # for each file; more threads would only wait for each other 
 
 BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""
-
-
-def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
-    """Open both clips of a pair, the reference first, preprocessed as the options say. The stack closes them."""
-    sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
-    return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
-
-
-def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
-    """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
-    openings = [
-        partial(open_regular, path, clips.raw, stream, options.decoder)
-        for path, stream in zip(clips.paths, options.selection.streams, strict=True)
-    ]
-    return match_pair(*open_both(stack, openings, options.decoder), clips.raw, options.pictures, options.chroma)
 
 
 def score_range(

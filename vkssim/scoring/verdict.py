@@ -1,17 +1,23 @@
-"""Judge the scores of two clips after the last frame: add warnings, and raise errors for damaged clips and low scores."""
+"""Make one report of the ranges of two clips, and judge it: warnings, and errors for damaged clips and low scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
-from ..errors import InputError, ThresholdError
+from ..errors import DemandError, InputError, VkssimError
 from ..frames.outcome import ReadOutcome, listed_frames
+from ..frames.source import changed_error
+from ..report.backend_info import merged_info
 from ..report.record import selection_flags
 from ..report.results import ScoreReport
 from ..report.thresholds import Threshold, unmet
 from ..utils.wording import counted
+from .ranges import RangeScores
+from .record import ClipPackets, merged_records, with_whole_clips
 
 PairTimes = tuple[int, float | None, float | None]
 """The number of a pair, and the presentation times of its frames, in seconds since the first frame of each clip."""
@@ -78,6 +84,65 @@ class Clock:
             )
 
 
+def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:
+    """Return one report with the frames of several ranges, in order."""
+    reports = [scores.report for scores in range_scores]
+    return replace(
+        reports[0],
+        frames=list(chain.from_iterable(other.frames for other in reports)),
+        warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
+        notes=list(dict.fromkeys(chain.from_iterable(other.notes for other in reports))),
+        backend=merged_info([other.backend for other in reports]),
+        scoring=merged_records([other.scoring for other in reports]),
+        seconds=sum(other.seconds for other in reports),
+        stage_seconds={
+            stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports)
+            for stage in dict.fromkeys(chain.from_iterable(other.stage_seconds for other in reports))
+        },
+    )
+
+
+def joined(
+    range_scores: Sequence[RangeScores],
+    packets: ClipPackets | None = None,
+    *,
+    strict: bool = False,
+    thresholds: Sequence[Threshold] = (),
+) -> ScoreReport:
+    """Return the report of two clips from all their ranges, in order. It equals the report of clips scored in one piece.
+
+    `packets` are the packets of both video streams, where they were counted when the clips were divided.
+
+    Raises VkssimError as `score_files`; its attribute `report` has the scores.
+    """
+    report = merged(range_scores)
+    starts = range_scores[0].starts
+    clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
+    ends = _ends(range_scores)
+    counted = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
+    report.scoring = with_whole_clips(report.scoring, counted, ends, range_scores[-1].shorter)
+    others = chain.from_iterable(scores.others for scores in range_scores)
+    clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
+    try:
+        judge(report, ends, clock, range_scores[-1].shorter, strict=strict, thresholds=thresholds)
+    except VkssimError as error:
+        error.report = report
+        raise
+    return report
+
+
+def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
+    """Return how both clips ended.
+
+    If ranges were read from files with different content, the ends carry that as their problem.
+    """
+    ends = []
+    for clip, end in enumerate(range_scores[-1].ends):
+        versions = {scores.ends[clip].version for scores in range_scores}
+        ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
+    return ends
+
+
 def judge(
     report: ScoreReport,
     ends: Sequence[ReadOutcome],
@@ -87,7 +152,7 @@ def judge(
     strict: bool,
     thresholds: Sequence[Threshold],
 ) -> None:
-    """Add warnings to a report. Raises InputError for a problem of the clips, ThresholdError for scores below a threshold."""
+    """Add warnings to a report. Raises InputError for a problem of the clips, DemandError for scores that fail a threshold."""
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -109,7 +174,7 @@ def judge(
     if strict:
         failed = [f"{text} (`strict`)" for text in unequal] + failed
     if failed:
-        raise ThresholdError("; ".join(failed))
+        raise DemandError("; ".join(failed))
 
 
 def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from vkssim.distributed import devices
 from vkssim.distributed.devices import chosen_devices, single_selector
-from vkssim.distributed.worker_options import WorkerOptions
+from vkssim.distributed.pools import WorkerOptions
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 
