@@ -24,7 +24,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class PairScores:
-    """Hold the result of a pair of clips: its report, or the error that prevented it.
+    """The result of a pair of clips: its report, or the error that prevented it.
 
     Parameters
     ----------

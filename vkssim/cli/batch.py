@@ -107,7 +107,7 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
     "--strict",
     section=Section.VERDICT,
     is_flag=True,
-    help="Count a pair as failed where one clip is shorter, or the frame rates differ.",
+    help="Count a pair as failed if one clip is shorter, or the frame rates differ.",
 )
 @backend_options
 @decode_option
@@ -258,7 +258,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
 
 
 def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
-    """Say what each pair was warned of. Raises DemandError where one failed."""
+    """Print the warnings of each pair. Raises DemandError if one failed."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:

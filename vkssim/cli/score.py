@@ -105,7 +105,7 @@ _WORST = 3  # frames in the table below the summary
     "--resume",
     section=Section.OUTPUTS,
     is_flag=True,
-    help="Go on where a run with the same --output was cut off, or begin at the start.",
+    help="Continue a run with the same --output that was cut off, or begin at the start.",
 )
 @option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with charts and the worst moments there.")
 @budget_option
@@ -150,7 +150,7 @@ _WORST = 3  # frames in the table below the summary
     "--strict",
     section=Section.VERDICT,
     is_flag=True,
-    help="Fail with exit code 1 where one clip is shorter, or the frame rates differ.",
+    help="Fail with exit code 1 if one clip is shorter, or the frame rates differ.",
 )
 @backend_options
 @decode_option

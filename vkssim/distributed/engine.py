@@ -1,8 +1,8 @@
 """The engine: jobs in, reports out. Every way to score goes through it.
 
 A job is a pair of clips. Jobs that share their reference are scored together if one worker does all, so that the reference is
-decoded once; several workers divide each pair into ranges of frames. The scheduler hands tasks to workers and decides what is
-tried again. Whatever is scored comes back as events, so each frame is in the journal as soon as it is scored.
+decoded once; several workers divide each pair into ranges of frames. The scheduler hands tasks to workers, and alone decides
+which are tried again. Scores come back as events, so each frame is in the journal as soon as it is scored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, takewhile
 
 from ..errors import (
     DeviceError,
@@ -34,7 +34,7 @@ from ..report.thresholds import Threshold
 from ..scoring.journal import Journal
 from ..scoring.offset import add_hint
 from ..scoring.options import Clips, ScoreOptions, Selector, check_inputs, check_options
-from ..scoring.ranges import BatchScored, DividedScores, Event, FrameRange, RangeBegun
+from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun
 from ..scoring.unfinished import Unfinished, bounds
 from ..scoring.verdict import joined, merged
 from ..utils.wording import counted
@@ -64,7 +64,7 @@ class Job:
 
 
 Progress = Callable[[int, int | None], None]
-"""A function that gets the number of frames scored so far and the total, which is None where it is not known."""
+"""A function that gets the number of frames scored so far and the total, which is None if it is not known."""
 
 OnFrames = Callable[[Sequence[FrameScores]], None]
 """A function that gets frames that have just been scored, in order."""
@@ -72,7 +72,7 @@ OnFrames = Callable[[Sequence[FrameScores]], None]
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The callbacks of a run and the journal of its scores; see `score_files`.
+    """The settings of a run besides its clips and options, none of which changes a score; see `score_files`.
 
     `thresholds` are the thresholds that the scores must reach, and the pooled values that the report will be asked for.
     """
@@ -88,7 +88,7 @@ class RunSettings:
 class _State:
     """A job while it is scored.
 
-    `scored` are its frames, and `divided` its ranges. `seen` are the numbers of the pairs that are scored; an earlier run had
+    `scored` are its ranges and frames. `seen` are the numbers of the pairs that are scored; an earlier run had
     scored `resumed` of them. `told` is the number of the next pair that the caller gets. `report` is that of the first range
     that began, without frames.
     """
@@ -97,7 +97,6 @@ class _State:
     job: Job
     options: ScoreOptions
     scored: Unfinished
-    divided: DividedScores
     seen: set[int] = field(default_factory=set)
     pairs: int | None = None
     resumed: int = 0
@@ -110,15 +109,12 @@ class _State:
 
     def range(self, index: int) -> FrameRange:
         """Return a range; the whole clips if they are not divided."""
-        return self.divided.ranges[index] if self.divided.ranges else FrameRange()
+        return self.scored.ranges[index] if self.scored.ranges else FrameRange()
 
     def partial_report(self) -> ScoreReport | None:
         """Return the report of the frames that follow each other from the first one on; None if there is no such report."""
-        divided, done = self.divided, []
-        for index in range(len(divided.ranges)):
-            if index not in divided.scores:
-                break
-            done.append(divided.scores[index])
+        scores = self.scored.scores
+        done = [scores[index] for index in takewhile(scores.__contains__, count())]
         if done:
             return self.completed(merged(done))
         if self.report is None:
@@ -195,7 +191,7 @@ class Engine:
                     except (DeviceError, WorkerLostError) as error:  # the run ends, and what is complete is not lost
                         failure = error
                         for group, states in list(self._groups.items()):
-                            for state in [state for state in states if state.divided.complete]:
+                            for state in [state for state in states if state.scored.complete]:
                                 self._finish(group, state)
         except KeyboardInterrupt as stop:
             raise stopped_early(stop, self._first_report()) from None
@@ -226,20 +222,20 @@ class Engine:
         for number, job in jobs:
             scored = Unfinished() if self._journal is None else self._journal.pair(job.key)
             options = job.options or self._options
-            state = self._states[number] = _State(number, job, options, scored, scored.divided(options))
-            divided = state.divided
-            if not all(map(divided.fits, divided.scores)):
+            state = self._states[number] = _State(number, job, options, scored)
+            scored.read_ends(options)
+            if not all(map(scored.fits, scored.scores)):
                 self._drop_ranges(state)
-            for scores in divided.scores.values():
+            for scores in scored.scores.values():
                 state.pairs = scores.pairs
             self._count_earlier(state)
             while state.told in state.seen:
                 state.told += 1
-            if not state.divided.ranges:
+            if not scored.ranges:
                 whole.append(state)
                 continue
             group = self._new_group([state])
-            if divided.complete:
+            if scored.complete:
                 if self._journal is not None:
                     self._journal.begin()
                 self._finish(group, state)
@@ -256,20 +252,20 @@ class Engine:
         return group
 
     def _count_earlier(self, state: _State) -> None:
-        scored, divided = state.scored, state.divided
+        scored = state.scored
         state.seen, state.resumed = set(), 0
-        for index in range(max(1, len(divided.ranges))):
+        for index in range(max(1, len(scored.ranges))):
             frame_range = state.range(index)
             earlier = len(scored.earlier(frame_range).frames)
             state.seen.update(range(frame_range.first, frame_range.first + earlier))
-            state.resumed += earlier if index in divided.scores else max(0, earlier - 1)  # the last is scored again
+            state.resumed += earlier if index in scored.scores else max(0, earlier - 1)  # the last is scored again
 
     def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
         live = self._settings.on_frames is not None and not self._pool.several
         again = all(can_reopen(*state.job.clips.paths) for state in states)
 
         def make(batch: int | None) -> Task:
-            left = [state for state in states if state.error is None and index not in state.divided.scores] or states[:1]
+            left = [state for state in states if state.error is None and index not in state.scored.scores] or states[:1]
             earlier = [state.scored.earlier(state.range(index)) for state in left]
             least = min(len(scores.frames) for scores in earlier)  # clips in step begin with the same frame
             parts = tuple(
@@ -291,46 +287,44 @@ class Engine:
         self.scheduler.put(TaskKey(group, index), make, again=again, batch=1 if live else None)
 
     def _put_ranges(self, group: int, state: _State) -> None:
-        for index in range(len(state.divided.ranges)):
-            if index not in state.divided.scores:
+        for index in range(len(state.scored.ranges)):
+            if index not in state.scored.scores:
                 self._put(group, index, [state])
 
     def _took(self, key: TaskKey, done: Done | Exception) -> None:
         group = key.group
         if isinstance(done, Done) and done.ranges:
             (state,) = self._groups[group]
-            state.divided = DividedScores(list(done.ranges), done.packets)
-            state.scored.ranges, state.scored.packets = state.divided.ranges, done.packets
+            state.scored.ranges, state.scored.packets = list(done.ranges), done.packets
             if self._journal is not None:
-                self._journal.divide(state.job.key, state.divided.ranges, done.packets)
+                self._journal.divide(state.job.key, state.scored.ranges, done.packets)
             self._put_ranges(group, state)
             return
         for state in list(self._groups[group]):
-            divided = state.divided
-            failure = done if isinstance(done, Exception) and key.index not in divided.scores else None
-            refused = isinstance(failure, RangeError) and len(divided.ranges) > 1
-            if refused or (state.error is None and key.index in divided.scores and not divided.fits(key.index)):
+            scored = state.scored
+            failure = done if isinstance(done, Exception) and key.index not in scored.scores else None
+            refused = isinstance(failure, RangeError) and len(scored.ranges) > 1
+            if refused or (state.error is None and key.index in scored.scores and not scored.fits(key.index)):
                 self._start_over(group, state)
                 continue
             if state.error is None:
                 state.error = copy(failure)  # each job attaches its own report to its error
             if state.error is None:
                 self._tell_complete(state)
-            if state.error is not None or divided.complete:
+            if state.error is not None or scored.complete:
                 self._finish(group, state)
 
     def _start_over(self, group: int, state: _State) -> None:
         """Have the clips scored as one range, because their frames are not at the positions that their packets announced."""
         self.scheduler.drop(group)
         self._drop_ranges(state)
-        state.divided = DividedScores([FrameRange()])
+        state.scored.ranges = [FrameRange()]
         self._put_ranges(group, state)
 
     def _drop_ranges(self, state: _State) -> None:
         state.scored.start_over()
         if self._journal is not None:
             self._journal.start_over(state.job.key)
-        state.divided = DividedScores()
         self._count_earlier(state)
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -355,19 +349,19 @@ class Engine:
                 self._tell_frames(state, event.first, event.frames)
         elif isinstance(event.outcome, Exception):
             state.error = event.outcome
-        elif key.index not in state.divided.scores:
+        elif key.index not in state.scored.scores:
             state.ended = time.perf_counter()
-            state.divided.ranges = state.divided.ranges or [FrameRange()]
-            state.divided.scores[key.index] = event.outcome
+            state.scored.ranges = state.scored.ranges or [FrameRange()]
+            state.scored.scores[key.index] = event.outcome
             if self._journal is not None and not event.outcome.problem:
                 self._journal.end(state.job.key, bounds(frame_range), event.outcome)
 
     def _tell_complete(self, state: _State) -> None:
         """Tell of the frames of complete ranges that follow those that were told of."""
-        for index, frame_range in enumerate(state.divided.ranges):
-            if index not in state.divided.scores or frame_range.first > state.told:
+        for index, frame_range in enumerate(state.scored.ranges):
+            if index not in state.scored.scores or frame_range.first > state.told:
                 return
-            self._tell_frames(state, frame_range.first, state.divided.scores[index].report.frames)
+            self._tell_frames(state, frame_range.first, state.scored.scores[index].report.frames)
 
     def _tell_frames(self, state: _State, first: int, frames: Sequence[FrameScores]) -> None:
         new = frames[max(0, state.told - first) :]
@@ -378,7 +372,7 @@ class Engine:
     def _on_retry(self, key: TaskKey, error: DeviceError, batch: int | None) -> None:
         """Warn of a device that failed in each report whose frames were on it."""
         for state in self._groups.get(key.group, ()):
-            if state.report is None or state.error is not None or key.index in state.divided.scores:
+            if state.report is None or state.error is not None or key.index in state.scored.scores:
                 continue
             frames = counted(len(state.seen), "frame")
             if isinstance(error, DeviceLostError):
@@ -414,11 +408,11 @@ class Engine:
         self._ready.append((state, outcome))
 
     def _outcome(self, state: _State) -> Outcome:
-        error, divided = state.error, state.divided
+        error, scored = state.error, state.scored
         if error is None:
-            scores = [divided.scores[index] for index in range(len(divided.ranges))]
+            scores = [scored.scores[index] for index in range(len(scored.ranges))]
             try:
-                report = joined(scores, divided.packets, strict=state.options.strict, thresholds=self._settings.thresholds)
+                report = joined(scores, scored.packets, strict=state.options.strict, thresholds=self._settings.thresholds)
                 return state.completed(report)
             except VkssimError as failure:
                 if failure.report is not None:

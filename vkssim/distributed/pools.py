@@ -33,7 +33,7 @@ from .worker import Worker, slots_for
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Choose where workers run.
+    """The place where workers run.
 
     With the engine ``"local"`` they run on this machine, on `device` as in `score_files`. With ``"ray"`` they run on the
     cluster at `address`. Without an address that is the cluster that RAY_ADDRESS names, or the one that runs on this machine,
@@ -90,7 +90,7 @@ class WorkerOptions:
         return [spec.kind for spec in self.specs()], os.cpu_count() or 1
 
     def backends(self) -> list[BackendInfo]:
-        """Return what reports say of the devices of this machine."""
+        """Return the devices of this machine as reports name them."""
         if self.backend != "vulkan":
             return [INFO]
         return [info_of(device) for device in self.several or [self._single()]]
@@ -131,7 +131,7 @@ _BATCHES_OF_A_WORKER = 2  # one is decoded while the device has the other
 
 
 class InlineHandle(WorkerHandle):
-    """Do tasks in the thread of the caller."""
+    """A worker in the thread of the caller."""
 
     def __init__(self, spec: WorkerSpec, share: Share | None = None, in_step: int = 1) -> None:
         self.label = spec.label
@@ -163,7 +163,7 @@ class InlineHandle(WorkerHandle):
 
 
 class ThreadHandle(WorkerHandle):
-    """Hand tasks to a worker on a thread. Nothing ends that worker but the end of the process."""
+    """A worker on a thread. Nothing ends that worker but the end of the process."""
 
     shares_decoder = True
 

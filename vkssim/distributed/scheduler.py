@@ -1,4 +1,4 @@
-"""Hand tasks to the workers of a pool, and to another worker where one fails."""
+"""Hand tasks to the workers of a pool, and to another worker if one fails."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TaskKey:
 
 
 MakeTask = Callable[[int | None], Task]
-"""A function that gets the largest number of frames of a batch, and returns a task with what is left to do at that time."""
+"""A function that gets the largest number of frames of a batch, and returns a task with the work that is left at that time."""
 
 OnEvent = Callable[[TaskKey, int, Event], None]
 """A function that gets each event of a task, with the number of its job."""
@@ -128,7 +128,7 @@ class Scheduler:
         return len(self._workers)
 
     def update_workers(self) -> None:
-        """Update the list of workers. Raises DeviceError where there is none."""
+        """Update the list of workers. Raises DeviceError if there is none."""
         self._workers = [worker for worker in self._pool.workers() if worker not in self._retired]
         if not self._workers:
             raise self._last_error
@@ -190,7 +190,7 @@ class Scheduler:
                 future.add_done_callback(self._finished.put)
 
     def _after(self, pending: _PendingTask, worker: WorkerHandle) -> tuple[Clips, ScoreOptions] | None:
-        """Return the clips of another group, if that is what a worker will probably go on with after a task."""
+        """Return the clips of another group if a worker will probably go on with them after a task."""
         waiting = [other for other in self._queue if self._may_try(other, worker)]
         if not waiting or any(other.key.group == pending.key.group for other in waiting):
             return None

@@ -24,10 +24,7 @@ class _Forwarded:
 
 
 class WrappedSource(FrameSource):
-    """A source that gives what another one has, as it is at that time; subclasses define what differs.
-
-    `source` is the other one.
-    """
+    """A source with the attributes of another one, `source`, as they are at that time; subclasses define the others."""
 
     def __init__(self, source: FrameSource) -> None:
         self.source = source
@@ -42,7 +39,7 @@ class WrappedSource(FrameSource):
 
 
 ATTRIBUTES = frozenset(name for name in (*vars(FrameSource), *FrameSource.__annotations__) if not name.startswith("_"))
-"""The names of all that a source offers."""
+"""The names of all attributes and methods of a source."""
 
 for _name in ATTRIBUTES - vars(WrappedSource).keys():
     setattr(WrappedSource, _name, _Forwarded(_name))

@@ -16,9 +16,9 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Scored:
-    """Hold a name for people, the reference that a clip was compared with, and the record of how it was scored.
+    """A name for people, the reference that a clip was compared with, and the record of how it was scored.
 
-    `record` is None where nothing is recorded, as in reports of libvmaf's tools and of older versions of vkssim.
+    `record` is None if nothing is recorded, as in reports of libvmaf's tools and of older versions of vkssim.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Scored:
 
 @dataclass
 class Findings:
-    """Hold the sentences about scores that are going to be compared, sorted by their severity."""
+    """The sentences about scores that are going to be compared, sorted by their severity."""
 
     refused: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

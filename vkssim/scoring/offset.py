@@ -34,7 +34,7 @@ MOST = 120
 
 _GRID = 9, 16
 _BLOCK = 8  # at most so many rows and columns of a block are averaged
-_LONGEST = 4096  # most frames of each clip that are read, where fewer give no certain answer
+_LONGEST = 4096  # most frames of each clip that are read if fewer give no certain answer
 _FIRST = 4 * MOST
 _LEAST = 8  # fewest frames to compare; at least a quarter of the shorter clip as well
 # Another offset counts as equally good if its variance is at most 1.2 times the least variance plus 0.02 of noise.
@@ -89,7 +89,7 @@ def find_offset(
     -------
     int
         Frame i of the reference shows the same picture as frame i+offset of the distorted clip. The result is the offset of
-        `selection` where no other offset is better.
+        `selection` if no other offset is better.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _hint(shift: Shift, clips: Clips, options: ScoreOptions, of_many: bool) -> s
 
 
 def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, longest: int) -> Shift:
-    """Read both clips until the offset is certain, `longest` frames at most. Raises InputError where it is not."""
+    """Read both clips until the offset is certain, `longest` frames at most. Raises InputError if it is not."""
     firsts = selection.first_reference, selection.first_distorted
     sources = open_pair(*paths, raw, pictures, streams=selection.streams)
     with sources[0], sources[1]:
@@ -186,7 +186,7 @@ class _Reader:
         self._ended = False
 
     def signatures(self, count: int) -> Signatures:
-        """Return the signatures of the first `count` frames; fewer where the clip ends before."""
+        """Return the signatures of the first `count` frames; fewer if the clip ends before."""
         while len(self._found) < count and not self._ended:
             check()
             if self._source.read([self._next], [self._planes]):

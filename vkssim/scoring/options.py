@@ -1,4 +1,4 @@
-"""Hold the clips to score and the way to score them, as two values that every layer passes on unchanged."""
+"""The clips to score and the way to score them, as two values that every layer passes on unchanged, and their checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Selector = str | int | Sequence[str | int] | None
 
 @dataclass(frozen=True)
 class Clips:
-    """Hold the two clips of a pair, by path or URL. `raw` describes the clips that are raw files."""
+    """The two clips of a pair, by path or URL. `raw` describes the clips that are raw files."""
 
     reference: str
     distorted: str
@@ -37,7 +37,7 @@ class Clips:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Hold the options by which every clip is scored; see `score_files`.
+    """The options by which every clip is scored; see `score_files`.
 
     `decode` is the decoder that the user asked for. `decoder` is the hardware that it stands for, None for the processor alone;
     it is known once the device is chosen.
@@ -56,7 +56,7 @@ class ScoreOptions:
 
     @property
     def chroma(self) -> bool:
-        """Return True where chroma is scored as well."""
+        """Return True if chroma is scored as well."""
         return self.planes != "y"
 
 
@@ -76,7 +76,7 @@ def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -
 
 
 def check_inputs(reference: str, distorted: str) -> None:
-    """Raise InputError where both inputs are one pipe, which can be read only once, or one is a device such as /dev/zero."""
+    """Raise InputError if both inputs are one pipe, which can be read only once, or one is a device such as /dev/zero."""
     if reference == distorted == _STANDARD_INPUT:
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     states = [_state(name) for name in (reference, distorted)]

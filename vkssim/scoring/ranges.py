@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..frames.options import Selection
 from ..frames.outcome import ReadOutcome
@@ -22,10 +22,10 @@ Fingerprints = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Cut:
-    """Mark a position between two pairs; `pairs` is the number of pairs before it.
+    """A position between two pairs; `pairs` is the number of pairs before it.
 
     For each clip, the reference first, `last` is the position of the last frame before the cut and `next` the position of the
-    first frame behind it; see `frames.seek_index`.
+    first frame after it; see `FrameSource.seek_index`.
     """
 
     pairs: int
@@ -35,7 +35,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class FrameRange:
-    """Hold the pairs between two cuts. None stands for the start of the clips, and for their end."""
+    """The pairs between two cuts. None stands for the start of the clips, and for their end."""
 
     start: Cut | None = None
     end: Cut | None = None
@@ -47,25 +47,25 @@ class FrameRange:
 
     @property
     def stop(self) -> int | None:
-        """Return the number of the pair behind the last one; None at the end of the clips."""
+        """Return the number of the pair after the last one; None at the end of the clips."""
         return None if self.end is None else self.end.pairs
 
     @property
     def is_whole(self) -> bool:
-        """Return True where the range covers the whole clips."""
+        """Return True if the range covers the whole clips."""
         return self.start is None and self.end is None
 
 
 @dataclass
 class RangeScores:
-    """Hold the scores of a range, and the facts that only reading it could show.
+    """The scores of a range, and the facts that only reading it could show.
 
     `report` has the frames of the range. `others` are the presentation times of these frames in the distorted clip. `ends` say
     how reading the reference and the distorted clip ended, and `shorter` is the message for one clip that ended before the
-    other. `starts` are the presentation times of the first frames that are not skipped, where pairs are made by time. `pairs`
-    is the number of pairs that all ranges together should have. `begins` and `behind` are the fingerprints of both clips' first
-    frames, and of the frames behind the last ones; see `FrameSource.verify_boundary`. `packets` are the packets of both video
-    streams where the range covers the whole clips.
+    other. `starts` are the presentation times of the first frames that are not skipped, if pairs are made by time. `pairs`
+    is the number of pairs that all ranges together should have. `begins` and `follows` are the fingerprints of the first frames
+    of both clips, and of the frames after the last ones; see `FrameSource.verify_boundary`. `packets` are the packets of both
+    video streams if the range covers the whole clips.
     """
 
     report: ScoreReport
@@ -75,18 +75,18 @@ class RangeScores:
     starts: tuple[float, float] | None = None
     pairs: int | None = None
     begins: Fingerprints = (None, None)
-    behind: Fingerprints = (None, None)
+    follows: Fingerprints = (None, None)
     packets: ClipPackets | None = None
 
     @property
     def problem(self) -> bool:
-        """Return True where a clip ended early."""
+        """Return True if a clip ended early."""
         return any(end.problem is not None for end in self.ends)
 
 
 @dataclass(frozen=True)
 class EarlierScores:
-    """Hold the scores of consecutive pairs from number `first` on, and the backends of the earlier run that computed them."""
+    """The scores of consecutive pairs from number `first` on, and the backends of the earlier run that computed them."""
 
     first: int = 0
     frames: tuple[FrameScores, ...] = ()
@@ -126,28 +126,6 @@ Event = RangeBegun | BatchScored | RangeEnded
 """The steps of a range that is scored, in order."""
 
 
-@dataclass
-class DividedScores:
-    """Hold the division of a pair of clips into ranges, and the scores of finished ranges by their index in `ranges`.
-
-    `packets` are the packets of both video streams, where they were counted when the clips were divided.
-    """
-
-    ranges: list[FrameRange] = field(default_factory=list)
-    packets: ClipPackets | None = None
-    scores: dict[int, RangeScores] = field(default_factory=dict)
-
-    @property
-    def complete(self) -> bool:
-        """Return True where every range was scored."""
-        return bool(self.ranges) and len(self.scores) == len(self.ranges)
-
-    def fits(self, index: int) -> bool:
-        """Return whether a range begins and ends with the same frames that its neighbours found there."""
-        seams = [(first, first + 1) for first in (index - 1, index) if {first, first + 1} <= self.scores.keys()]
-        return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
-
-
 def divided(
     sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int
 ) -> list[FrameRange]:
@@ -172,7 +150,7 @@ def divided(
 
 
 def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) -> Iterator[Cut]:
-    """Yield cuts at or just behind a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
+    """Yield cuts at or just after a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
     total = schedule.pairs
     assert total is not None
     reference, distorted = marks

@@ -61,7 +61,7 @@ def scoring_record(
 def with_whole_clips(
     record: ScoringRecord | None, packets: ClipPackets | None, ends: Sequence[ReadOutcome], shorter: str | None
 ) -> ScoringRecord | None:
-    """Return the record completed after both clips were read to their ends; unchanged where `packets` are None.
+    """Return the record completed after both clips were read to their ends; unchanged if `packets` are None.
 
     `packets` are the packets of both video streams. The number of frames is recorded only for clips that ended together. A
     device reads the longer clip some frames beyond the end of the shorter one, and this distance differs between devices.

@@ -72,7 +72,7 @@ def score_range(
         run = Run(sources, backend, schedule, report, metrics, frame_range, tell, live=live)
         stack.enter_context(run)
         run.score()
-        behind = _check_range(frame_range, sources, schedule, report)
+        follows = _check_range(frame_range, sources, schedule, report)
         if profile:
             seconds = {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
@@ -84,13 +84,13 @@ def score_range(
             _first_times(sources, schedule) if options.sync == "pts" else None,
             schedule.pairs,
             begins,
-            behind,
+            follows,
             video_packets(sources, options.selection) if frame_range.is_whole else None,
         )
 
 
 def _seek(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
-    """Seek both sources to the first frames behind a cut, and return the fingerprints of these frames."""
+    """Seek both sources to the first frames after a cut, and return the fingerprints of these frames."""
     if cut is None:
         return None, None
     (reference, distorted), (first, second), (position, other) = sources, schedule.frames(cut.pairs), cut.next
@@ -100,12 +100,12 @@ def _seek(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: S
 def _check_range(
     frame_range: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
 ) -> Fingerprints:
-    """Return the fingerprints of the frames behind the range. Raises RangeError where a read from the start may differ."""
+    """Return the fingerprints of the frames after the range. Raises RangeError if a read from the start may differ."""
     if frame_range.is_whole:
         return None, None
     for source in sources:
         if source.damage or source.remarks or source.problem is not None:
-            raise RangeError(f"{source.info.path} is damaged; what its decoder makes of that depends on where it begins")
+            raise RangeError(f"{source.info.path} is damaged; the decoder's frames depend on where it begins")
         try:
             check_unchanged(source)
         except InputError as error:
@@ -163,7 +163,7 @@ def _new_report(
 
 
 def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:
-    """Return the packets of both video streams; None where only some frames were selected, or where a clip ended early."""
+    """Return the packets of both video streams; None if only some frames were selected, or if a clip ended early."""
     if not selection.takes_all or any(source.problem is not None for source in sources):
         return None
     return sources[0].packets(), sources[1].packets()
@@ -176,7 +176,7 @@ def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -
 
 
 class Run:
-    """Read batches, pass them to the device, and collect their scores. Use with `with`.
+    """The loop that reads batches, passes them to the device, and collects their scores; use with `with`.
 
     If the report has frames already, the run continues after them. `others` are the presentation times of all frames in the
     distorted clip. Only the pairs of `frame_range` are read, from sources that are positioned there already. `on_batch` gets
@@ -234,7 +234,7 @@ class Run:
                 free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
-                # Frames behind a bad one may be good, but do not count.
+                # Frames after a bad one may be good, but do not count.
                 frames = 0 if ended else self._frames_read(numbers, futures)
                 ended = ended or frames < len(numbers)
                 if frames:
@@ -339,7 +339,7 @@ def _all_done(futures: list[list[Future[int]]]) -> bool:
 
 
 class _Reader:
-    """Read one source on its own threads, so that reading overlaps with the device and with the other source."""
+    """The threads that read one source, so that reading overlaps with the device and with the other source."""
 
     def __init__(self, source: FrameSource) -> None:
         self._source = source
@@ -371,5 +371,5 @@ class _Reader:
         return max(1, -(-frames // self._threads))
 
     def close(self) -> bool:
-        """Wait for the reads in progress, and return False where they do not end in time."""
+        """Wait for the reads in progress, and return False if they do not end in time."""
         return self._pool.close()

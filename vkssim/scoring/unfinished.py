@@ -15,7 +15,7 @@ from ..report.record import ScoringRecord
 from ..report.results import ScoreReport
 from ..utils.facts import plain, read
 from .options import ScoreOptions
-from .ranges import Cut, DividedScores, EarlierScores, FrameRange, RangeScores
+from .ranges import Cut, EarlierScores, FrameRange, RangeScores
 from .record import ClipPackets
 
 ScoredFrame = tuple[FrameScores, float | None, BackendInfo]
@@ -58,7 +58,7 @@ def packed_end(scores: RangeScores) -> dict[str, Any]:
         "starts": scores.starts,
         "pairs": scores.pairs,
         "begins": scores.begins,
-        "behind": scores.behind,
+        "follows": scores.follows,
         "scoring": plain(report.scoring),
         "packets": plain(scores.packets),
     }
@@ -83,9 +83,9 @@ def unpacked_end(entry: Mapping[str, Any], scored: Sequence[ScoredFrame], option
     )
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
     others = [other for _, other, _ in scored]
-    begins, behind = tuple(entry["begins"]), tuple(entry["behind"])
+    begins, follows = tuple(entry["begins"]), tuple(entry["follows"])
     ends, packets = (reference, distorted), _packets(entry["packets"])
-    return RangeScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, behind, packets)
+    return RangeScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, follows, packets)
 
 
 def packed_cuts(ranges: Sequence[FrameRange], packets: ClipPackets | None) -> dict[str, Any]:
@@ -123,14 +123,27 @@ _WHOLE = bounds(FrameRange())
 class Unfinished:
     """The scores of a pair that is not finished.
 
-    `frames` are the frames of each range by the number of their pair. Those of the whole clips were read from the start, so
-    they count in every range; those of another range count in that range alone. `ends` has the facts of complete ranges.
+    `ranges` are those into which the pair was divided, and `packets` the packets of both video streams if they were counted
+    then. `frames` are the frames of each range by the number of their pair. Those of the whole clips were read from the start,
+    so they count in every range; those of another range count in that range alone. `scores` has the complete ranges by their
+    index in `ranges`, and `ends` their facts as they are stored.
     """
 
     ranges: list[FrameRange] = field(default_factory=list)
     packets: ClipPackets | None = None
     frames: dict[Bounds, dict[int, ScoredFrame]] = field(default_factory=dict)
     ends: dict[Bounds, Any] = field(default_factory=dict)
+    scores: dict[int, RangeScores] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Return True if every range was scored."""
+        return bool(self.ranges) and len(self.scores) == len(self.ranges)
+
+    def fits(self, index: int) -> bool:
+        """Return whether a range begins and ends with the same frames that its neighbours found there."""
+        seams = [(first, first + 1) for first in (index - 1, index) if {first, first + 1} <= self.scores.keys()]
+        return all(self.scores[first].follows == self.scores[second].begins for first, second in seams)
 
     def add(self, of: Bounds, first: int, scored: Iterable[ScoredFrame]) -> dict[int, ScoredFrame]:
         """Add consecutive frames of a range, the first of which has that number, and return those that are new."""
@@ -154,24 +167,23 @@ class Unfinished:
             number += 1
         return found
 
-    def divided(self, options: ScoreOptions) -> DividedScores:
-        """Return the division with the complete ranges, which were scored with `options`."""
-        ranges = self.ranges or ([FrameRange()] if _WHOLE in self.ends else [])
-        divided = DividedScores(list(ranges), self.packets)
-        for index, frame_range in enumerate(ranges):
+    def read_ends(self, options: ScoreOptions) -> None:
+        """Set the scores of the complete ranges of an earlier run, which were scored with `options`."""
+        if not self.ranges and _WHOLE in self.ends:
+            self.ranges = [FrameRange()]
+        for index, frame_range in enumerate(self.ranges):
             end = self.ends.get(bounds(frame_range))
             if end is not None:
                 with suppress(ValueError, TypeError, KeyError):
-                    divided.scores[index] = unpacked_end(end, self._scored(frame_range), options)
-        return divided
+                    self.scores[index] = unpacked_end(end, self._scored(frame_range), options)
 
     def start_over(self) -> None:
         """Drop everything that was scored in ranges: their frames are not where the packets announced them."""
-        self.ranges, self.packets, self.ends = [], None, {}
+        self.ranges, self.packets, self.ends, self.scores = [], None, {}, {}
         self.frames = {of: frames for of, frames in self.frames.items() if of == _WHOLE}
 
     def take(self, entry: Mapping[str, Any]) -> None:
-        """Do what an entry of the journal says. Raises ValueError, TypeError or KeyError for an entry that is none."""
+        """Add an entry of the journal. Raises ValueError, TypeError or KeyError for anything else."""
         if "cuts" in entry:
             self.ranges, self.packets = unpacked_cuts(entry)
         elif "over" in entry:

@@ -32,9 +32,9 @@ _SAME_PACE = 5e-4
 
 
 class Clock:
-    """Compare the times of each pair, in order. `paths` are the clips, `rate` is the reference's in frames a second.
+    """The times of each pair, compared in order. `paths` are the clips, `rate` is the reference's in frames a second.
 
-    `first_left` gives the times of the first frames that are not skipped. Where pairs are made by time, these two count as
+    `first_left` gives the times of the first frames that are not skipped. If pairs are made by time, these two count as
     simultaneous. Without it, the frames of the first pair count as simultaneous.
     """
 
@@ -62,7 +62,7 @@ class Clock:
 
     @property
     def differs_in_pace(self) -> bool:
-        """Return whether one clip shows the same frames in less time than the other; False where pairs are made by time."""
+        """Return whether one clip shows the same frames in less time than the other; False if pairs are made by time."""
         if self._starts is None or self._last is None or self._first_left is not None:
             return False
         span, other = (last - start for last, start in zip(self._last, self._starts, strict=True))
@@ -111,7 +111,7 @@ def joined(
 ) -> ScoreReport:
     """Return the report of two clips from all their ranges, in order. It equals the report of clips scored in one piece.
 
-    `packets` are the packets of both video streams, where they were counted when the clips were divided.
+    `packets` are the packets of both video streams if they were counted when the clips were divided.
 
     Raises VkssimError as `score_files`; its attribute `report` has the scores.
     """

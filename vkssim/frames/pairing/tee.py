@@ -18,11 +18,11 @@ from ..wrapped import WrappedSource
 Target = TypeVar("Target", Planes, ExternalFrame)
 
 _MOST_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest
-_MOST_SURFACES = 4  # the same where a hardware decoder owns the frames, of which it has few
+_MOST_SURFACES = 4  # the same if a hardware decoder owns the frames, of which it has few
 
 
 class Tee:
-    """Give the frames of a source that is not concurrent to several readers in step, each on a thread of its own.
+    """A source that is not concurrent, for several readers in step, each on a thread of its own.
 
     All readers have to ask for the same frames. A reader that stops early has to be closed, or the others wait for it. The
     reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
@@ -44,7 +44,7 @@ class Tee:
         self._wanted: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
 
     def take(self, reader: FrameSource, number: int, target: Planes) -> bool:
-        """Copy a frame to a reader's target; False where the source has ended."""
+        """Copy a frame to a reader's target; False if the source has ended."""
 
         def memory() -> Planes:
             with self._changed:
@@ -56,17 +56,17 @@ class Tee:
         return self._take(reader, number, lambda: self._read(number, memory), use)
 
     def take_external(self, reader: FrameSource, number: int, target: ExternalFrame) -> bool:
-        """Copy a frame of an external source to a reader's memory of the GPU; False where the source has ended."""
+        """Copy a frame of an external source to a reader's memory of the GPU; False if the source has ended."""
         return self._take(reader, number, lambda: self._decode(number), lambda frame: frame.write(target))
 
     def leave(self, reader: FrameSource) -> None:
-        """Wait for that reader no longer, and give it no more frames."""
+        """Stop waiting for a reader, which gets no more frames."""
         with self._changed:
             self._wanted.pop(reader, None)
             self._let_go()
 
     def _take(self, reader: FrameSource, number: int, read: Callable[[], _Frame | None], use: Callable[[_Frame], None]) -> bool:
-        """Have a reader use a frame, which `read` gives where no other reader has read it."""
+        """Have a reader use a frame, which `read` gives if no other reader has read it."""
         if reader not in self._wanted:
             return False
         frame = self._frame(number, read)
@@ -164,7 +164,7 @@ class _Frame:
 
 
 class _TeeReader(WrappedSource):
-    """A reader's view of the source. What would read the shared source, or go elsewhere in it, is that of any source."""
+    """A reader's view of the source. Attributes that would read the shared source, or seek in it, are those of any source."""
 
     at_start = FrameSource.at_start
     seek_index, seek, verify_boundary = FrameSource.seek_index, FrameSource.seek, FrameSource.verify_boundary
@@ -192,7 +192,7 @@ class _TeeReader(WrappedSource):
         return len(numbers)
 
     def close(self) -> None:
-        """Leave the others to themselves; a second call does nothing."""
+        """Let the other readers go on without this one; a second call does nothing."""
         self._tee.leave(self)
 
 
