@@ -106,6 +106,9 @@ def score_files(
 
     Notes
     -----
+    The device stays open for the next call, with its compiled kernels and the memory of its batches, until the process ends or
+    scores frames of another size or other metrics.
+
     A device that is lost during the run is opened again, once. A device that runs out of memory gets smaller batches. In both
     cases the files are opened again, scoring continues from there, and the report has a warning. A pipe cannot be read again.
 

@@ -194,12 +194,12 @@ class Engine:
                             for state in [state for state in states if state.scored.complete]:
                                 self._finish(group, state)
         except KeyboardInterrupt as stop:
-            raise stopped_early(stop, self._first_report()) from None
+            raise _stopped_early(stop, self._first_report()) from None
         except VkssimError as error:
             error.report = error.report or self._first_report()
             raise
         except MemoryError:
-            raise no_memory_left(self._first_report()) from None
+            raise _no_memory_left(self._first_report()) from None
 
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
@@ -211,7 +211,7 @@ class Engine:
         except KeyboardInterrupt as stop:
             report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
             frames = counted(0 if report is None else len(report.frames), "frame")
-            return stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report)
+            return _stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report)
         return None
 
     # -- tasks -------------------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ class Engine:
                     failure.report = state.completed(failure.report)
                 return failure
         if isinstance(error, MemoryError):
-            return no_memory_left(state.partial_report())
+            return _no_memory_left(state.partial_report())
         if isinstance(error, VkssimError) and error.report is None:
             error.report = state.partial_report()
         return error
@@ -484,7 +484,7 @@ def score_pair(
     return outcome
 
 
-def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | None) -> InterruptedRunError:
+def _stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | None) -> InterruptedRunError:
     """Return the error for a run that `stop` ended. `report` has the scores computed so far; None stands for no scores."""
     error = InterruptedRunError(problem)
     error.signal = getattr(stop, "signal", signal.SIGINT)
@@ -492,16 +492,15 @@ def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | N
     return error
 
 
-def stopped_early(stop: KeyboardInterrupt, report: ScoreReport | None) -> InterruptedRunError:
+def _stopped_early(stop: KeyboardInterrupt, report: ScoreReport | None) -> InterruptedRunError:
     """Return the error for a run that was stopped before its last frame, and add a warning about this to the report."""
     frames = counted(0 if report is None else len(report.frames), "frame")
     if report is not None:
         report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
-    return stopped_error(stop, f"stopped after {frames}; what was scored is kept", report)
+    return _stopped_error(stop, f"stopped after {frames}; what was scored is kept", report)
 
 
-def no_memory_left(report: ScoreReport | None) -> HostMemoryError:
-    """Return the error for a run that ran out of memory, with the scores computed so far."""
+def _no_memory_left(report: ScoreReport | None) -> HostMemoryError:
     error = HostMemoryError()
     error.report = report
     return error

@@ -216,6 +216,9 @@ class Journal:
         self.unfinished.pop(key, None)
         self.records[key] = record
         self._write(key, {"record": record})
+        self._drop_old_entries()
+
+    def _drop_old_entries(self) -> None:
         if self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
             self._file.rewrite(self._identity or {}, self._entries())
             self._common = {}
@@ -324,8 +327,7 @@ class RemoteJournal(Journal):
         if "frames" not in entry or time.monotonic() - self._written >= _SECONDS_BETWEEN_OBJECTS:
             self._flush()
 
-    def _add(self, key: str, entry: Mapping[str, Any]) -> None:
-        self._write(key, entry)
+    _add = _write
 
     def _flush(self) -> None:
         self._written = time.monotonic()
@@ -333,11 +335,8 @@ class RemoteJournal(Journal):
             key, entries = self._waiting.popitem()
             self._put(key, f"{key}.{time.time_ns():020d}-{secrets.token_hex(4)}.json", entries)
 
-    def finish(self, key: str, record: Record) -> None:
-        """See Journal."""
-        self.unfinished.pop(key, None)
-        self.records[key] = record
-        self._write(key, {"record": record})
+    def _drop_old_entries(self) -> None:
+        """Do nothing: `_write` has removed the objects of a finished pair."""
 
     def close(self) -> None:
         """Write what waits."""
@@ -406,9 +405,8 @@ def open_run_journal(
     """
     for name in clips.paths:
         if not can_reopen(name):
-            raise OptionError(
-                f"{redact_url(name)} cannot be read a second time, so an interrupted run could not continue; give a file"
-            )
+            shown = "standard input" if name == "-" else redact_url(name)
+            raise OptionError(f"{shown} cannot be read a second time, so an interrupted run could not continue; give a file")
     if is_url(output):
         raise OptionError(
             f"{redact_url(output)} is a URL; the journal from which a run continues is beside a local path. Give one"
