@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer, ScoreReport, score_files, score_many
-from vkssim.errors import DemandError, DeviceLostError, InputError, OptionError, ReadError, TruncatedInputError
+from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, ThresholdError, TruncatedInputError
 from vkssim.frames import raw, stream
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
@@ -107,7 +107,7 @@ def test_shorter_file(tmp_path: Path, kind: str, reference: int, distorted: int,
     assert [frame.index for frame in report.frames] == list(range(0, 9, subsample))
     (warning,) = report.warnings
     assert str(tmp_path / ("ref" if reference == 9 else "dis")) in warning
-    with pytest.raises(DemandError, match="`strict`") as caught:
+    with pytest.raises(ThresholdError, match="`strict`") as caught:
         _score(*arguments, strict=True, selection=selection)
     assert len(caught.value.report.frames) == len(report.frames)
 

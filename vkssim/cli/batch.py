@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..distributed.task import SECONDS
-from ..errors import DemandError, OptionError
+from ..errors import OptionError, ThresholdError
 from ..host import notices
 from ..storage.location import is_url, redact_url
 from ..utils.progress import ProgressBar
@@ -258,7 +258,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
 
 
 def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
-    """Print the warnings of each pair. Raises DemandError if one failed."""
+    """Print the warnings of each pair. Raises ThresholdError if one failed."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:
@@ -266,7 +266,7 @@ def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
                 say(f"{word}: {clip}{row[column]}")
     failed = sum(row["error"] is not None for row in rows)
     if failed:
-        raise DemandError(
+        raise ThresholdError(
             f"{failed} of {len(rows)} pairs failed; {redact_url(path)} has the others, and the errors in its column error"
         )
 

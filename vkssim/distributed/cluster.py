@@ -16,8 +16,8 @@ from typing import Any
 
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError, VkssimError
 from ..storage.location import redact_url
-from ..utils.extras import need
-from ..utils.interruption import at_once
+from ..utils.extras import require_extra
+from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
 from ..utils.version import __version__
@@ -149,7 +149,7 @@ class Cluster(WorkerPool):
             if now > called + self._timeout:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
-            with at_once():
+            with interruptible():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def _update_places(self, now: float, *, soon: bool) -> None:
@@ -320,7 +320,7 @@ def connect(address: str | None) -> bool:
     given = address not in (None, "local")
     for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
         os.environ.setdefault(name, value)
-    ray = need("ray", "ray", "a cluster")
+    ray = require_extra("ray", "ray", "a cluster")
     if address in (None, "auto") and ray.is_initialized():
         return False
     try:

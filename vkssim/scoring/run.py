@@ -24,7 +24,7 @@ from ..report.frame_scores import rows
 from ..report.results import ScoreReport
 from ..storage.location import redact_url
 from ..types import ExternalFrame, Samples
-from ..utils.interruption import at_once, result_of
+from ..utils.interruption import interruptible, result_of
 from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
@@ -274,7 +274,7 @@ class Run:
 
     def _collect(self, batch: Batch, numbers: range, started: float) -> Batch:
         report, start = self._report, self._schedule.start
-        with at_once():
+        with interruptible():
             means = self._backend.collect(batch)
         collected = time.perf_counter()
         columns = self._metrics.finish(means)

@@ -13,7 +13,7 @@ from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..report.record import ScoringRecord
 from ..report.results import ScoreReport
-from ..utils.facts import plain, read
+from ..utils.facts import from_json, to_json
 from .options import ScoreOptions
 from .ranges import Cut, EarlierScores, FrameRange, RangeScores
 from .record import ClipPackets
@@ -59,8 +59,8 @@ def packed_end(scores: RangeScores) -> dict[str, Any]:
         "pairs": scores.pairs,
         "begins": scores.begins,
         "follows": scores.follows,
-        "scoring": plain(report.scoring),
-        "packets": plain(scores.packets),
+        "scoring": to_json(report.scoring),
+        "packets": to_json(scores.packets),
     }
 
 
@@ -72,7 +72,7 @@ def unpacked_end(entry: Mapping[str, Any], scored: Sequence[ScoredFrame], option
         selection=options.selection,
         sync=options.sync,
         pictures=options.pictures,
-        scoring=None if entry["scoring"] is None else read(ScoringRecord, entry["scoring"], "scoring"),
+        scoring=None if entry["scoring"] is None else from_json(ScoringRecord, entry["scoring"], "scoring"),
         frames=[frame for frame, _, _ in scored],
     )
     reference, distorted = (
@@ -91,7 +91,7 @@ def unpacked_end(entry: Mapping[str, Any], scored: Sequence[ScoredFrame], option
 def packed_cuts(ranges: Sequence[FrameRange], packets: ClipPackets | None) -> dict[str, Any]:
     """Return the division of clips into ranges, and the packets of their video streams."""
     cuts = [asdict(frame_range.start) for frame_range in ranges[1:] if frame_range.start is not None]
-    return {"cuts": cuts, "packets": plain(packets)}
+    return {"cuts": cuts, "packets": to_json(packets)}
 
 
 def unpacked_cuts(entry: Mapping[str, Any]) -> tuple[list[FrameRange], ClipPackets | None]:
@@ -103,7 +103,7 @@ def unpacked_cuts(entry: Mapping[str, Any]) -> tuple[list[FrameRange], ClipPacke
 def _packets(entry: Any) -> ClipPackets | None:
     if entry is None:
         return None
-    reference, distorted = (None if clip is None else read(VideoPackets, clip, "packets") for clip in entry)
+    reference, distorted = (None if clip is None else from_json(VideoPackets, clip, "packets") for clip in entry)
     return reference, distorted
 
 

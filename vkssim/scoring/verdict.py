@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..errors import DemandError, InputError, VkssimError
+from ..errors import InputError, ThresholdError, VkssimError
 from ..frames.outcome import ReadOutcome, listed_frames
 from ..frames.source import changed_error
 from ..report.backend_info import merged_info
@@ -152,7 +152,7 @@ def judge(
     strict: bool,
     thresholds: Sequence[Threshold],
 ) -> None:
-    """Add warnings to a report. Raises InputError for a problem of the clips, DemandError for scores that fail a threshold."""
+    """Add warnings to a report. Raises InputError for a problem of the clips, ThresholdError for scores below a threshold."""
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -174,7 +174,7 @@ def judge(
     if strict:
         failed = [f"{text} (`strict`)" for text in unequal] + failed
     if failed:
-        raise DemandError("; ".join(failed))
+        raise ThresholdError("; ".join(failed))
 
 
 def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:
