@@ -151,7 +151,7 @@ def command(
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
-    The columns offset, scale, crop and merge set these options for a row. A run cut off goes on where it was when it is started
+    The columns offset, scale, crop and merge set these options for a row. A run that was cut off continues when it is started
     again; a pair that cannot be scored is a row with its error.
     """
     from ..distributed.pools import WorkerOptions

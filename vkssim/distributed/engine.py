@@ -124,7 +124,7 @@ class _State:
         return self.completed(replace(self.report, frames=list(earlier.frames), backend=merged_info(infos)))
 
     def completed(self, report: ScoreReport) -> ScoreReport:
-        """Return a report with what is known of the run."""
+        """Return a report with the facts about the run."""
         report.warnings = [*self.warnings, *(text for text in report.warnings if text not in self.warnings)]
         report.seconds, report.resumed = max(0.0, self.ended - self.started), self.resumed
         return report

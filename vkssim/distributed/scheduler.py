@@ -87,7 +87,7 @@ _Step = tuple[_PendingTask, int, Event]
 
 
 class Scheduler:
-    """Take tasks, and return their outcomes as soon as they are known. This is all that is ever tried again.
+    """The tasks that wait and run; their outcomes are returned as soon as they are known. Nothing else is ever tried again.
 
     A worker goes on with the group of its last task, so that several pairs are scored side by side and few clips are opened.
 

@@ -44,7 +44,7 @@ def slots_for(in_step: int) -> int:
 
 
 class Worker:
-    """Divide clips, and score their ranges on one device; use with `with`.
+    """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
     Workers of one device may have shares of one backend. After its device has failed, a worker opens a backend of its own,
     which has batches for `in_step` runs at a time. `on_open` gets clips that are about to be divided, so that others can open

@@ -24,7 +24,7 @@ class _Forwarded:
 
 
 class WrappedSource(FrameSource):
-    """A source with the attributes of another one, `source`, as they are at that time; subclasses define the others."""
+    """A source with the current attributes of the wrapped `source`, except for those that a subclass defines."""
 
     def __init__(self, source: FrameSource) -> None:
         self.source = source

@@ -5,8 +5,8 @@ except the device. Frames are written as soon as they are scored, whoever scored
 entry has the facts that only reading it could show. When a pair of a batch is finished, its record replaces all of that.
 Beside results that go to a URL, ``OUTPUT.journal`` is a folder of objects with the same entries.
 
-Numbers are JSON with the shortest text that reads back to the same double. What is torn, altered, doubled or out of place is
-scored again, and so is everything after it.
+Numbers are JSON with the shortest text that reads back to the same double. Frames are scored again from the first
+line on that is torn, altered, doubled or out of place.
 """
 
 from __future__ import annotations
@@ -348,7 +348,7 @@ _OBJECT = re.compile(r"[0-9a-f]{64}(\.\d{20}-[0-9a-f]{8})?\.json")
 
 
 def _split(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what an entry of frames says of all its frames, and the frames."""
+    """Return the facts that all frames of an entry share, and the frames."""
     frames = {name: entry[name] for name in ("first", "frames")}
     return {name: value for name, value in entry.items() if name not in frames}, frames
 

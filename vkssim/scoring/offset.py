@@ -3,7 +3,7 @@
 A signature is the luma averaged over a grid of 16x9 blocks. For every possible offset, the signatures of the reference and of
 the distorted clip are subtracted over the same frames of the distorted clip. The variance of the differences over time is
 smallest at the offset at which both clips move alike. Constant differences, such as another sample range or a logo, do not
-count. An offset must hold in every part of the clips: after a frame that was dropped or doubled, it is another one.
+count. An offset must hold in every part of the clips: after a frame that was dropped or doubled, it changes.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pi
 
 
 class _Reader:
-    """Read the signatures of a clip, beginning with one of its frames."""
+    """The signatures of a clip, read beginning with one of its frames."""
 
     def __init__(self, source: FrameSource, first: int) -> None:
         self._source = source

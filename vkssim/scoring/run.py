@@ -282,7 +282,7 @@ class Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
-        if self._scored_before:  # the sources know these times only after they have read the frames
+        if self._scored_before:  # the times of these frames are there only after they were read
             first = start + self._frame_range.first * numbers.step
             self.others += self._times(range(first, numbers.start, numbers.step))[1]
             self._scored_before = 0

@@ -27,8 +27,8 @@ class Tee:
     All readers have to ask for the same frames. A reader that stops early has to be closed, or the others wait for it. The
     reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
 
-    Of an `external` source, at most `_MOST_SURFACES` frames are kept, where they were decoded. Each reader copies them from
-    there to its own memory of the GPU. Readers that want them on the host share one copy.
+    Of an `external` source, at most `_MOST_SURFACES` frames are kept, in the decoder's memory. Each reader copies them from
+    there to its own memory of the GPU. Readers on the host share one copy.
     """
 
     def __init__(self, source: FrameSource, readers: int) -> None:
@@ -148,7 +148,7 @@ class _Frame:
         self._copying = threading.Lock()
 
     def on_host(self, memory: Callable[[], Planes]) -> Planes:
-        """Return its planes on the host. The first reader that wants them there copies them into `memory()`."""
+        """Return its planes on the host. The first reader on the host copies them into `memory()`."""
         with self._copying:
             if self.planes is None:
                 assert self._decoded is not None
