@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .distributed.engine import Job, RunSettings, score_jobs
 from .distributed.pools import WorkerOptions
-from .distributed.task import SECONDS
+from .distributed.rates import SECONDS
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection

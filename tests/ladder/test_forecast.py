@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.distributed.task import PIXELS_A_SECOND
+from vkssim.distributed.rates import PIXELS_A_SECOND
 from vkssim.frames.options import Selection
 from vkssim.ladder import forecast as module
 from vkssim.ladder.forecast import Forecast, forecast

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..distributed.task import SECONDS
+from ..distributed.rates import SECONDS
 from ..errors import OptionError, ThresholdError
 from ..host import notices
 from ..storage.location import is_url, redact_url

@@ -39,8 +39,9 @@ from ..scoring.unfinished import Unfinished, bounds
 from ..scoring.verdict import joined, merged
 from ..utils.wording import counted
 from .pools import WorkerOptions
+from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
-from .task import SECONDS, Done, Part, Task, WorkerPool
+from .task import Done, Part, Task, WorkerPool
 
 MOST_IN_STEP = 8
 """The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""

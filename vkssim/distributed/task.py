@@ -1,6 +1,6 @@
 """The work of workers and its results, as plain values that are small enough to be sent, and the interface of workers.
 
-Frames are never sent. The rates are guesses for workers that were not measured yet; docs/scale.md has the measurements.
+Frames are never sent.
 """
 
 from __future__ import annotations
@@ -14,18 +14,7 @@ from typing import Self
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import EarlierScores, Event, FrameRange
 from ..scoring.record import ClipPackets
-
-PIXELS_A_SECOND = {"gpu": 2e9, "software": 3e7, "cpu": 3e6}
-"""Pixels of the reference that a worker of each kind scores in a second: a slow GPU, or two cores."""
-
-DECODED_PIXELS_A_SECOND = 8e7
-"""Pixels of the reference that one core decodes in a second, together with the distorted clip, as H.264."""
-
-SECONDS = 15.0
-"""Target duration of one range, in seconds.
-
-It is long compared with the cost of starting a range, and short compared with the work that is lost when a worker ends.
-"""
+from .rates import SECONDS
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 from .open_sources import OpenPair, OpenSources, Sources
-from .task import PIXELS_A_SECOND, Done, Part, Task, Tell, WorkerSpec
+from .rates import PIXELS_A_SECOND
+from .task import Done, Part, Task, Tell, WorkerSpec
 
 _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other

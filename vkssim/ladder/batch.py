@@ -16,7 +16,7 @@ from typing import Any
 from .. import errors
 from ..distributed.engine import Job, RunSettings, score_jobs
 from ..distributed.pools import WorkerOptions
-from ..distributed.task import SECONDS
+from ..distributed.rates import SECONDS
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
 from ..frames.fingerprint import input_states
 from ..report import render

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from ..distributed.task import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
+from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.decode.container import ContainerFile
 from ..frames.open import open_regular
