@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from vkssim import score_files
-from vkssim.backends import decoding, nvdec
-from vkssim.backends.decoding import hardware_decoder, sessions
-from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
+from vkssim.backends import cuda, decoding
+from vkssim.backends.cuda import Answer, Capabilities
+from vkssim.backends.decoding import NvidiaDriver, hardware_decoder, sessions
 from vkssim.distributed import pools
 from vkssim.errors import (
     DeviceError,
@@ -50,7 +50,7 @@ Answers = dict[tuple[str, str, int], Answer]
 """What the driver says of a codec, a chroma format and a depth."""
 
 _GOOD = Answer(True, 1, (4096, 4096), 65536)
-WISH = HardwareDecoder("cuda", "0", demanded=False)
+PREFERRED = HardwareDecoder("cuda", "0", required=False)
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +65,8 @@ def driver(monkeypatch: pytest.MonkeyPatch, device: Device, stand_in: list[Chang
     answers: Answers = {("h264", "420", 8): _GOOD, ("av1", "420", 8): _GOOD, ("vp9", "420", 8): _GOOD}
     monkeypatch.setattr(decoding, "find_spec", lambda _name: True)
     monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
-    monkeypatch.setattr(nvdec, "cuda_of", lambda _gpu: SimpleNamespace(ordinal=0))
-    monkeypatch.setattr(nvdec, "ask", lambda _context, *codec: answers.get(codec, Answer(False)))
+    monkeypatch.setattr(decoding, "cuda_of", lambda _gpu: SimpleNamespace(ordinal=0))
+    monkeypatch.setattr(decoding, "ask", lambda _context, *codec: answers.get(codec, Answer(False)))
     return answers
 
 
@@ -106,7 +106,7 @@ def test_where_ffmpeg_lacks_cuda_it_is_the_processor(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
-    (expected, on_processor), (found, wished) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, WISH))
+    (expected, on_processor), (found, wished) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, PREFERRED))
     np.testing.assert_array_equal(found, expected)
     assert (wished.clip_facts(), wished.info) == (on_processor.clip_facts(), on_processor.info)
 
@@ -135,7 +135,7 @@ def test_the_processor_decodes_what_the_gpu_cannot(folder: Path, driver: Answers
     assert (reference["decoder"], distorted["decoder"]) == ("h264", "h264 (cuda)")
     assert reference.pop("decoder_reason") == f"cuda: {REASON}"
     assert wished.pop("notes") == [
-        f"{clips[0]}: decoded on the processor, since the cuda decoder cannot decode it: {REASON}",
+        f"{clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}",
         f"{clips[1]}: decoded by cuda, which notices less damage than the processor's decoder",
     ]
     distorted["decoder"] = "h264"
@@ -150,7 +150,7 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
 ) -> None:
     expected, _ = _planes(folder / "ref.mp4", None)
     stand_in.append(test_hardware._other_samples)
-    found, source = _planes(folder / "ref.mp4", WISH)
+    found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     assert source.clip_facts().decoder_reason == "cuda: its first frame has other samples"
 
@@ -158,7 +158,7 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
         raise av.error.MemoryError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(HardwareDecoder, "request", refuse)
-    found, source = _planes(folder / "ref.mp4", WISH)
+    found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     assert source.clip_facts().decoder_reason == "cuda: its driver or its device refuses (Cannot allocate memory)"
     with pytest.raises(InputError, match="Cannot allocate memory"):
@@ -168,7 +168,7 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
 def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, stand_in: list[Changed]) -> None:
     for name, codec, pixels in (("a.png", "png", "rgb24"), ("a.avi", "rawvideo", "yuv420p"), ("a.mp4", "mpeg4", "yuv420p")):
         _write(tmp_path / name, codec, clip(2, 48, 64), pixels)
-    reasons = {name: _planes(tmp_path / name, WISH)[1].clip_facts().decoder_reason for name in ("a.png", "a.avi", "a.mp4")}
+    reasons = {name: _planes(tmp_path / name, PREFERRED)[1].clip_facts().decoder_reason for name in ("a.png", "a.avi", "a.mp4")}
     exact = "hardware gives the same samples only for H.264, HEVC, VP8, VP9, AV1"
     assert reasons == {"a.png": None, "a.avi": None, "a.mp4": f"cuda: it is mpeg4, and {exact}"}
     with pytest.raises(InputError, match=f"it is png, and {exact}"):
@@ -219,14 +219,14 @@ def test_a_driver_that_says_nothing_refuses_nothing(driver: Answers, monkeypatch
         raise DeviceError("cuCtxPushCurrent failed: CUDA_ERROR_INVALID_CONTEXT")
 
     for ask in (lambda *_words: None), fail:
-        monkeypatch.setattr(nvdec, "ask", ask)
+        monkeypatch.setattr(decoding, "ask", ask)
         assert wish.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
         assert sessions(wish) == 1
 
     def not_known(_gpu: object) -> None:
         raise UnsuitableDeviceError("no such device")
 
-    monkeypatch.setattr(nvdec, "cuda_of", not_known)
+    monkeypatch.setattr(decoding, "cuda_of", not_known)
     unknown = NvidiaDriver(decoding._nvidia(None).uuid)  # type: ignore[union-attr]
     assert unknown.refuses(CodedVideo("h264", "420", 8, 64, 48)) == "CUDA cannot open the GPU that scores (no such device)"
 
@@ -247,8 +247,8 @@ def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) ->
         return 0
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(cuvidGetDecoderCaps=answer_all))
-    cuda: Any = Mock(current=nullcontext)  # the answer is remembered for each GPU
-    answer = nvdec.ask(cuda, "hevc", "420", 10)
+    gpu: Any = Mock(current=nullcontext)  # the answer is remembered for each GPU
+    answer = cuda.ask(gpu, "hevc", "420", 10)
     assert answer == Answer(True, 7, (8192, 8192), 262144, (144, 142))
 
 
@@ -271,7 +271,7 @@ def test_av1_is_decoded_by_a_codec_that_has_hardware(
         assert marks is not None
         planes = begun.info.new_planes(3)
         assert begun.read([5], [planes])
-        begun.seek(2, marks.place(2))
+        begun.seek(2, marks.position(2))
         assert begun.read([2], [planes])
     np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2])
 
@@ -338,7 +338,7 @@ def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: D
     report = score()
     assert render(report, "json", "max") == render(expected, "json", "max")
     (trouble,) = report.worker_warnings
-    assert trouble.startswith("the cuda decoder decodes fewer clips side by side: its driver")
+    assert trouble.startswith("the cuda decoder decodes fewer clips in parallel: its driver")
 
 
 def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> None:
@@ -365,7 +365,7 @@ def test_memory_that_runs_out_on_the_way(folder: Path, stand_in: list[Changed]) 
         return frame
 
     stand_in.append(failing)
-    found, source = _planes(folder / "ref.mp4", WISH)
+    found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     ((number, text),) = source.remarks
     assert number == GOP
@@ -377,7 +377,7 @@ def test_the_command_line_tells_which_decoder_read_a_clip(folder: Path, driver: 
     where = "--device", str(device.info.uuid), "--decode", "auto"
     result = vkssim("score", "-r", clips[0], "-d", clips[1], "--feature", FEATURE, "--profile", *where)
     assert result.exit_code == 0, result.output
-    assert f"note: {clips[0]}: decoded on the processor, since the cuda decoder cannot decode it: {REASON}" in result.output
+    assert f"note: {clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}" in result.output
     assert f"{clips[0]}: decoder h264 (cuda: {REASON})" in result.output
     assert f"{clips[1]}: decoder h264 (cuda)\n" in result.output
 
@@ -398,7 +398,7 @@ def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, 
     raw = tmp_path / "a.yuv"
     raw.write_bytes(bytes(64 * 48 * 3 // 2))
     for name in ("cuda_of", "ask"):
-        monkeypatch.setattr(nvdec, name, lambda *_words: pytest.fail("the driver is asked"))
+        monkeypatch.setattr(decoding, name, lambda *_words: pytest.fail("the driver is asked"))
     description = RawDescription(width=64, height=48, pixel_format="420", bits=8)
     report = score_files(raw, raw, raw=description, features=FEATURE, device=str(device.info.uuid), decode="auto")
     assert report.frame_count == 1

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from vkssim.frames.info import VideoInfo
+from vkssim.frames.pairing.tee import Tee
 from vkssim.frames.picture.crop import Crop
 from vkssim.frames.picture.orientation import Orientation
 from vkssim.frames.picture.scale import Scale, ToBitDepth
-from vkssim.frames.processed import ProcessedSource, Step
 from vkssim.frames.source import FrameSource
-from vkssim.frames.tee import Tee
-from vkssim.frames.wrapped import ATTRIBUTES, WrappedSource
+from vkssim.frames.wrapped import ATTRIBUTES, ProcessedSource, Step, WrappedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 

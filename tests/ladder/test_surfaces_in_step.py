@@ -52,7 +52,7 @@ def on_gpu(surfaces: Callable[[int], None], copies: HostCopies, monkeypatch: pyt
     """Have the GPU decode each clip that it can; the function that is returned has its decoders fail at a frame."""
     monkeypatch.setattr(engine, "add_hint", lambda *_words, **_how: None)  # which reads clips once more
     for module in (worker, pools):
-        monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), demanded=False))
+        monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), required=False))
     return surfaces
 
 
@@ -128,7 +128,7 @@ def test_decoders_that_fail_on_the_way(folder: Path, on_gpu: Callable[[int], Non
     for rendition, outcome in zip(distorted, outcomes, strict=True):
         _check(folder, reference, rendition, outcome, options)
         assert isinstance(outcome, ScoreReport)
-        assert sum("decoded on the processor from there on" in warning for warning in outcome.warnings) == 2
+        assert sum("decoded on the processor from here" in warning for warning in outcome.warnings) == 2
 
 
 def test_a_run_that_fails_holds_up_nobody(

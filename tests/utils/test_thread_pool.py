@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from vkssim.distributed.task import Part, Task, WorkerSpec
-from vkssim.distributed.threads import EnginesPool
+from vkssim.distributed.pools import EnginesPool
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions

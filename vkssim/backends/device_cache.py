@@ -6,8 +6,7 @@ import atexit
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
 from ..host.devices import DEVICE_VARIABLE
@@ -15,7 +14,7 @@ from .failure_policy import tried_again
 
 
 class Closable(Protocol):
-    """An object that the cache can hold."""
+    """An object that has a device open."""
 
     def close(self) -> None:
         """Close the device."""
@@ -29,31 +28,41 @@ Result = TypeVar("Result")
 class DeviceCache(Generic[Thing]):
     """The most recently used things, each under a key. One caller at a time uses them in place, others take and put them.
 
-    All things are closed when the process ends. A forked child drops them, because the device belongs to its parent.
+    All things are closed when the process ends. A forked child drops them, because the device belongs to its parent. A thing
+    whose use fails is closed, so that the state of a failed call cannot reach the next call, unless the error is one of
+    `harmless`, which leave it as it was.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, harmless: tuple[type[BaseException], ...] = ()) -> None:
         self._most = most
+        self._harmless = harmless
         self._lock = threading.RLock()
         self._things: OrderedDict[Hashable, Thing] = OrderedDict()
         atexit.register(self.close)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forget)
 
-    @contextmanager
-    def use(self, key: Hashable, make: Callable[[], Thing]) -> Iterator[Thing]:
-        """Yield the thing of a key; `make` makes it if there is none.
+    def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
+        """Return the result of `action` with the thing of a key; `make` makes it if there is none.
 
-        If its use fails, the thing is closed, so that the state of a failed call cannot reach the next call.
+        If the device fails and the policy allows another try, it is called again with a new thing: the caller still has its
+        input.
         """
+        return tried_again(lambda: self._once(key, make, action))
+
+    def _once(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
         with self._lock:
             thing = self.take(key) or make()
             try:
-                yield thing
-            except BaseException:
-                thing.close()
+                result = action(thing)
+            except BaseException as error:
+                if isinstance(error, self._harmless):
+                    self.put(key, thing)
+                else:
+                    thing.close()
                 raise
             self.put(key, thing)
+            return result
 
     def take(self, key: Hashable) -> Thing | None:
         """Return the thing of a key, which belongs to the caller from then on; None, and room for another, if there is none."""
@@ -64,7 +73,7 @@ class DeviceCache(Generic[Thing]):
             return thing
 
     def put(self, key: Hashable, thing: Thing) -> None:
-        """Keep a thing that nobody uses. Another one of its key is closed."""
+        """Keep a thing that nobody uses. Any other thing of its key is closed."""
         with self._lock:
             other = self._things.pop((key, os.environ.get(DEVICE_VARIABLE)), None)
             if other is not None:
@@ -76,18 +85,11 @@ class DeviceCache(Generic[Thing]):
         while len(self._things) > left:
             self._things.popitem(last=False)[1].close()
 
-    def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
-        """Return the result of `action` with the thing of a key.
-
-        Where the device fails and the policy allows another try, it is called again with a new thing: the caller still has
-        what it reads.
-        """
-
-        def work() -> Result:
-            with self.use(key, make) as thing:
-                return action(thing)
-
-        return tried_again(work)
+    def each(self, action: Callable[[Thing], object]) -> None:
+        """Call `action` with each open thing."""
+        with self._lock:
+            for thing in self._things.values():
+                action(thing)
 
     def close(self) -> None:
         """Close everything."""

@@ -22,9 +22,9 @@ from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import open_regular, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
+from ..frames.pairing.tee import Tee
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
-from ..frames.tee import Tee
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded, divided
 from ..scoring.run import BackendOpener, score_range, video_packets

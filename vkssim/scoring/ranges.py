@@ -163,7 +163,9 @@ def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) ->
         at = wanted - back // schedule.step
         if at > before:
             first, second = schedule.frames(at)
-            places = [(mark.place(number - 1), mark.place(number)) for mark, number in zip(marks, (first, second), strict=True)]
+            places = [
+                (mark.position(number - 1), mark.position(number)) for mark, number in zip(marks, (first, second), strict=True)
+            ]
             (last, following), (other_last, other_following) = places
             yield Cut(at, (last, other_last), (following, other_following))
             before = at
