@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.task import Part, Task, WorkerSpec
 from vkssim.distributed.pools import EnginesPool
+from vkssim.distributed.task import Part, Task, WorkerSpec
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
