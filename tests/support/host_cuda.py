@@ -18,7 +18,7 @@ from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.memory import Buffer, MemoryClass
 
-_WAITING = 10**10  # ns
+_WAITING = 300 * 10**9  # ns; lavapipe compiles a kernel when it first runs, which takes seconds on a busy machine
 
 
 class Surface:
