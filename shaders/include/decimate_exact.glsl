@@ -22,14 +22,16 @@ const int SPAN = 2 * OUTPUTS + 7;
 // every scale of the pyramid. Larger products, of floats beyond their range, are added with the precision of float32.
 const float SPLITTER = 1536.0;
 
+#include "rounding.glsl"
+
 struct SplitSum {
     float multiple;
     float rest;
 };
 
 SplitSum split_product(float a, float b) {
-    precise float term = a * b;
-    precise float shifted = term + SPLITTER;
+    float term = rounded_product(a, b);
+    precise float shifted = term + hidden(SPLITTER);
     precise float multiple = shifted - SPLITTER;
     precise float rest = term - multiple;
     return SplitSum(multiple, rest);
@@ -72,10 +74,10 @@ void main() {
             // No output reads more than four samples past a border. The n-th sample past it equals the n-th before it.
             [[unroll]] for (int i = 0; i < SPAN; ++i) {
                 samples[odd][i] = loaded[i];
-                if (i < 4) samples[odd][i] = column == 0 ? loaded[7 - i] : samples[odd][i];
+                if (i < 4) samples[odd][i] = mix(samples[odd][i], loaded[7 - i], column == 0);
                 [[unroll]] for (int past = 0; past < 4; ++past) {
                     int mirrored = i - 1 - 2 * past;
-                    if (mirrored >= 0) samples[odd][i] = i == end + past ? loaded[mirrored] : samples[odd][i];
+                    if (mirrored >= 0) samples[odd][i] = mix(samples[odd][i], loaded[mirrored], i == end + past);
                 }
             }
         }
@@ -89,7 +91,7 @@ void main() {
             open[3][c] = plus(even4, odd3);
             if (pair >= 0 && column + c < target_pitch) {
                 precise float total = done.multiple + done.rest;
-                target[out_index + pair * target_pitch + c] = column + c < (width + 1) >> 1 ? total : 0.0;
+                target[out_index + pair * target_pitch + c] = mix(0.0, total, column + c < (width + 1) >> 1);
             }
         }
     }

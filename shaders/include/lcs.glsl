@@ -23,9 +23,9 @@ vec3 lcs_deficits(Moments m) {
     precise float variance2 = max(0.0, m.square2 - mean2_squared);
     precise float covariance = m.product - mean_product;
     // Roots first: with a sample far beyond its range, the product of the variances would be infinite.
-    float geometric = variance1 == variance2 ? variance1 : sqrt(variance1) * sqrt(variance2);
+    float geometric = mix(sqrt(variance1) * sqrt(variance2), variance1, variance1 == variance2);
     // This guard is libvmaf's: in a flat window, only rounding makes the covariance negative.
-    if (covariance < 0.0 && geometric <= 0.0) covariance = 0.0;
+    covariance = mix(covariance, 0.0, covariance < 0.0 && geometric <= 0.0);
     float mean_difference = m.mean1 - m.mean2;
     float variance_sum = variance1 + variance2;
     vec3 numerators = vec3(mean_difference * mean_difference, variance_sum - 2.0 * geometric, geometric - covariance);

@@ -51,7 +51,7 @@ float sample_at(int row, int column) {
         bool upper_ = ((column) & 8) != 0;                                                                       \
         [[unroll]] for (int i_ = 0; i_ < (count); ++i_) {                                                        \
             int w_ = ((lead) + i_ + 16) / 4;                                                                     \
-            target[i_] = float(bitfieldExtract(upper_ ? words_[w_ + 2] : words_[w_], 8 * (i_ & 3), 8));          \
+            target[i_] = float(bitfieldExtract(mix(words_[w_], words_[w_ + 2], upper_), 8 * (i_ & 3), 8));          \
         }                                                                                                        \
     } else {                                                                                                     \
         [[unroll]] for (int b_ = (lead) < 0 ? -1 : 0; b_ < ((lead) + (count) + 7) / 8; ++b_) {                         \

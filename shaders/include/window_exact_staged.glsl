@@ -110,7 +110,7 @@ void main() {
         float accepted[SUMS];
         accept(accepted, moments);
         KEEP_WINDOW(inside, top + i, column, accepted[0])
-        [[unroll]] for (int s = 0; s < SUMS; ++s) add_to_total(sums[s], lost[s], inside ? accepted[s] : 0.0);
+        [[unroll]] for (int s = 0; s < SUMS; ++s) add_to_total(sums[s], lost[s], mix(0.0, accepted[s], inside));
     }
     store_sums(sums);
 }

@@ -80,7 +80,7 @@ void main() {
             accept(accepted, Moments(means[0], means[1], means[2], means[3], means[4]));
             bool inside = column + c < width - 10;
             KEEP_WINDOW(inside, top + i, column + c, accepted[0])
-            [[unroll]] for (int s = 0; s < SUMS; ++s) of_row[s] += inside ? accepted[s] : 0.0;
+            [[unroll]] for (int s = 0; s < SUMS; ++s) of_row[s] += mix(0.0, accepted[s], inside);
         }
         [[unroll]] for (int s = 0; s < SUMS; ++s) add_to_total(sums[s], lost[s], of_row[s]);
     }

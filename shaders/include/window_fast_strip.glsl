@@ -51,7 +51,7 @@ void main() {
             accept(accepted, Moments(done[0][c], done[1][c], done[2][c], done[3][c], done[4][c]));
             bool inside = column + c < width - 10;
             KEEP_WINDOW(inside, top + i, column + c, accepted[0])
-            [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += inside ? accepted[s] : 0.0;
+            [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += mix(0.0, accepted[s], inside);
         }
     }
     store_sums(sums);

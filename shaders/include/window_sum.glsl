@@ -5,6 +5,8 @@
 // multiple of the same number, and the digits that the addition cuts off are known without error. They go to `rest`. The order of
 // the products and their sizes do not matter. docs/adr/0034 has the bounds, and says why less than this is not enough.
 
+#include "rounding.glsl"
+
 const int MOMENTS = 5;  // means of both planes, of their squares, and of their product
 
 struct WindowSum {
@@ -19,7 +21,7 @@ float bias_of(int moment) {
 }
 
 WindowSum empty_sum(int moment) {
-    return WindowSum(bias_of(moment), 0.0);
+    return WindowSum(hidden(bias_of(moment)), 0.0);
 }
 
 WindowSum with_product(WindowSum sum, float product) {
@@ -37,8 +39,7 @@ float rounded(WindowSum sum, int moment) {
 }
 
 float tap_product(int tap, float value) {
-    precise float product = GAUSSIAN[tap] * value;
-    return product;
+    return rounded_product(GAUSSIAN[tap], value);
 }
 
 // Adds the deficits of one window or of several to a total. `lost` has what the additions before have cut off (Kahan 1965): the

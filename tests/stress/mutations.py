@@ -132,7 +132,7 @@ MUTATIONS = (
     ),
     Mutation("staged window: words of 8 bits not moved", STAGED, "8u * uint(column & 3)", "0u"),
     Mutation("staged window: words of 16 bits not moved", STAGED, "16u * uint(column & 1)", "0u"),
-    Mutation("sums: a tap", SUM, "GAUSSIAN[tap] * value", "GAUSSIAN[min(tap, 9)] * value"),
+    Mutation("sums: a tap", SUM, "GAUSSIAN[tap], value", "GAUSSIAN[min(tap, 9)], value"),
     Mutation("sums: the rest is not added", SUM, "total = coarse + sum.rest", "total = coarse"),
     Mutation(
         "sums: the bias of means for squares",
@@ -151,9 +151,7 @@ MUTATIONS = (
     Mutation(
         "variance not clamped", LCS, "variance1 = max(0.0, m.square1 - mean1_squared)", "variance1 = m.square1 - mean1_squared"
     ),
-    Mutation(
-        "negative covariance of flat windows kept", LCS, "if (covariance < 0.0 && geometric <= 0.0) covariance = 0.0;", ""
-    ),
+    Mutation("negative covariance of flat windows kept", LCS, "covariance < 0.0 && geometric <= 0.0", "false"),
     Mutation("every negative covariance taken for 0", LCS, "covariance < 0.0 && geometric <= 0.0", "covariance < 0.0"),
     Mutation("C2 in place of C3", LCS, "geometric + C3)", "geometric + C2)"),
     Mutation(
