@@ -9,6 +9,7 @@
 #include "walk.glsl"
 
 const int SIDE = 11;
+const int MARGIN = SIDE - 1;  // rows and columns by which there are fewer windows than samples
 
 #include "keep.glsl"
 

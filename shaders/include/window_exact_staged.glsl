@@ -13,18 +13,17 @@ layout(local_size_x = EXACT_WORKGROUP) in;
 
 #include "window_sum.glsl"
 
-const int TAPS = 11;
-const int WORDS = FORMAT == FLOAT32 ? 11 : FORMAT == UINT8 ? 4 : 6;  // that eleven samples span, whichever column they begin at
+const int WORDS = FORMAT == FLOAT32 ? SIDE : FORMAT == UINT8 ? 4 : 6;  // that eleven samples span, whichever column they begin at
 
 // Eleven samples of a row of both planes, as they are stored: the first WORDS words of each.
 struct StoredRow {
-    uint a[TAPS];
-    uint b[TAPS];
+    uint a[SIDE];
+    uint b[SIDE];
 };
 
 StoredRow load_row(int row, int last, int column) {
     StoredRow stored;
-    [[unroll]] for (int k = 0; k < TAPS; ++k) {
+    [[unroll]] for (int k = 0; k < SIDE; ++k) {
         int place = row + min(unit_of(column) + k, last);
         stored.a[k] = k < WORDS ? words[place] : 0u;
         stored.b[k] = k < WORDS ? words[place + plane] : 0u;
@@ -38,19 +37,19 @@ uint bits_from(uint low, uint high, uint bit) {
 }
 
 // Returns the eleven samples of stored words. The first of them contains the sample of `column`.
-float[TAPS] unpacked(const uint stored[TAPS], int column) {
-    float samples[TAPS];
+float[SIDE] unpacked(const uint stored[SIDE], int column) {
+    float samples[SIDE];
     if (FORMAT == FLOAT32) {
-        [[unroll]] for (int k = 0; k < TAPS; ++k) samples[k] = uintBitsToFloat(stored[k]);
+        [[unroll]] for (int k = 0; k < SIDE; ++k) samples[k] = uintBitsToFloat(stored[k]);
     } else if (FORMAT == UINT8) {
         [[unroll]] for (int w = 0; w < 3; ++w) {
             uint word = bits_from(stored[w], stored[w + 1], 8u * uint(column & 3));
-            [[unroll]] for (int k = 4 * w; k < min(4 * w + 4, TAPS); ++k) samples[k] = float(bitfieldExtract(word, 8 * (k & 3), 8));
+            [[unroll]] for (int k = 4 * w; k < min(4 * w + 4, SIDE); ++k) samples[k] = float(bitfieldExtract(word, 8 * (k & 3), 8));
         }
     } else {
         [[unroll]] for (int w = 0; w < 6; ++w) {
             uint word = bits_from(stored[w], stored[w + 1], 16u * uint(column & 1));
-            [[unroll]] for (int k = 2 * w; k < min(2 * w + 2, TAPS); ++k)
+            [[unroll]] for (int k = 2 * w; k < min(2 * w + 2, SIDE); ++k)
                 samples[k] = scale * float(bitfieldExtract(word, 16 * (k & 1), 16));
         }
     }
@@ -58,25 +57,25 @@ float[TAPS] unpacked(const uint stored[TAPS], int column) {
 }
 
 // Filters a row horizontally.
-float[MOMENTS] filter_across(const float a[TAPS], const float b[TAPS]) {
+float[MOMENTS] filter_across(const float a[SIDE], const float b[SIDE]) {
     float across[MOMENTS];
     [[unroll]] for (int m = 0; m < MOMENTS; ++m) {
         WindowSum sum = empty_sum(m);
-        [[unroll]] for (int k = 0; k < TAPS; ++k) sum = with_product(sum, tap_product(k, moment_of(m, a[k], b[k])));
+        [[unroll]] for (int k = 0; k < SIDE; ++k) sum = with_product(sum, tap_product(k, moment_of(m, a[k], b[k])));
         across[m] = rounded(sum, m);
     }
     return across;
 }
 
 // Adds a filtered row to the unfinished windows, and returns the moments of the one that it completes.
-Moments add_row(inout WindowSum open[MOMENTS][10], const float across[MOMENTS]) {
+Moments add_row(inout WindowSum open[MOMENTS][MARGIN], const float across[MOMENTS]) {
     float means[MOMENTS];
     [[unroll]] for (int m = 0; m < MOMENTS; ++m) {
         float products[6];  // those of taps 0 to 5; the window is symmetric
         [[unroll]] for (int k = 0; k < 6; ++k) products[k] = tap_product(k, across[m]);
         means[m] = rounded(with_product(open[m][0], products[0]), m);
-        [[unroll]] for (int k = 0; k < 9; ++k) open[m][k] = with_product(open[m][k + 1], products[min(9 - k, k + 1)]);
-        open[m][9] = with_product(empty_sum(m), products[0]);
+        [[unroll]] for (int k = 0; k < MARGIN - 1; ++k) open[m][k] = with_product(open[m][k + 1], products[min(MARGIN - 1 - k, k + 1)]);
+        open[m][MARGIN - 1] = with_product(empty_sum(m), products[0]);
     }
     return Moments(means[0], means[1], means[2], means[3], means[4]);
 }
@@ -84,26 +83,26 @@ Moments add_row(inout WindowSum open[MOMENTS][10], const float across[MOMENTS]) 
 void main() {
     int column = int(gl_GlobalInvocationID.x);
     int top = workgroup_id().y * strip;
-    int rows = min(strip, height - 10 - top);
+    int rows = min(strip, height - MARGIN - top);
     int row = workgroup_id().z * 2 * plane + top * pitch;
-    int last_row = row + (rows + 9) * pitch;
+    int last_row = row + (rows + MARGIN - 1) * pitch;
     int last = unit_of(width - 1);
-    bool inside = column < width - 10;
+    bool inside = column < width - MARGIN;
 
-    WindowSum open[MOMENTS][10];
+    WindowSum open[MOMENTS][MARGIN];
     float sums[SUMS], lost[SUMS];
-    [[unroll]] for (int m = 0; m < MOMENTS; ++m) [[unroll]] for (int k = 0; k < 10; ++k) open[m][k] = empty_sum(m);
+    [[unroll]] for (int m = 0; m < MOMENTS; ++m) [[unroll]] for (int k = 0; k < MARGIN; ++k) open[m][k] = empty_sum(m);
     [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = lost[s] = 0.0;
 
     StoredRow stored = load_row(row, last, column);
-    for (int i = 0; i < 10; ++i) {
-        float a[TAPS] = unpacked(stored.a, column), b[TAPS] = unpacked(stored.b, column);
+    for (int i = 0; i < MARGIN; ++i) {
+        float a[SIDE] = unpacked(stored.a, column), b[SIDE] = unpacked(stored.b, column);
         row += pitch;
         stored = load_row(row, last, column);
         add_row(open, filter_across(a, b));
     }
     for (int i = 0; i < rows; ++i) {
-        float a[TAPS] = unpacked(stored.a, column), b[TAPS] = unpacked(stored.b, column);
+        float a[SIDE] = unpacked(stored.a, column), b[SIDE] = unpacked(stored.b, column);
         row = min(row + pitch, last_row);
         stored = load_row(row, last, column);
         Moments moments = add_row(open, filter_across(a, b));

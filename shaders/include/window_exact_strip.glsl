@@ -11,7 +11,7 @@ layout(local_size_x_id = 0) in;
 
 #include "window_sum.glsl"
 
-const int SPAN = STRIP_COLUMNS + 10;
+const int SPAN = STRIP_COLUMNS + MARGIN;
 
 // Adds the products of a tap to the sums of all moments. The five sums advance side by side, because the additions of one sum wait
 // for each other: one sum after the other takes 4 to 9 % more of a CPU's time.
@@ -27,7 +27,7 @@ void filter_across(int row, int last, int column, out float across[STRIP_COLUMNS
     [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
         WindowSum sums[MOMENTS];
         [[unroll]] for (int m = 0; m < MOMENTS; ++m) sums[m] = empty_sum(m);
-        [[unroll]] for (int k = 0; k < 11; ++k) {
+        [[unroll]] for (int k = 0; k < SIDE; ++k) {
             float values[MOMENTS];
             [[unroll]] for (int m = 0; m < MOMENTS; ++m) values[m] = moment_of(m, a[c + k], b[c + k]);
             add_products(sums, k, values);
@@ -37,36 +37,36 @@ void filter_across(int row, int last, int column, out float across[STRIP_COLUMNS
 }
 
 // Filters ten kept rows and the next one vertically.
-float[MOMENTS] filter_down(const float kept[10][MOMENTS], const float next[MOMENTS]) {
+float[MOMENTS] filter_down(const float kept[MARGIN][MOMENTS], const float next[MOMENTS]) {
     WindowSum sums[MOMENTS];
     float means[MOMENTS];
     [[unroll]] for (int m = 0; m < MOMENTS; ++m) sums[m] = empty_sum(m);
-    [[unroll]] for (int k = 0; k < 10; ++k) add_products(sums, k, kept[k]);
-    add_products(sums, 10, next);
+    [[unroll]] for (int k = 0; k < MARGIN; ++k) add_products(sums, k, kept[k]);
+    add_products(sums, MARGIN, next);
     [[unroll]] for (int m = 0; m < MOMENTS; ++m) means[m] = rounded(sums[m], m);
     return means;
 }
 
-void keep_row(inout float kept[10][MOMENTS], const float next[MOMENTS]) {
-    [[unroll]] for (int k = 0; k < 9; ++k) kept[k] = kept[k + 1];
-    kept[9] = next;
+void keep_row(inout float kept[MARGIN][MOMENTS], const float next[MOMENTS]) {
+    [[unroll]] for (int k = 0; k < MARGIN - 1; ++k) kept[k] = kept[k + 1];
+    kept[MARGIN - 1] = next;
 }
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
     int top = workgroup_id().y * strip;
-    int rows = min(strip, height - 10 - top);
+    int rows = min(strip, height - MARGIN - top);
     int row = workgroup_id().z * 2 * plane + top * pitch;
     int last = unit_of(width - 1);
 
-    float kept[STRIP_COLUMNS][10][MOMENTS], across[STRIP_COLUMNS][MOMENTS];
+    float kept[STRIP_COLUMNS][MARGIN][MOMENTS], across[STRIP_COLUMNS][MOMENTS];
     float sums[SUMS], lost[SUMS];
     [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c)
-        [[unroll]] for (int k = 0; k < 10; ++k)
+        [[unroll]] for (int k = 0; k < MARGIN; ++k)
             [[unroll]] for (int m = 0; m < MOMENTS; ++m) kept[c][k][m] = 0.0;
     [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = lost[s] = 0.0;
 
-    for (int i = 0; i < 10; ++i, row += pitch) {
+    for (int i = 0; i < MARGIN; ++i, row += pitch) {
         filter_across(row, last, column, across);
         [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) keep_row(kept[c], across[c]);
     }
@@ -78,7 +78,7 @@ void main() {
             float means[MOMENTS] = filter_down(kept[c], across[c]), accepted[SUMS];
             keep_row(kept[c], across[c]);
             accept(accepted, Moments(means[0], means[1], means[2], means[3], means[4]));
-            bool inside = column + c < width - 10;
+            bool inside = column + c < width - MARGIN;
             KEEP_WINDOW(inside, top + i, column + c, accepted[0])
             [[unroll]] for (int s = 0; s < SUMS; ++s) of_row[s] += mix(0.0, accepted[s], inside);
         }

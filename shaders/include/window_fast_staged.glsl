@@ -12,8 +12,8 @@ layout(local_size_x = WINDOW_WORKGROUP) in;
 
 const int CHUNK = 4;  // rows between two barriers, and windows of a thread in the pass across
 const int LANES_ACROSS = WINDOW_WORKGROUP / CHUNK;
-const int WINDOWS = WINDOW_WORKGROUP - 10;  // columns of windows
-const int FOURS = (CHUNK + 10 + 3) / 4;      // vectors of column sums that a thread's windows span
+const int WINDOWS = WINDOW_WORKGROUP - MARGIN;  // columns of windows
+const int FOURS = (CHUNK + MARGIN + 3) / 4;      // vectors of column sums that a thread's windows span
 
 shared vec4 column_sums[5][CHUNK][WINDOW_WORKGROUP / 4 + FOURS - 1];
 
@@ -21,12 +21,12 @@ void main() {
     int lane = int(gl_LocalInvocationIndex);
     int first_column = int(gl_WorkGroupID.x) * WINDOWS;
     int top = workgroup_id().y * strip;
-    int rows = min(strip, height - 10 - top);
+    int rows = min(strip, height - MARGIN - top);
     int first_row = workgroup_id().z * 2 * plane + top * pitch;
     int column = min(first_column + lane, width - 1);
     int lane_across = lane % LANES_ACROSS;
     int slot_across = lane / LANES_ACROSS;
-    int windows = min(WINDOWS, width - 10 - first_column) - CHUNK * lane_across;  // how many windows of the thread exist
+    int windows = min(WINDOWS, width - MARGIN - first_column) - CHUNK * lane_across;  // how many windows of the thread exist
 
     float counts[CHUNK];  // 1 for each window that exists, otherwise 0
     [[unroll]] for (int w = 0; w < CHUNK; ++w) counts[w] = w < windows ? 1.0 : 0.0;
@@ -34,23 +34,23 @@ void main() {
         [[unroll]] for (int m = 0; m < 5; ++m)
             [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) column_sums[m][slot][WINDOW_WORKGROUP / 4 + lane] = vec4(0.0);
 
-    float open[5][10], sums[SUMS];
-    [[unroll]] for (int m = 0; m < 5; ++m) [[unroll]] for (int k = 0; k < 10; ++k) open[m][k] = 0.0;
+    float open[5][MARGIN], sums[SUMS];
+    [[unroll]] for (int m = 0; m < 5; ++m) [[unroll]] for (int k = 0; k < MARGIN; ++k) open[m][k] = 0.0;
     [[unroll]] for (int i = 0; i < SUMS; ++i) sums[i] = 0.0;
 
-    for (int chunk = -10; chunk < rows; chunk += CHUNK) {
+    for (int chunk = -MARGIN; chunk < rows; chunk += CHUNK) {
         float a[CHUNK], b[CHUNK];
         [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) {
-            int row = first_row + min(chunk + 10 + slot, rows + 9) * pitch;
+            int row = first_row + min(chunk + MARGIN + slot, rows + MARGIN - 1) * pitch;
             a[slot] = sample_at(row, column);
             b[slot] = sample_at(row + plane, column);
         }
         [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) {
             float moments[5] = float[](a[slot], b[slot], a[slot] * a[slot], b[slot] * b[slot], a[slot] * b[slot]);
             [[unroll]] for (int m = 0; m < 5; ++m) {
-                column_sums[m][slot][lane >> 2][lane & 3] = open[m][0] + GAUSSIAN[10] * moments[m];
-                [[unroll]] for (int k = 0; k < 9; ++k) open[m][k] = open[m][k + 1] + GAUSSIAN[9 - k] * moments[m];
-                open[m][9] = GAUSSIAN[0] * moments[m];
+                column_sums[m][slot][lane >> 2][lane & 3] = open[m][0] + GAUSSIAN[MARGIN] * moments[m];
+                [[unroll]] for (int k = 0; k < MARGIN - 1; ++k) open[m][k] = open[m][k + 1] + GAUSSIAN[MARGIN - 1 - k] * moments[m];
+                open[m][MARGIN - 1] = GAUSSIAN[0] * moments[m];
             }
         }
         barrier();
@@ -65,7 +65,7 @@ void main() {
                 }
                 [[unroll]] for (int w = 0; w < CHUNK; ++w) {
                     float across = GAUSSIAN[0] * column_sum[w];
-                    [[unroll]] for (int k = 1; k < 11; ++k) across += GAUSSIAN[k] * column_sum[w + k];
+                    [[unroll]] for (int k = 1; k < SIDE; ++k) across += GAUSSIAN[k] * column_sum[w + k];
                     done[m][w] = across;
                 }
             }

@@ -53,31 +53,35 @@ MUTATIONS = (
         "across += GAUSSIAN[5] * map[c + 5]",
         "across += GAUSSIAN[4] * map[c + 5]",
     ),
-    Mutation("fast strip window: a pair of taps one column off", FAST_STRIP, "+ map[c + 10 - k]", "+ map[c + 9 - k]"),
-    Mutation("fast strip window: a tap down", FAST_STRIP, "open[m][0][c] + GAUSSIAN[10] *", "open[m][0][c] + GAUSSIAN[9] *"),
+    Mutation(
+        "fast strip window: a pair of taps one column off", FAST_STRIP, "+ map[c + MARGIN - k]", "+ map[c + MARGIN - 1 - k]"
+    ),
+    Mutation(
+        "fast strip window: a tap down", FAST_STRIP, "open[m][0][c] + GAUSSIAN[MARGIN] *", "open[m][0][c] + GAUSSIAN[9] *"
+    ),
     Mutation(
         "fast strip window: the last tap down lost",
         FAST_STRIP,
-        "done[m][c] = open[m][0][c] + GAUSSIAN[10] * across",
+        "done[m][c] = open[m][0][c] + GAUSSIAN[MARGIN] * across",
         "done[m][c] = open[m][0][c]",
     ),
     Mutation(
-        "fast strip window: last column of windows lost", FAST_STRIP, "column + c < width - 10", "column + c < width - 11"
+        "fast strip window: last column of windows lost", FAST_STRIP, "column + c < width - MARGIN", "column + c < width - 11"
     ),
     Mutation(
-        "fast strip window: a column of windows too many", FAST_STRIP, "column + c < width - 10", "column + c < width - 9"
+        "fast strip window: a column of windows too many", FAST_STRIP, "column + c < width - MARGIN", "column + c < width - 9"
     ),
     Mutation(
         "fast strip window: last row of windows lost",
         FAST_STRIP,
-        "min(strip, height - 10 - top)",
+        "min(strip, height - MARGIN - top)",
         "min(strip, height - 11 - top)",
     ),
     Mutation(
         "fast strip window: last row of each strip lost",
         FAST_STRIP,
-        "for (int i = -10; i < rows;",
-        "for (int i = -10; i < rows - 1;",
+        "for (int i = -MARGIN; i < rows;",
+        "for (int i = -MARGIN; i < rows - 1;",
     ),
     Mutation(
         "fast strip window: the reference read for both planes",
@@ -94,8 +98,8 @@ MUTATIONS = (
         "float across = GAUSSIAN[0] * column_sum[w]",
         "float across = GAUSSIAN[1] * column_sum[w]",
     ),
-    Mutation("fast staged window: the last tap across lost", FAST_STAGED, "k < 11; ++k) across +=", "k < 10; ++k) across +="),
-    Mutation("fast staged window: a tap down", FAST_STAGED, "+ GAUSSIAN[10] * moments[m]", "+ GAUSSIAN[9] * moments[m]"),
+    Mutation("fast staged window: the last tap across lost", FAST_STAGED, "k < SIDE; ++k) across +=", "k < 10; ++k) across +="),
+    Mutation("fast staged window: a tap down", FAST_STAGED, "+ GAUSSIAN[MARGIN] * moments[m]", "+ GAUSSIAN[9] * moments[m]"),
     Mutation(
         "fast staged window: workgroups overlap by a column",
         FAST_STAGED,
@@ -105,22 +109,29 @@ MUTATIONS = (
     Mutation(
         "fast staged window: last column of windows lost",
         FAST_STAGED,
-        "width - 10 - first_column)",
+        "width - MARGIN - first_column)",
         "width - 11 - first_column)",
     ),
-    Mutation("fast staged window: last row of a strip read twice", FAST_STAGED, "rows + 9) * pitch", "rows + 8) * pitch"),
+    Mutation(
+        "fast staged window: last row of a strip read twice",
+        FAST_STAGED,
+        "rows + MARGIN - 1) * pitch",
+        "rows + MARGIN - 2) * pitch",
+    ),
     Mutation("strip window: a tap across", STRIP, "add_products(sums, k, values)", "add_products(sums, min(k, 9), values)"),
     Mutation(
-        "strip window: a row lost before the first window", STRIP, "i < 10; ++i, row += pitch", "i < 9; ++i, row += pitch"
+        "strip window: a row lost before the first window", STRIP, "i < MARGIN; ++i, row += pitch", "i < 9; ++i, row += pitch"
     ),
-    Mutation("strip window: the last tap down", STRIP, "add_products(sums, 10, next)", "add_products(sums, 9, next)"),
+    Mutation("strip window: the last tap down", STRIP, "add_products(sums, MARGIN, next)", "add_products(sums, 9, next)"),
     Mutation("strip window: a tap down", STRIP, "add_products(sums, k, kept[k])", "add_products(sums, max(k, 1), kept[k])"),
-    Mutation("strip window: the newest row lost", STRIP, "kept[9] = next;", "kept[9] = kept[8];"),
-    Mutation("strip window: a column of windows too many", STRIP, "column + c < width - 10", "column + c < width - 9"),
+    Mutation("strip window: the newest row lost", STRIP, "kept[MARGIN - 1] = next;", "kept[MARGIN - 1] = kept[8];"),
+    Mutation("strip window: a column of windows too many", STRIP, "column + c < width - MARGIN", "column + c < width - 9"),
     Mutation("strip window: last row of each strip lost", STRIP, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"),
     Mutation("staged window: the last tap down", STAGED, "open[m][0], products[0]", "open[m][0], products[1]"),
-    Mutation("staged window: a tap down", STAGED, "products[min(9 - k, k + 1)]", "products[min(8 - min(k, 8), k + 1)]"),
-    Mutation("staged window: a column of windows too many", STAGED, "column < width - 10", "column < width - 9"),
+    Mutation(
+        "staged window: a tap down", STAGED, "products[min(MARGIN - 1 - k, k + 1)]", "products[min(8 - min(k, 8), k + 1)]"
+    ),
+    Mutation("staged window: a column of windows too many", STAGED, "column < width - MARGIN", "column < width - 9"),
     Mutation(
         "staged window: last row of each strip lost", STAGED, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"
     ),
