@@ -4,8 +4,8 @@
 //
 //   cb(x, y) = in(2x, y)   cr(x, y) = in(2x + 1, y)
 //
-// Rows of the input are twice as long as those of the outputs. So two words of the input become the word at the same place of
-// Cb and that of Cr, from the first word of the buffers to the last. Samples are moved and not changed. The padding of rows is
+// Rows of the input are twice as long as those of the outputs. So two words of the input become one word of Cb and one of Cr, at
+// the same place, from the first word of the buffers to the last. Samples are moved and not changed. The padding of rows is
 // moved as well. z: plane, the reference of a frame before its distorted plane.
 // Constants: 0 workgroup size, 1 sample format, UINT8 or UINT16.
 

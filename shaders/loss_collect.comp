@@ -8,7 +8,7 @@
 //
 // Here t(x, X) is the weight of sample x in sample X of the coarser scale. The value of a plane is the product of the powers in
 // Means. `slope` is its derivative with respect to the mean of this scale. `coarse_slope` is the same for the coarser scale if
-// that is the last one. Otherwise it is 1, because the dispatch before has applied it.
+// that is the last one. Otherwise it is 1, because the previous dispatch has applied it.
 // z: plane. Constants: 0 workgroup size, 3 the pyramid.
 
 #include "constants.glsl"
@@ -38,8 +38,8 @@ float low_pass(int k) {
     return abs(k) <= 4 ? LOW_PASS[clamp(k + 4, 0, 8)] : 0.0;
 }
 
-// Returns the weight of sample `index` of `size` in sample `coarse_index`: its own, and that of its mirror images beyond both
-// borders.
+// Returns the weight of sample `index` of `size` in sample `coarse_index`: its own and the weights of its mirror images beyond
+// both borders.
 float filter_weight(int index, int size, int coarse_index) {
     int centre = 2 * coarse_index;
     return low_pass(index - centre) + low_pass(-1 - index - centre) + low_pass(2 * size - 1 - index - centre);

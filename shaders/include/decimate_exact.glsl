@@ -43,7 +43,7 @@ SplitSum plus(SplitSum a, SplitSum b) {
     return SplitSum(multiple, rest);
 }
 
-// Returns what a row adds to output c if its distance from the centre of the output is `distance` rows.
+// Returns the sum that a row adds to output c, if the row lies `distance` rows from the centre of the output.
 SplitSum row_sum(const float samples[SPAN], int c, int distance) {
     SplitSum sum = split_product(LOW_PASS_TABLE[4 - distance][0], samples[2 * c]);
     [[unroll]] for (int k = 1; k < 9; ++k)

@@ -1,5 +1,5 @@
-// Reads floats of a row in blocks of four through texel buffers, which is the fastest way on a CPU (samples_blocks.glsl says
-// why). Rows begin on a block.
+// Reads floats of a row in blocks of four through texel buffers, which is the fastest way on a CPU (see
+// samples_blocks.glsl). Rows begin on a block.
 
 const int SPAN = 24;  // columns that a thread reads for its eight columns: eight more on each side, in whole blocks
 

@@ -1,7 +1,7 @@
 // Computes the pivot of a neighbourhood: a level near its samples, which is subtracted before samples are squared.
 //
 // u = x + y and d = x - y have one pivot each, the median of five samples spread over the neighbourhood. One or two outliers
-// among the five do not move it. The pivots are those of u and d, not of x and y: d is small and so keeps its last digits.
+// among the five do not move it. u and d have pivots, and not x and y, because d is small and so keeps its last digits.
 //
 // Samples far outside the range of the images, and NaN, count as the middle of the range. If most of a neighbourhood is that
 // bright, the rest of it then keeps as many digits as without a pivot.

@@ -1,6 +1,6 @@
 // Moves the window over the planes in the shape for GPUs: a workgroup processes a strip of LOSS_WORKGROUP columns of samples
 // from top to bottom, CHUNK rows at a time, as window_fast_staged.glsl does. The gradient is gathered in the same pass, ten rows
-// behind the samples:
+// later than the samples:
 //
 //   samples ── down ──► column sums ── across ──► windows ── down ──► column sums ── across ──► gradient
 //            one column per thread     four per thread     one column per thread     four per thread

@@ -41,7 +41,7 @@ vec4 four_samples_at(int row, int column) {
 }
 
 // Fills `target`, a float array of length `count`, with the samples from `column + lead`. `row` is the word where the row
-// begins, and `last` is the last word that may be read. Reads after it and before the row give some samples of the row.
+// begins, and `last` is the last word that may be read. Reads beyond either end of the row give some samples of the row.
 // `column` is a multiple of 4. `count` and `lead` are literals; `lead` is a multiple of 4 and not above 0.
 #define LOAD_SAMPLES(target, count, row, last, column, lead)                                                     \
     if (FORMAT == FLOAT32) {                                                                                     \

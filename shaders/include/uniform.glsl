@@ -11,7 +11,7 @@
 const int SUMS = 4;
 const float SAMPLES = float(UNIFORM * UNIFORM);
 
-// Holds n samples of both planes: their sums, and n sum(x^2) - sum(x)^2 of the first, the second and their difference.
+// The n samples of a block of both planes: their sums, and n sum(x^2) - sum(x)^2 of the first, the second and their difference.
 //
 // Blocks of equal size are merged without large squares that would cancel (Chan, Golub, LeVeque 1979), so bright and nearly
 // flat pictures lose no digits. `precise` is needed because equal planes must have equal scatters, and exchanged planes equal

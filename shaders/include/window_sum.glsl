@@ -3,7 +3,7 @@
 //
 // A sum is two floats. `coarse` begins at a bias and stays between two powers of two, so that each addition rounds it to a
 // multiple of the same number, and the digits that the addition cuts off are known without error. They go to `rest`. The order of
-// the products and their sizes do not matter. docs/adr/0034 has the bounds, and says why less than this is not enough.
+// the products and their sizes do not matter. docs/adr/0034 has the bounds, and the reasons why less is not enough.
 
 #include "rounding.glsl"
 
@@ -42,7 +42,7 @@ float tap_product(int tap, float value) {
     return rounded_product(GAUSSIAN[tap], value);
 }
 
-// Adds the deficits of one window or of several to a total. `lost` has what the additions before have cut off (Kahan 1965): the
+// Adds the deficits of one window or of several to a total. `lost` has the digits that earlier additions have cut off (Kahan 1965): the
 // deficits of a bad score are about 1, and a total of hundreds of them in float32 alone would be off in the sixth decimal.
 void add_to_total(inout float total, inout float lost, float deficit) {
     precise float due = deficit - lost;

@@ -144,6 +144,7 @@ MUTATIONS = (
     Mutation("staged window: words of 8 bits not moved", STAGED, "8u * uint(column & 3)", "0u"),
     Mutation("staged window: words of 16 bits not moved", STAGED, "16u * uint(column & 1)", "0u"),
     Mutation("sums: a tap", SUM, "GAUSSIAN[tap], value", "GAUSSIAN[min(tap, 9)], value"),
+    Mutation("sums: no products", _include("rounding"), "return products.x", "return products.y"),
     Mutation("sums: the rest is not added", SUM, "total = coarse + sum.rest", "total = coarse"),
     Mutation(
         "sums: the bias of means for squares",
