@@ -122,11 +122,12 @@ MUTATIONS = (
     Mutation(
         "strip window: a row lost before the first window", STRIP, "i < MARGIN; ++i, row += pitch", "i < 9; ++i, row += pitch"
     ),
-    Mutation("strip window: the last tap down", STRIP, "add_products(sums, MARGIN, next)", "add_products(sums, 9, next)"),
-    Mutation("strip window: a tap down", STRIP, "add_products(sums, k, kept[k])", "add_products(sums, max(k, 1), kept[k])"),
-    Mutation("strip window: the newest row lost", STRIP, "kept[MARGIN - 1] = next;", "kept[MARGIN - 1] = kept[8];"),
+    Mutation("strip window: the last row down", STRIP, "kept[first + k]", "kept[first + min(k, 9)]"),
+    Mutation("strip window: a tap down", STRIP, "add_products(sums, k, kept", "add_products(sums, max(k, 1), kept"),
+    Mutation("strip window: every second row lost", STRIP, "kept[c][MARGIN + r] =", "kept[c][MARGIN] ="),
     Mutation("strip window: a column of windows too many", STRIP, "column + c < width - MARGIN", "column + c < width - 9"),
-    Mutation("strip window: last row of each strip lost", STRIP, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"),
+    Mutation("strip window: a row of windows too many", STRIP, " && i + r < rows;", ";"),
+    Mutation("strip window: last row of each strip lost", STRIP, "i + r < rows;", "i + r < rows - 1;"),
     Mutation("staged window: the last tap down", STAGED, "open[m][0], products[0]", "open[m][0], products[1]"),
     Mutation(
         "staged window: a tap down", STAGED, "products[min(MARGIN - 1 - k, k + 1)]", "products[min(8 - min(k, 8), k + 1)]"
