@@ -69,7 +69,7 @@ class Loss:
         l = (2 m1 m2 + c1) / (m1^2 + m2^2 + c1),   cs = (2 cov + c2) / (v1 + v2 + c2).
 
     `data_range` is the largest possible sample. The value depends on it only through c1 and c2. The kernels also need it to
-    limit the level that they subtract from samples before they square them (docs/adr/0017-kernels-of-the-losses.md).
+    limit the level that they subtract from samples before they square them (docs/adr/0017-losses.md).
     """
 
     height: int

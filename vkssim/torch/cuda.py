@@ -372,7 +372,7 @@ class Sharing:
     def hand_over(self, submit: Callable[[int], None], stream: int) -> None:
         """Have Vulkan compute after the work of a stream, and the stream go on after it; `submit` gets the number of the turn.
 
-        An H100 takes 0.32 to 0.34 ms to change to Vulkan and back, whatever it computes there (docs/adr/0020).
+        An H100 takes 0.32 to 0.34 ms to change to Vulkan and back, whatever it computes there (docs/adr/0017).
         """
         self._turn = turn = self._turn + 1
         with self._cuda.current():
