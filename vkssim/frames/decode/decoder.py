@@ -34,6 +34,8 @@ _FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder 
 
 _CUT_OFF = "File ended prematurely"
 
+_KEPT_FRAMES = 2
+
 
 class UndecodableError(Exception):
     """The next frame cannot be decoded, for the reason in the message."""
@@ -152,9 +154,11 @@ class Decoder:
         """Whether the container ended before its end, without an error."""
         self.failure: str | None = None
         """The reason why a packet could not be decoded, for the last such packet."""
-        # PyAV frees a frame whose side data was read only at a garbage collection, at any time, and missing parts of a frame
-        # show stale memory. So the first frame, whose side data is read, is always kept.
-        self._first: Any = None
+        # Missing parts of a frame show stale memory, so frames must be freed in the same order every time. PyAV frees a frame
+        # whose side data was read, as that of the first one is, only at a garbage collection. And without Python's lock, a frame
+        # that another thread made is freed late. The thread that opens a clip makes the first frame and, ahead, the next one.
+        # So both are kept.
+        self._kept: list[Any] = []
         self._presented_from: int | None = None
         self._doubtful = False
         self._whole = True  # whether packets are read from the first one
@@ -181,7 +185,8 @@ class Decoder:
             if not self.frame_count:
                 self.order.begin(frame)
             self.frame_count += 1
-            self._first = self._first or frame
+            if len(self._kept) < _KEPT_FRAMES:
+                self._kept.append(frame)
         return frame
 
     def tick(self, frame: Any) -> int | None:
@@ -219,7 +224,8 @@ class Decoder:
         """
         self._close()
         self._frames = iter(())
-        self._container = self._stream = self._codec = self._first = None
+        self._container = self._stream = self._codec = None
+        self._kept.clear()
 
     # -- packets ------------------------------------------------------------------------------------------------------
 
