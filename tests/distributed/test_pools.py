@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from vkssim.distributed import devices
+from vkssim.distributed import devices, pools
 from vkssim.distributed.devices import chosen_devices, single_selector
-from vkssim.distributed.pools import WorkerOptions
+from vkssim.distributed.pools import WorkerOptions, has_lock, workers_of
+from vkssim.distributed.task import WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError
+from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.host.devices import DeviceInfo, DeviceKind
+from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..host.made_up import device_info
+
+CLIP = Path(__file__).resolve().parents[2] / "fixtures" / "bbb_576x324_ref.mp4"
 
 
 @pytest.fixture
@@ -83,3 +92,48 @@ def test_workers_of_this_machine(three: list[DeviceInfo]) -> None:
     assert [spec.device for spec in workers.specs()] == [str(three[0].uuid), str(three[2].uuid)]
     (numpy,) = WorkerOptions(backend="cpu").specs()
     assert (numpy.backend, numpy.device, numpy.kind) == ("cpu", None, "cpu")
+
+
+@pytest.fixture
+def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Turn the interpreter's lock on or off, by what Python says of it."""
+    return lambda on: monkeypatch.setattr(sys, "_is_gil_enabled", lambda: on, raising=False)
+
+
+def test_an_older_python_has_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sys, "_is_gil_enabled", raising=False)
+    assert has_lock()
+
+
+@pytest.mark.parametrize(("on", "workers"), [(True, [0, 0, 1, 1, 3, 4]), (False, [0, 1, 2, 3, 7, 8])])
+def test_workers_follow_the_lock(lock: Callable[[bool], None], on: bool, workers: list[int]) -> None:
+    lock(on)
+    assert [workers_of(engines) for engines in (0, 1, 2, 3, 7, 8)] == workers
+
+
+@pytest.mark.parametrize(
+    ("on", "engines", "in_step", "expected"),
+    [
+        (True, 3, 1, None),
+        (False, 3, 1, 3),
+        (True, 7, 1, 3),
+        (False, 7, 1, 7),
+        (True, 7, 2, 3),
+        (False, 7, 2, 7),
+        (False, 7, 3, None),
+        (False, 1, 1, None),
+    ],
+)
+def test_workers_of_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, lock: Callable[[bool], None], on: bool, engines: int, in_step: int, expected: int | None
+) -> None:
+    """Clips in step keep an engine busy each, and decode their reference once."""
+    lock(on)
+    started: list[int | None] = []
+    monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [WorkerSpec("vulkan", None, "gpu", "made up")])
+    monkeypatch.setattr(pools, "hardware_decoder", lambda *_which: HardwareDecoder("cuda"))
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: engines)
+    monkeypatch.setattr(pools, "EnginesPool", lambda _spec, workers: started.append(workers))
+    monkeypatch.setattr(pools, "LocalPool", lambda _spec, _in_step: started.append(None))
+    WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), in_step)
+    assert started == [expected]

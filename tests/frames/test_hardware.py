@@ -269,6 +269,7 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], 
 def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
+    monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
 
 

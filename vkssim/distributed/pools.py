@@ -6,7 +6,8 @@ Every device that scores clips is opened by a worker.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -77,8 +78,9 @@ class WorkerOptions:
             return ProcessPool(specs)
         (spec,) = specs
         engines = _engines(spec, clips, options)
-        if engines // (1 + in_step) > 1:
-            return EnginesPool(spec, engines // 2)
+        workers = workers_of(engines)
+        if workers > 1 and (in_step == 1 or engines // (1 + in_step) > 1):
+            return EnginesPool(spec, workers)
         return LocalPool(spec, in_step)
 
     def kinds(self) -> tuple[list[str], int]:
@@ -112,12 +114,23 @@ class WorkerOptions:
         return single_device(self.device)
 
 
-def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) -> int:
-    """Return how many clips a GPU can decode side by side if there is something to gain by that, or else 0.
+def has_lock() -> bool:
+    """Return whether Python's global interpreter lock is on: then only one thread runs Python code at a time."""
+    is_on: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)  # Python 3.12 has a lock, and no such function
+    return is_on()
 
-    A decoder keeps one engine busy, and a worker has two of them, one for each clip. So there are half as many workers as
-    engines, rounded down: with more threads, all of them wait longer for Python's lock.
+
+def workers_of(engines: int) -> int:
+    """Return how many workers of a GPU keep its video engines busy, without making each other slower.
+
+    A worker has two decoders, one for each clip, and an engine needs two of them to be always busy. So there is a worker for
+    each engine. With Python's lock there are half as many, rounded down: the threads of more workers wait longer for the lock.
     """
+    return engines // 2 if has_lock() else engines
+
+
+def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) -> int:
+    """Return how many video engines of a GPU could decode the clips, or 0 if a hardware decoder cannot decode them."""
     paths = [path for pair in clips for path in pair.paths]
     if spec.backend != "vulkan" or not paths or not can_reopen(*paths):
         return 0
