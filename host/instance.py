@@ -134,8 +134,9 @@ class Instance:
 
     def check(self) -> None:
         """Raise ValidationError if the layer reported anything since the last call."""
-        messages = self.validation_messages[self._checked :]
-        self._checked += len(messages)
+        reported = len(self.validation_messages)
+        messages = self.validation_messages[self._checked : reported]
+        self._checked = reported  # if two threads check at a time, both raise the same messages, and none is passed over
         if messages:
             count = "1 message" if len(messages) == 1 else f"{len(messages)} messages, the first"
             raise ValidationError(f"the validation layer reported {count}: {messages[0]}")

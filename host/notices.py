@@ -17,5 +17,6 @@ def set_listener(listener: Listener | None) -> None:
 
 def notify(sentence: str) -> None:
     """Give a notice to the listener, if there is one."""
-    if _listener is not None:
-        _listener(sentence)
+    listener = _listener  # another thread may set it
+    if listener is not None:
+        listener(sentence)

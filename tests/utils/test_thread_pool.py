@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -173,6 +174,27 @@ def test_a_read_that_hangs_holds_up_no_error(folder: Path, backend: str, end: st
     told = process.stdout.decode().splitlines()
     assert told[:2] == ["the share is gone True", "True"]
     assert set(told[2:]) == ({"came back True"} if end == "back" else set())
+
+
+def test_jobs_of_several_threads_stay_on_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if they all come before the thread is there: a worker is used by one thread alone."""
+
+    class Slow(threading.Thread):
+        def __init__(self, **how: Any) -> None:
+            time.sleep(0.05)
+            super().__init__(**how)
+
+    pool, start = ThreadPool(1, "one"), threading.Barrier(4)
+
+    def submit() -> int:
+        start.wait(PATIENCE)
+        return pool.submit(lambda: time.sleep(0.05) or threading.get_ident()).result(PATIENCE)
+
+    with ThreadPoolExecutor(4) as others:
+        monkeypatch.setattr(thread_pool, "threading", SimpleNamespace(**{**vars(threading), "Thread": Slow}))
+        found = {future.result() for future in [others.submit(submit) for _ in range(4)]}
+    assert pool.close()
+    assert len(found) == 1
 
 
 def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

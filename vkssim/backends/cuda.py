@@ -307,9 +307,17 @@ def _cuda_of(device: uuid.UUID | None) -> Cuda:
     return Cuda(device, for_decoder=True)
 
 
-@cache
+_asking = threading.Lock()
+
+
 def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
     """Return the driver's answer about a codec; None if it has no library for video. It takes the driver some 0.1 s."""
+    with _asking:  # two clips are opened at a time: the second one waits for the first one's answer
+        return _ask(cuda, codec, chroma, bits)
+
+
+@cache
+def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
     try:
         get_capabilities = ctypes.CDLL(_VIDEO_LIBRARY).cuvidGetDecoderCaps
     except (OSError, AttributeError):

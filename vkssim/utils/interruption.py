@@ -181,7 +181,7 @@ def _in_main_thread() -> bool:
 
 
 def _end(number: int) -> None:
-    for path in _unfinished:
+    for path in tuple(_unfinished):  # other threads go on
         with suppress(OSError):
             os.unlink(path)
     os._exit(128 + number)

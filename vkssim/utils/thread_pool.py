@@ -45,6 +45,7 @@ class ThreadPool:
         self._most = threads
         self._name = name
         self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()  # several threads may submit jobs
         self._jobs: SimpleQueue[Call | None] = SimpleQueue()
         self._ended: SimpleQueue[threading.Thread] = SimpleQueue()
         self._process = os.getpid()
@@ -55,10 +56,11 @@ class ThreadPool:
         """Let a thread call a function, and return the future of its result."""
         future: Future[Result] = Future()
         self._jobs.put((future, lambda: function(*arguments, **options)))
-        if len(self._threads) < self._most:
-            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        with self._starting:
+            if len(self._threads) < self._most:
+                thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
         return future
 
     def _work(self) -> None:
