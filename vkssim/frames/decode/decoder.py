@@ -155,9 +155,9 @@ class Decoder:
         self.failure: str | None = None
         """The reason why a packet could not be decoded, for the last such packet."""
         # Missing parts of a frame show stale memory, so frames must be freed in the same order every time. PyAV frees a frame
-        # whose side data was read, as that of the first one is, only at a garbage collection. And without Python's lock, a frame
-        # that another thread made is freed late. The thread that opens a clip makes the first frame and, ahead, the next one.
-        # So both are kept.
+        # whose side data was read, as that of the first one is, only at a garbage collection. And without Python's lock, a
+        # frame that another thread made is freed late. The thread that opens a clip makes the first frame and, ahead, the
+        # next one. So both are kept.
         self._kept: list[Any] = []
         self._presented_from: int | None = None
         self._doubtful = False
