@@ -83,8 +83,8 @@ def ssim_and_grad(
     (1.0, 0.0)
 
     """
-    options: dict[str, Any] = {"padding": chosen(Padding, padding)}
-    return _value_and_grad(reference, distorted, data_range, k, reduction, backend, device, options)
+    options: dict[str, Any] = {"k": k, "padding": chosen(Padding, padding)}
+    return _value_and_grad(reference, distorted, data_range, options, reduction, backend, device)
 
 
 def ms_ssim_and_grad(
@@ -160,23 +160,23 @@ def ms_ssim_and_grad(
 
     """
     options: dict[str, Any] = {
+        "k": k,
         "padding": chosen(Padding, padding),
         "weights": tuple(float(weight) for weight in weights),
         "pyramid": chosen(Pyramid, pyramid),
         "negative": chosen(Negative, negative, without=Negative.KEEP),
     }
-    return _value_and_grad(reference, distorted, data_range, k, reduction, backend, device, options)
+    return _value_and_grad(reference, distorted, data_range, options, reduction, backend, device)
 
 
 def _value_and_grad(
     reference: npt.ArrayLike,
     distorted: npt.ArrayLike,
     data_range: float | None,
-    k: Sequence[float],
+    options: dict[str, Any],
     reduction: str,
     backend: str,
     device: str | int | None,
-    options: dict[str, Any],
 ) -> tuple[float | Doubles, Array]:
     check_not_masked("reference", reference)
     check_not_masked("distorted", distorted)
@@ -199,7 +199,7 @@ def _value_and_grad(
     frame = FrameFormat.of_array(width, height, second.dtype, data_range)
     frame.check_samples("reference", first)
     frame.check_samples("distorted", second)
-    loss = Loss(height, width, **constants(frame.peak, k), **options)
+    loss = Loss(height, width, **constants(frame.peak, options.pop("k")), **options)
     channels = second.shape[1] if second.ndim == 4 else 1
     images = second.shape[0] if second.ndim > 2 else 1
     weight = 1.0 / channels / (images if reduction == "mean" else 1)

@@ -53,7 +53,7 @@ def test_windows_are_covered_exactly_once(shape: KernelShape, width: int, height
     _check_strips(height - MARGIN, walk.strip, walk.groups[1])
     assert 1 <= walk.groups[0] <= width - MARGIN
     assert walk.count == walk.groups[0] * walk.groups[1]
-    dispatch = window(shape, "ssim", "windows", planes, walk, partials("partials", 4 * walk.count))
+    dispatch = window(shape, "ssim", planes, walk, partials("partials", 4 * walk.count))
     assert (dispatch.groups, push_of(dispatch)["strip"]) == (walk.groups, walk.strip)
 
 

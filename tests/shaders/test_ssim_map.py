@@ -43,7 +43,7 @@ def _run(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture
     windows = (frame.height - MARGIN) * (frame.width - MARGIN)
     kept, first_window = (windows, sums) if with_map else (0, None)
     target = partials("partials", sums + kept)
-    dispatch = window(shape, "ssim", "ssim", source, walk, target, first_window=first_window)
+    dispatch = window(shape, "ssim", source, walk, target, first_window=first_window)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
     return data[:, :sums], data[:, sums : sums + kept]
 

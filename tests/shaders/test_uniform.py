@@ -112,7 +112,7 @@ def _map(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture
     walk = UNIFORM8.walk(shape, source)
     sums_count, rows, columns = 4 * walk.count, frame.height - 7, frame.width - 7
     target = partials("partials", sums_count + rows * columns)
-    dispatch = window(shape, "ssim_uniform", "map", source, walk, target, first_window=sums_count)
+    dispatch = window(shape, "ssim_uniform", source, walk, target, first_window=sums_count)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
     return data[:, :sums_count], data[:, sums_count : sums_count + rows * columns].reshape(len(planes), rows, columns)
 

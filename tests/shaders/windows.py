@@ -41,7 +41,7 @@ def sums(device: Device, shape: KernelShape, tested: Walked, frame: FrameFormat,
     walk = tested.windows.walk(shape, source)
     terms = len(tested.terms)
     target = partials("partials", terms * walk.count)
-    dispatch = window(shape, tested.stem, tested.stem, source, walk, target)
+    dispatch = window(shape, tested.stem, source, walk, target)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes))
     across, down = walk.groups
     return data.view(np.float32)[:, : terms * walk.count].reshape(len(planes), down, across, terms)

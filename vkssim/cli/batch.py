@@ -36,7 +36,7 @@ from .options import (
     urls_option,
 )
 from .output import PathOrUrlType, check_target
-from .report import PageOptions, below_limits, check_page, write_page_of
+from .report import PageOptions, PageSources, below_limits, check_page, write_page_of
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -175,7 +175,8 @@ def command(
     if not quiet:
         _print(rows, path)
     if html is not None:
-        write_page_of([Path(path)], html, "--html", PageOptions(fail_under=fail_under), raw=raw, urls=urls, force=True, **alone)
+        sources = PageSources([Path(path)], raw, force=True, urls=urls)
+        write_page_of(sources, html, "--html", PageOptions(fail_under=fail_under), **alone)
         if not quiet:
             say_written(html)
     check_all_scored(rows, path)

@@ -131,28 +131,32 @@ def command(
     refused, and the error names the difference.
     """
     options = PageOptions(worst, budget, fail_under)
-    failed = write_page_of(
-        files, target, "--output", options, raw=raw, ladder=ladder, rate=rate, force=force, urls=urls, **where
-    )
+    sources = PageSources(files, raw, ladder=ladder, rate=rate, force=force, urls=urls)
+    failed = write_page_of(sources, target, "--output", options, **where)
     if target != "-":
         say_written(target)
     if failed is not None:
         raise failed
 
 
+@dataclass(frozen=True)
+class PageSources:
+    """The files of a page, and the way to read them and the clips that they name.
+
+    `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
+    are shown beside each other. With `urls`, the URLs in the files are connected to.
+    """
+
+    files: Sequence[Path]
+    raw: RawDescription
+    ladder: Sequence[str] = ()
+    rate: str | None = None
+    force: bool = False
+    urls: bool = False
+
+
 def write_page_of(
-    files: Sequence[Path],
-    target: str,
-    flag: str,
-    options: PageOptions,
-    *,
-    raw: RawDescription,
-    backend: str,
-    device: str | None,
-    ladder: Sequence[str] = (),
-    rate: str | None = None,
-    force: bool = False,
-    urls: bool = False,
+    sources: PageSources, target: str, flag: str, options: PageOptions, *, backend: str, device: str | None
 ) -> ThresholdError | None:
     """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target."""
     from ..ladder.curves import find_ladders
@@ -167,17 +171,18 @@ def write_page_of(
 
     check_installed()
     thresholds = [parse_threshold(text) for text in options.fail_under]
-    found = read_clips(files, ladder=ladder, rate=rate)
+    found = read_clips(sources.files, ladder=sources.ladder, rate=sources.rate)
     reports = [clip.report for clip in found.clips]
     named = [clip.file for clip in found.clips]
-    say_findings(check_alike(scored(reports, named), force=force))
+    say_findings(check_alike(scored(reports, named), force=sources.force))
     limits = _limits(thresholds, reports)
-    sources = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
-    deliver = _destination(target, flag, [*sources, *_clips_of(reports)])
+    read = [str(path) for path in dict.fromkeys([*sources.files, *(clip.source for clip in found.clips)])]
+    deliver = _destination(target, flag, [*read, *_clips_of(reports)])
     worst = WORST if options.worst is None else options.worst
     budget = round(options.budget * _MEGA)
-    gallery = worst_frames(reports, worst, raw=raw, backend=backend, device=device, urls=urls, budget=budget)
-    gallery = _with_flags(gallery)
+    gallery = _with_flags(
+        worst_frames(reports, worst, raw=sources.raw, backend=backend, device=device, urls=sources.urls, budget=budget)
+    )
     rates = [clip.rate for clip in found.clips]
     page = render_page(
         reports,

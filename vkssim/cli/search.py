@@ -146,12 +146,7 @@ def command(
     progress = EncodeProgress(quiet=quiet, usual=None if shots else _USUAL_TRIALS)
     asked |= {"encoder": encoder_spec(asked), "progress": progress, **split_devices(where)[1]}
     if shots is not None:
-        for name, flag in _OF_ONE_SETTING.items():
-            if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
-                raise OptionError(
-                    f"{flag} is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in"
-                    " one pass"
-                )
+        _check_shots()
         whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
         try:
             search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
@@ -176,16 +171,31 @@ def command(
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    if html is not None:
-        from ..search.pages import search_page
-        from ..storage.folder import write_output
-
-        write_output(search_page(running), html)
+    _write_page(running, html)
     if not quiet:
         for path in filter(None, (html, output if choice.meets else None)):
             say_written(path)
     if not choice.meets:
         raise ThresholdError(_shortfall(running, choice))
+
+
+def _check_shots() -> None:
+    """Raise OptionError if the command line has an option that a search for shots has no use for."""
+    for name, flag in _OF_ONE_SETTING.items():
+        if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise OptionError(
+                f"{flag} is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in one"
+                " pass"
+            )
+
+
+def _write_page(running: Search, html: str | None) -> None:
+    if html is None:
+        return
+    from ..search.pages import search_page
+    from ..storage.folder import write_output
+
+    write_output(search_page(running), html)
 
 
 def _say(running: Search, trial: Trial) -> None:

@@ -100,7 +100,7 @@ class FloatMsSsimScorer:
         steps = []
         for scale, (level, walk) in enumerate(zip(levels, walks, strict=True)):
             first = _SUMS * sum(groups[:scale])
-            step = [window(shape, "ssim", f"ms_ssim scale {scale}", level, walk, target, first)]
+            step = [replace(window(shape, "ssim", level, walk, target, first), label=f"ms_ssim scale {scale}")]
             if scale + 1 < SCALES:
                 step.insert(0, decimate(shape, f"decimate to scale {scale + 1}", level, levels[scale + 1]))
             steps.append(tuple(step))

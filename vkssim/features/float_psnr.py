@@ -59,7 +59,7 @@ class FloatPsnrScorer:
         """Return one dispatch, which reads both planes once."""
         walk = WindowWalk.samples(shape, planes)
         target = partials("psnr.partials", len(_INTEGER_DIGITS) * walk.count)
-        return FeaturePlan((target,), ((window(shape, "psnr", "psnr", planes, walk, target),),), target, (walk.count,))
+        return FeaturePlan((target,), ((window(shape, "psnr", planes, walk, target),),), target, (walk.count,))
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 1) noise. Sums of integers are in units of the stored samples."""

@@ -122,7 +122,7 @@ class FloatSsimScorer:
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         """Return the dispatch that moves the window over the planes, and the buffer for its `sums` sums per workgroup."""
         target = partials("ssim.partials", sums)
-        return window(shape, self._windows.stem, self._windows.stem, level, walk, target), target
+        return window(shape, self._windows.stem, level, walk, target), target
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 4) means of l c s, l, c, s."""

@@ -302,7 +302,6 @@ class WindowWalk:
 def window(
     shape: KernelShape,
     stem: str,
-    label: str,
     planes: PlanePair,
     walk: WindowWalk,
     target: BufferSpec,
@@ -311,11 +310,11 @@ def window(
 ) -> Dispatch:
     """Return the dispatch that sums a function of every window, for each workgroup.
 
-    `stem` is the kernel of the function. With `first_window`, the kernel also writes the map, which begins there within a
-    frame's sums.
+    `stem` is the kernel of the function, and the label of the dispatch. With `first_window`, the kernel also writes the map,
+    which begins there within a frame's sums.
     """
     return Dispatch(
-        label=label,
+        label=stem,
         kernel=shape.kernel_with(stem, {FORMAT_CONSTANT: planes.code.value, MAP_CONSTANT: int(first_window is not None)}),
         sources=(planes.buffer,),
         targets=(target.name,),

@@ -43,8 +43,7 @@ class SsimMapScorer(FloatSsimScorer):
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         rows, columns = self.map_shape
         target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)
-        stem = self._windows.stem
-        return window(shape, stem, stem, level, walk, target, first_window=sums), target
+        return window(shape, self._windows.stem, level, walk, target, first_window=sums), target
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return the means as FloatSsimScorer does, and append the maps, which follow the sums in memory."""

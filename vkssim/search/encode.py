@@ -115,7 +115,9 @@ def encoded_pairs(
             if recipe.two_passes:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
                 run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
-            yield from _second_pass(prepared(frames(), recipe, facts), sample, facts, recipe, place, stream, run, output)
+            pairs = prepared(frames(), recipe, facts)
+            # The encoder is closed before the folder of its statistics is removed: only the second pass has it.
+            yield from _second_pass(pairs, _opened(facts, recipe, place, run, output), facts, recipe, sample, stream, output)
     except av.FFmpegError as error:
         raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
@@ -150,6 +152,13 @@ class EncoderThread:
             self._pool.close()
 
 
+def _opened(facts: SourceFacts, recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None) -> Any:
+    with ordinary_priority():
+        encoder = _context(facts, recipe, place, run, output)
+        encoder.open()
+    return encoder
+
+
 def _first_pass(frames: Iterable[Any], facts: SourceFacts, recipe: Recipe, place: int, folder: str) -> str:
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
@@ -161,68 +170,95 @@ def _first_pass(frames: Iterable[Any], facts: SourceFacts, recipe: Recipe, place
     return statistics  # the encoder writes the file when it is closed, as this function ends
 
 
-def _second_pass(
-    frames: Iterable[Any],
-    sample: Sample,
-    facts: SourceFacts,
-    recipe: Recipe,
-    place: int,
-    stream: Stream,
-    run: tuple[int, str] | None,
-    output: VideoOutput | None,
-) -> Iterator[LumaPair]:
-    """Encode frames, in the only pass if there is no `run`, and yield each with its decoded frame."""
-    import av
+class _Decoding:
+    """The decoded frames of a sample, each with the frame that was encoded.
 
-    with ordinary_priority():
-        encoder = _context(facts, recipe, place, run, output)
-        encoder.open()
-    decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
-    decoder.thread_type = "AUTO"
-    if encoder.flags & av.codec.context.Flags.global_header:
-        decoder.extradata = encoder.extradata
-    waiting: deque[Any] = deque()
-    counted = _Counted(sample)
-    enlarge = Enlarger(facts, recipe)
-    written = 0
+    The packets are counted in `stream` and go to `output`, if there is one.
+    """
 
-    def decoded(packets: Iterable[Any]) -> Iterator[LumaPair]:
-        nonlocal written
+    def __init__(
+        self, encoder: Any, facts: SourceFacts, recipe: Recipe, sample: Sample, stream: Stream, output: VideoOutput | None
+    ) -> None:
+        import av
+
+        self.decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
+        self.decoder.thread_type = "AUTO"
+        if encoder.flags & av.codec.context.Flags.global_header:
+            self.decoder.extradata = encoder.extradata
+        self._encoder = recipe.encoder
+        self._waiting: deque[Any] = deque()
+        self._counted = _Counted(sample)
+        self._enlarge = Enlarger(facts, recipe)
+        self._stream = stream
+        self._output = output
+        self._written = 0
+
+    def feed(self, before: Any, frame: Any) -> None:
+        """Note a frame of the source, and the frame that the encoder gets for it."""
+        self._waiting.append(before)
+        self._counted.feed(frame)
+
+    def pairs(self, packets: Iterable[Any]) -> Iterator[LumaPair]:
+        """Yield the pairs that the decoder gives for packets, or for None at the end. Raises EncodeError."""
         for packet in packets:
             if packet is not None:
-                written += 1
-                stream.first_bytes = stream.first_bytes or packet.size
-                if counted.has(packet):
-                    stream.add(packet)
-            try:
-                pictures = decoder.decode(packet)
-            except av.FFmpegError as error:
-                raise EncodeError(
-                    f"{recipe.encoder.decoder} cannot decode the stream of {recipe.encoder.name}: {error.strerror or error}"
-                ) from None
-            for after in pictures:
-                if not waiting:
-                    raise EncodeError(f"{recipe.encoder.name} gives more frames than it got")
-                before = waiting.popleft()
-                if counted.has_next():
-                    yield plane_of(before, 0), enlarge(plane_of(after, 0))
-            if packet is not None and output is not None:
-                output.mux(packet)
+                self._count(packet)
+            for after in self._decoded(packet):
+                if not self._waiting:
+                    raise EncodeError(f"{self._encoder.name} gives more frames than it got")
+                before = self._waiting.popleft()
+                if self._counted.has_next():
+                    yield plane_of(before, 0), self._enlarge(plane_of(after, 0))
+            if packet is not None and self._output is not None:
+                self._output.mux(packet)
 
-    with parked(decoder):
+    def check_complete(self) -> None:
+        """Raise EncodeError if a frame was encoded, and not decoded."""
+        if not self._waiting:
+            return
+        encoder, lost = self._encoder, len(self._waiting)
+        raise EncodeError(
+            f"{encoder.name} drops frames: {lost} of {self._counted.fed} never came out of it"
+            if self._written < self._counted.fed
+            else f"{encoder.decoder} gives no picture for {lost} of {self._written} frames of {encoder.name}"
+        )
+
+    def _count(self, packet: Any) -> None:
+        self._written += 1
+        self._stream.first_bytes = self._stream.first_bytes or packet.size
+        if self._counted.has(packet):
+            self._stream.add(packet)
+
+    def _decoded(self, packet: Any) -> list[Any]:
+        import av
+
+        try:
+            pictures: list[Any] = self.decoder.decode(packet)
+        except av.FFmpegError as error:
+            said = error.strerror or error
+            raise EncodeError(f"{self._encoder.decoder} cannot decode the stream of {self._encoder.name}: {said}") from None
+        return pictures
+
+
+def _second_pass(
+    frames: Iterable[Any],
+    encoder: Any,
+    facts: SourceFacts,
+    recipe: Recipe,
+    sample: Sample,
+    stream: Stream,
+    output: VideoOutput | None,
+) -> Iterator[LumaPair]:
+    """Encode frames with an open encoder, in the only pass or the second one, and yield each with its decoded frame."""
+    decoding = _Decoding(encoder, facts, recipe, sample, stream, output)
+    with parked(decoding.decoder):
         with EncoderThread(encoder) as thread:
             for before, frame in frames:
-                waiting.append(before)
-                counted.feed(frame)
-                yield from decoded(thread.encode(frame))
-            yield from decoded(thread.encode(None))
-        yield from decoded([None])
-    if waiting:
-        raise EncodeError(
-            f"{recipe.encoder.name} drops frames: {len(waiting)} of {counted.fed} never came out of it"
-            if written < counted.fed
-            else f"{recipe.encoder.decoder} gives no picture for {len(waiting)} of {written} frames of {recipe.encoder.name}"
-        )
+                decoding.feed(before, frame)
+                yield from decoding.pairs(thread.encode(frame))
+            yield from decoding.pairs(thread.encode(None))
+        yield from decoding.pairs([None])
+    decoding.check_complete()
 
 
 def header_bytes(facts: SourceFacts, recipe: Recipe, place: int) -> int:
