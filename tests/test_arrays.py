@@ -201,8 +201,8 @@ def test_options_are_those_of_the_metric(function: Any, metric: str) -> None:
     image = clip(1, 180, 190)
     with pytest.raises(OptionError, match="enable_lcs adds scores, and this function returns one"):
         function(image, image, enable_lcs=True)
-    with pytest.raises(OptionError, match=f"{metric} has no option 'presicion'.*did you mean precision"):
-        function(image, image, presicion="fast")
+    with pytest.raises(OptionError, match=f"{metric} has no option 'enable_bd'.*did you mean enable_db"):
+        function(image, image, enable_bd=True)
 
 
 def test_precision_by_argument() -> None:

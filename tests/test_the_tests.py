@@ -12,14 +12,13 @@ import pytest
 
 from vkssim.host.instance import VALIDATION_VARIABLE
 
-from .support import differences, tolerances
+from .support import differences
 from .support.commands import python_process
 from .support.differences import check_array, check_number, check_scores
 from .support.tolerances import Tolerance
 from .support.waiting import until
 
 NARROW = Tolerance("of these tests", 0.01, 0.0, "made up")
-TABLE = [value for value in vars(tolerances).values() if isinstance(value, Tolerance)]
 
 
 @pytest.fixture(autouse=True)
@@ -152,13 +151,3 @@ def test_a_plane_that_differs_is_named_by_its_worst_place(wrong: float) -> None:
         check_array(NARROW, "here", got, expected)
     with pytest.raises(AssertionError, match="shape"):
         check_array(NARROW, "here", got, expected[:2])
-
-
-@pytest.mark.parametrize("tolerance", TABLE, ids=lambda tolerance: tolerance.name)
-def test_tolerances_hold_what_was_measured(tolerance: Tolerance) -> None:
-    assert 0 <= tolerance.measured <= tolerance.value
-    assert tolerance.reason
-
-
-def test_tolerances_have_names_of_their_own() -> None:
-    assert len({tolerance.name for tolerance in TABLE}) == len(TABLE)

@@ -18,6 +18,10 @@ class Tolerance:
     measured: float
     reason: str
 
+    def __post_init__(self) -> None:
+        assert 0 <= self.measured <= self.value, self
+        assert self.reason, self
+
 
 GOLDEN_CPU = Tolerance(
     "cpu against libvmaf",
