@@ -11,9 +11,8 @@ import numpy.typing as npt
 from .backends.loss_evaluation import evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
-from .types import FrameFormat, check_not_masked, default_range, has_colours_last
+from .types import Doubles, FrameFormat, check_not_masked, default_range, has_colours_last
 
-Doubles = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 
 REDUCTIONS = ("mean", "sum", "none")

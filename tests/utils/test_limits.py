@@ -150,7 +150,7 @@ def test_pipe_that_nobody_writes_to_holds_up_no_batch(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert result.returncode == 1
     assert [row["error_type"] for row in rows] == ["InputError"] * 4 + [None]
-    assert "no ordinary file" in rows[0]["error"]
+    assert "is not a regular file" in rows[0]["error"]
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/full", "/dev/null", "/", "a\0b", "\ud800", "n" * 5000, "a\nb\udcff"])
