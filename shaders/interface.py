@@ -31,7 +31,7 @@ class Shape(Enum):
 
 
 class Precision(Enum):
-    """How a build of a kernel adds.
+    """The ways in which the builds of a kernel add.
 
     EXACT rounds every product and the result of every pass as libvmaf does, and adds without loss. FAST adds in float32, in the
     order that is fastest. Most kernels have one build, which is EXACT.
@@ -57,7 +57,7 @@ MAP_CONSTANT = 4
 
 
 class Input(Enum):
-    """How a kernel reads its sources."""
+    """The ways in which kernels read their sources."""
 
     BY_SHAPE = "texel buffers in the strip shape, storage buffers in the staged one"
     STORAGE = "storage buffers in both"

@@ -71,7 +71,7 @@ def ssim(
 
 
 class _Scorers:
-    """Hold a scorer, and open a new one after it failed, because VapourSynth requests the frames again."""
+    """A scorer, and a new one after it failed, because VapourSynth requests the frames again."""
 
     def __init__(self, open_scorer: Callable[[], Scorer]) -> None:
         self._open = open_scorer
@@ -99,7 +99,7 @@ class _Scorers:
 
 
 class _Selector:
-    """Score a frame; ModifyFrame calls it for every frame."""
+    """The function that ModifyFrame calls for every frame, and that scores it."""
 
     def __init__(self, scorers: _Scorers) -> None:
         self._scorers = scorers
