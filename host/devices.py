@@ -93,7 +93,7 @@ def list_devices(instance: Instance) -> list[DeviceInfo]:
 def _preference(kind: DeviceKind, name: str) -> tuple[DeviceKind, bool]:
     """Return the key by which devices are sorted: discrete GPUs first, software last, and lavapipe before other software.
 
-    Other software drivers, such as SwiftShader, take minutes to compile kernels that lavapipe compiles in seconds.
+    Other software drivers, such as SwiftShader, are slower, and compile more slowly.
     """
     return kind, not _is_lavapipe(kind, name)
 

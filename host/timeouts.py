@@ -14,7 +14,7 @@ SLICE_SECONDS = 0.1
 """The longest single wait for a device or a driver. Waits are divided, because Python handles signals only between them."""
 
 _SUBMISSION_SECONDS = 300.0
-_COMPILATION_SECONDS = 120.0  # SwiftShader takes gigabytes for kernels that it does not finish by then
+_COMPILATION_SECONDS = 120.0  # the slowest known: SwiftShader takes 5 s for a window, longer on a busy machine
 _LONGEST_SECONDS = 7 * 24 * 3600.0
 
 
