@@ -130,7 +130,7 @@ def test_a_row_has_all_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_shapes_by_device(monkeypatch: pytest.MonkeyPatch, device: Device, changed: Any, shapes: list[str]) -> None:
-    """A GPU's subgroups may be of several sizes, and the strip shape needs one. SwiftShader compiles the strip shape with 6 GB."""
+    """A GPU's subgroups may be of several sizes, and the strip shape needs one. SwiftShader needs 6 GB to compile it."""
     monkeypatch.setattr(gate_matrix, "choose_device", lambda *_: replace(device.info, **changed))
     pair = replace(ONE, features=ONE.features[1:], builds=((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT)))
     names = [row.name.split(", ")[-1] for row in _run(monkeypatch, pair).rows]
