@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 LAYERS = [line.split(" | ") for line in LINTER["contracts"][0]["layers"]]
-PLACEHOLDER = re.compile(r"NAME")
+PLACEHOLDER = re.compile(r"NAME|KERNEL|METRIC")
 PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|bench|tools|ci|docs|fixtures|examples)/[\w./*-]*)(?=[` :])")
 BESIDE = ("README.md", "CONTRIBUTING.md", "bench/README.md", "tests/README.md", "tools/README.md")
 PAGES = sorted([*ROOT.glob("docs/*.md"), *(ROOT / name for name in BESIDE)])

@@ -1,4 +1,4 @@
-"""Twins of `ssim_downscale.comp`, of `ssim.comp`, and of `ssim_map.comp`, which writes the first of the maps."""
+"""Twins of `ssim_downscale.comp` and of `ssim.comp`, which also writes the first of the maps (`include/keep.glsl`)."""
 
 from __future__ import annotations
 

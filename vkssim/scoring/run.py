@@ -56,7 +56,7 @@ def score_range(
     range, except its end. The frames of `earlier` are read again, because only reading shows how the clips continue, but only
     the last of them is scored again. With `live`, frames are told of as soon as they are scored.
 
-    This function does not judge the scores: `ranges.joined` does that once all ranges are complete. Raises RangeError if the
+    This function does not judge the scores: `verdict.py` does that once all ranges are complete. Raises RangeError if the
     sources turn out not to be readable in ranges, and VkssimError as `score_files` does.
     """
     with ExitStack() as stack:
