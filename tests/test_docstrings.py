@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from numpydoc.docscrape import get_doc_object
-from numpydoc.validate import ERROR_MSGS, validate
+from numpydoc.validate import validate
 
 MODULES = ("vkssim", "vkssim.report", "vkssim.maps", "vkssim.torch", "vkssim.errors")
 LEFT_OUT = {
@@ -45,10 +45,6 @@ def test_numpydoc_has_nothing_to_say(found: Any) -> None:
     """Parameters, results and errors are in sections, with types and whole sentences."""
     problems = [f"{code} {text}" for code, text in validate(get_doc_object(found))["errors"] if code not in LEFT_OUT]
     assert problems == []
-
-
-def test_checks_that_are_left_out_are_checks() -> None:
-    assert {*LEFT_OUT} <= {*ERROR_MSGS}
 
 
 @pytest.mark.usefixtures("shared_device")

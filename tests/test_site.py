@@ -86,18 +86,6 @@ def test_links_lead_to_where_files_are_on_the_site(site: ModuleType) -> None:
     assert site.on_page_markdown("[a](docs/score.md) [b](LICENSE)", page) == "[a](../score.md) [b](LICENSE)"
 
 
-def test_a_formula_that_stands_alone_breaks_or_scrolls(site: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The site alone needs the converter: this one returns what it is given."""
-    converter = ModuleType("latex2mathml.converter")
-    converter.convert = lambda text, display: f"<math {display}>{text}</math>"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "latex2mathml", ModuleType("latex2mathml"))
-    monkeypatch.setitem(sys.modules, converter.__name__, converter)
-    text = 'a <span class="arithmatex">\\(x &lt; y\\)</span> <div class="arithmatex">\\[\nx \\qquad\nz\n\\]</div>'
-    inline, block = re.fullmatch("a (.*) (<div.*</div>)", site.on_page_content(text)).groups()  # type: ignore[union-attr]
-    assert inline == "<math inline>x < y</math>"
-    assert re.fullmatch('<div style=".*overflow: auto hidden".*><math block>x</math><math block>z</math></div>', block)
-
-
 @pytest.mark.parametrize(
     ("text", "fetched"),
     [
