@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +12,6 @@ from vkssim.errors import VkssimError
 from vkssim.utils.facts import to_json
 
 Scores = dict[int, dict[str, float | None]]
-
-
-def has_option() -> bool:
-    """Return whether this vkssim can be told how to decode."""
-    return "decode" in inspect.signature(score_files).parameters
 
 
 @dataclass(frozen=True)
