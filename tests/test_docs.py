@@ -23,6 +23,8 @@ from vkssim.cli import main
 from .support.commands import run_program
 from .support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])

@@ -28,6 +28,8 @@ from .support.commands import python_process
 from .support.golden import clip_paths
 from .support.pictures import Picture, clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 LUMA = clip(12)
 DISTORTED = np.roll(LUMA, 1, axis=2)
 RAW = RawDescription(32, 24, "420", 8)

@@ -26,6 +26,8 @@ from vkssim.types import FrameFormat
 from .support.clips import raw_bytes, write
 from .support.pictures import Picture, clip, distort, texture
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 Bits = dict[str, str]
 """Scores by name, as hexadecimal floats."""
 

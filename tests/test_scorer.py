@@ -15,6 +15,8 @@ from vkssim.host.executor import Executor
 
 from .support.pictures import Picture, clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 SIZE = 32, 24
 FRAMES = clip(23)
 DISTORTED = np.roll(FRAMES, 1, axis=2)
@@ -261,6 +263,7 @@ def _backend(scorer: Scorer) -> VulkanBackend:
     return scorer._backend
 
 
+@pytest.mark.usefixtures("own_devices")
 def test_nothing_is_left_after_closing() -> None:
     scorer = _open(batch=2)
     counted = _backend(scorer).device.live_objects
@@ -272,6 +275,7 @@ def test_nothing_is_left_after_closing() -> None:
     scorer.close()
 
 
+@pytest.mark.usefixtures("own_devices")
 def test_nothing_is_left_after_a_failure() -> None:
     scorer = _open(batch=1)
     counted = _backend(scorer).device.live_objects
@@ -281,6 +285,7 @@ def test_nothing_is_left_after_a_failure() -> None:
     assert not +counted
 
 
+@pytest.mark.usefixtures("own_devices")
 def test_nothing_is_left_where_opening_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     destroyed: list[Any] = []
     destroy = vk.vkDestroyDevice

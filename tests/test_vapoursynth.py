@@ -19,6 +19,8 @@ from vkssim.errors import FrameError, OptionError
 from .support import vapoursynth_stand_in as stand_in
 from .support.pictures import Picture, clip, distort, quantise, texture
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FORMATS = {
     "GRAY8": ("GRAY", "INTEGER", 8),
     "YUV420P8": ("YUV", "INTEGER", 8),
