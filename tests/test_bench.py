@@ -1,4 +1,4 @@
-"""Test the benches: sections that fail, ratios, the machine's load, processes, and the clips and scores of `decoding`."""
+"""Test the benches: sections that fail, ratios, the machine's load, and the scores of `decoding`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import av
 import pytest
 
 import vkssim
@@ -20,7 +19,6 @@ from .support.commands import python_process
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "bench"))
 
-import child  # noqa: E402 - bench/ is no package
 import coded  # noqa: E402
 import decoding  # noqa: E402
 import machine  # noqa: E402
@@ -98,25 +96,6 @@ def test_the_bench_says_that_a_device_is_missing() -> None:
     assert "no such device" in said
 
 
-# -- processes --------------------------------------------------------------------------------------------------------
-
-
-def test_a_process_imports_what_this_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The current folder has a package of that name too, as a checkout has."""
-    (tmp_path / "right").mkdir()
-    (tmp_path / "wrong").mkdir()
-    (tmp_path / "right" / "somewhere.py").write_text("NAME = 'right'")
-    (tmp_path / "wrong" / "somewhere.py").write_text("NAME = 'wrong'")
-    monkeypatch.chdir(tmp_path / "wrong")
-    monkeypatch.syspath_prepend("../right")
-    assert child.run_python("import somewhere, sys; print(somewhere.NAME, *sys.argv[1:])", "a b").stdout == "right a b\n"
-
-
-def test_a_process_that_fails_is_an_error_of_one_line() -> None:
-    with pytest.raises(child.ChildError, match=r"^a process ended with exit code 1: ValueError: no$"):
-        child.run_python("raise ValueError('no')")
-
-
 # -- ratios -----------------------------------------------------------------------------------------------------------
 
 
@@ -160,54 +139,7 @@ def test_the_share_of_other_programs_is_what_is_neither_idle_nor_ours(tmp_path: 
     assert watch.rows() == [{"section": "files", "where": "1x1", "load": [1.5, 1.5], "others": pytest.approx(10)}]
 
 
-@pytest.mark.parametrize("text", [None, "", "cpu  0 0 0 0 0 0 0 0 0 0\n", "cpu what\n"])
-def test_a_system_that_does_not_count_its_time(text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_STAT", tmp_path / "stat")
-    monkeypatch.delattr("os.getloadavg")
-    if text is not None:
-        (tmp_path / "stat").write_text(text)
-    watch = machine.Watch()
-    watch.lap("files")
-    assert watch.rows() == [{"section": "files", "where": "", "load": [None, None], "others": None}]
-
-
-@pytest.mark.parametrize("text", ["processor\t: 0\nmodel name\t: A CPU of ours\nmodel name\t: A CPU of ours\n"])
-def test_the_machine_has_a_name(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "cpuinfo").write_text(text)
-    monkeypatch.setattr(machine, "_CPU_INFO", tmp_path / "cpuinfo")
-    assert machine.host().endswith(f" {machine.cores()} cores of A CPU of ours")
-
-
-# -- the loss ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_bench_of_the_loss_gives_no_ratio_where_spreads_overlap() -> None:
-    loss_measure = pytest.importorskip("loss_measure")
-
-    def row(name: str, ours: bool, *values: float) -> dict[str, Any]:
-        return {"section": "turns", "loss": "ssim", "name": name, "ours": ours, **spreads.measured(values), "unit": "ms"}
-
-    rows = [row("shared", True, 2, 3), row("ordinary", True, 4, 5), row("peer", False, 2.5, 3.5), row("other", False, 10, 10)]
-    loss_measure.add_ratios(rows)
-    assert [row["ratio"] for row in rows] == [1.0, 1.8, "spreads overlap: 2.5 to 3.5 and 2 to 3 ms", 4.0]
-
-
 # -- decoding ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("codec", coded.CODECS, ids=lambda codec: codec.name)
-def test_a_clip_repeats_its_segment(codec: coded.Codec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coded, "_SEGMENT", 4)
-    paths = coded.write_pair(tmp_path, codec, 192, 176, 7)
-    assert sorted(tmp_path.iterdir()) == sorted(paths)
-    for path in paths:
-        with av.open(str(path)) as container:
-            frames = list(container.decode(video=0))
-        assert len(frames) == 8
-        assert {(frame.width, frame.height, frame.format.name) for frame in frames} == {(192, 176, codec.pixel_format)}
-        assert {round(24 * frame.time) - number for number, frame in enumerate(frames)} == {0}
-        assert [frame.key_frame for frame in frames].count(True) == 2
-    assert paths[0].stat().st_size > paths[1].stat().st_size
 
 
 Change = Callable[[ScoreReport], object]
@@ -268,11 +200,6 @@ def test_scores_that_differ_fail_the_section_behind_its_figures(monkeypatch: pyt
     assert {row["decoder"] for row in run.rows if "value" in row} == {"cpu", "cuda"}
 
 
-def test_a_clip_that_ends_early_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(decoding.DifferingScoresError, match=r"^decode=cuda gives 3 frames, decode=cpu 4$"):
-        list(_decoding(monkeypatch, lambda report: report.frames.pop()))
-
-
 def test_a_decoder_that_fails_on_the_way_keeps_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its second number of streams is too many for it, and later it cannot decode the clips any more."""
     calls: list[ScoreReport] = []
@@ -296,8 +223,3 @@ def test_a_decoder_that_fails_on_the_way_keeps_the_figures(monkeypatch: pytest.M
     named = {row["name"]: row for row in run.rows if row["decoder"] == "cuda"}
     assert named["decoders alone, streams: 9, failed"]["text"] == "OSError: too many"
     assert {"decoders alone, streams: 1", "containers to scores", "CPU time of a minute"} <= set(named)
-
-
-@pytest.mark.parametrize(("most", "counts"), [(1, [1]), (2, [1, 2]), (7, [1, 2, 4, 7]), (16, [1, 2, 4, 8, 16])])
-def test_numbers_of_streams(most: int, counts: list[int]) -> None:
-    assert decoding._counts(most) == counts

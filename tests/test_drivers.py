@@ -20,8 +20,6 @@ from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.shaders import load_module
 
-from .support.commands import run_program
-
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
 
@@ -29,7 +27,7 @@ import check_drivers  # noqa: E402 - scripts/ is no package
 import driver_checks  # noqa: E402
 import subgroups  # noqa: E402
 from check_drivers import NAMES, Row  # noqa: E402
-from driver_files import KNOWN, find_driver_files, name_missing  # noqa: E402
+from driver_files import find_driver_files  # noqa: E402
 
 AGREEING = dict.fromkeys(NAMES, 1.0)
 
@@ -50,17 +48,6 @@ def test_files_are_found_where_the_loader_and_browsers_have_them(tmp_path: Path)
     assert find_driver_files({}, tmp_path) == files
 
 
-@pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
-def test_a_variable_names_the_files_alone(variable: str, tmp_path: Path) -> None:
-    _touch(tmp_path / "etc/vulkan/icd.d/amd_icd64.json")
-    assert find_driver_files({variable: "/a.json:/b.json"}, tmp_path) == [Path("/a.json"), Path("/b.json")]
-
-
-def test_drivers_that_are_absent_are_named() -> None:
-    missing = name_missing([Path("/x/lvp_icd.json"), Path("/x/intel_icd.x86_64.json")])
-    assert set(missing) == set(KNOWN) - {"lavapipe", "ANV (Intel)"}
-
-
 def test_a_file_without_a_driver_has_no_device(tmp_path: Path) -> None:
     _touch(tmp_path / "nothing.json")
     assert check_drivers.describe(tmp_path / "nothing.json") is None
@@ -69,11 +56,6 @@ def test_a_file_without_a_driver_has_no_device(tmp_path: Path) -> None:
 def test_lavapipe_offers_the_sizes_of_its_vectors(device: Device) -> None:
     assert subgroups.sizes_of(device.info) == (4, 8, 16)
     assert subgroups.environment_of(device.info, 16) == {"LP_NATIVE_VECTOR_WIDTH": "512"}
-
-
-def test_a_size_that_lavapipe_does_not_have_is_refused(device: Device) -> None:
-    with pytest.raises(ValueError, match="LP_NATIVE_VECTOR_WIDTH"), subgroups.required(device.info, 99):
-        pass
 
 
 def test_a_required_size_reaches_every_kernel(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,20 +132,13 @@ def _run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: Row | None) -> Re
     return CliRunner().invoke(check_drivers.main, ["--icd", str(tmp_path / "driver.json")])
 
 
-def test_agreement_is_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_exit_code_says_whether_drivers_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """0 if they do, 1 if one does not, 2 without a driver."""
     result = _run(monkeypatch, tmp_path, Row("Made Up, driver 3", 8, AGREEING))
-    assert result.exit_code == 0
-    assert "agree" in result.stdout
-
-
-def test_a_disagreement_is_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert (result.exit_code, "agree" in result.stdout) == (0, True)
     result = _run(monkeypatch, tmp_path, Row("Made Up, driver 3", 8, AGREEING, ["loss: the value is off by 1.0e-02"]))
-    assert result.exit_code == 1
-    assert "DISAGREE" in result.stdout
+    assert (result.exit_code, "DISAGREE" in result.stdout) == (1, True)
     assert "Made Up, driver 3, subgroups of 8: loss: the value is off by 1.0e-02" in result.stdout
-
-
-def test_no_driver_at_all_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert _run(monkeypatch, tmp_path, None).exit_code == 2
 
 
@@ -195,12 +170,3 @@ print(json.dumps({"problem": "wrong" if name == "gate" else "", "seconds": int(s
     assert row.seconds == dict.fromkeys(NAMES, 8)
     assert row.problems == ["gate: wrong"]
     assert row.cells()[-2:] == ["8 s FAILS", "DISAGREE"]
-
-
-def test_every_check_has_a_column() -> None:
-    assert tuple(driver_checks.CHECKS) == NAMES
-
-
-def test_the_script_explains_itself() -> None:
-    result = run_program(str(ROOT / "ci" / "drivers"), "--help", check=True)
-    assert b"every Vulkan driver" in result.stdout

@@ -82,13 +82,6 @@ def test_every_task_is_finished_once_whatever_fails(seed: int, attempts: int) ->
     assert simulate(work, Cluster(**{**vars(HARSH), "attempts": attempts}), seed) == outcome
 
 
-def test_ranges_are_even_and_complete() -> None:
-    assert ranges(10, 4) == [3, 3, 4]
-    assert ranges(10, 10) == [10]
-    assert sum(ranges(129_600, 777)) == 129_600
-    assert set(ranges(129_600, 777)) == {776, 777}
-
-
 def test_tasks_are_timed(tmp_path: Path) -> None:
     """A round of tiny ones: all lengths of both kinds, then a profiled one of each."""
     output = tmp_path / "times.jsonl"

@@ -60,8 +60,8 @@ def test_what_is_offered(line: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("flag", ["-r", "--distorted", "-o"])
 def test_files_are_the_shells_own(flag: str) -> None:
     line = f"vkssim score {flag} "
-    process = python_vkssim({VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": "3"})
-    assert process.stdout == b"file,\n"
+    environment = {VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": "3"}
+    assert CliRunner().invoke(main, env=environment, prog_name="vkssim").stdout == "file,\n"
 
 
 def test_devices_by_their_index() -> None:
