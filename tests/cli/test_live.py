@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import vkssim as library
-from vkssim.report.frame_scores import FrameScores
-
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
 from ..support.pictures import clip
@@ -101,16 +98,3 @@ def _without_reader(*words: str) -> subprocess.CompletedProcess[bytes]:
     os.close(writer)
     assert process.returncode == 2
     return process
-
-
-def test_library(words: tuple[str, ...]) -> None:
-    seen: list[FrameScores] = []
-    report = library.score_files(
-        words[2],
-        words[4],
-        raw=library.RawDescription(48, 40, "420", 8),
-        features="float_ssim",
-        on_frames=seen.extend,
-    )
-    assert seen == report.frames
-    assert len(seen) == len(LUMA)

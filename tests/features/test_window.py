@@ -82,15 +82,6 @@ def test_backends_agree(feature: str, bits: int, scale: int) -> None:
     check_scores(UNIFORM_BACKENDS, f"{feature}, {bits} bit, scale {scale}", got, expected)
 
 
-@choices
-@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
-def test_identical_frames_score_one_and_swapped_ones_the_same(feature: str, backend: str) -> None:
-    reference, distorted = pair(90, 101)
-    scores = _score(feature, reference, reference, backend)
-    assert scores == dict.fromkeys(scores, 1.0)
-    assert _score(feature, distorted, reference, backend) == _score(feature, reference, distorted, backend)
-
-
 def test_narrow_frames_leave_nothing_to_estimate() -> None:
     """A frame of less than a fragment has all its windows in it."""
     reference, distorted = pair(60, 31)

@@ -18,7 +18,7 @@ from vkssim.frames.pairing.preprocessing import open_pair
 from vkssim.frames.picture.colour import Colour
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.commands import TINY, vkssim
 from ..support.golden import clip_paths
 from ..support.pictures import Picture, clip
 from .encoding import encode_frames, video_frame
@@ -80,14 +80,6 @@ def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
     assert report.column("float_ssim").tolist() == _expected(luma[:, 6:44], OTHER[:, 6:44])
 
 
-def test_black_bars_of_what_can_be_read_once(tmp_path: Path) -> None:
-    result = vkssim_process(
-        "score", "-r", "-", "-d", _y4m(tmp_path / "dis.y4m", LUMA), "--crop", "auto", *TINY, stdin=y4m_bytes(LUMA)
-    )
-    assert result.returncode == 2
-    assert b"--crop auto reads the reference twice" in result.stderr
-
-
 def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
     """What is said of raw files is not held against the other clip, unless neither is raw."""
     master = write(tmp_path / "ref.yuv", raw_bytes(LUMA))
@@ -125,12 +117,13 @@ def test_scaled_before_it_is_cropped(tmp_path: Path) -> None:
     ]
 
 
-def test_depths(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pictures", [PictureOptions(scale="reference"), PictureOptions(deepen=True)], ids=str)
+def test_depths(tmp_path: Path, pictures: PictureOptions) -> None:
     """Refused without the option; with it, the scores are equal to those of 8 bits, to the last bit."""
     eight, ten = _y4m(tmp_path / "8.y4m", LUMA), _y4m(tmp_path / "10.y4m", OTHER.astype(np.uint16) * 4, "420p10")
     with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. `deepen`"):
         _score(eight, ten)
-    report = _score(eight, ten, pictures=PictureOptions(scale="reference"))
+    report = _score(eight, ten, pictures=pictures)
     assert report.bits == 10
     assert report.notes == [f"{eight}: brought from 8 to 10 bits, exactly"]
     assert report.column("float_ssim").tolist() == _expected(LUMA, OTHER)
@@ -285,12 +278,6 @@ def test_chroma_of_both(tmp_path: Path) -> None:
         open_pair(reference, grey, NOTHING_SAID, PictureOptions(), chroma=True)
 
 
-@pytest.mark.parametrize("options", [{"scale": "half"}, {"scale": "0.5x2"}, {"resampler": "x"}, {"crop": "all"}])
-def test_impossible_options(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match="possible"):
-        PictureOptions(**options)
-
-
 def test_frames_that_cannot_be_decoded_whole_are_named(tmp_path: Path) -> None:
     """FFmpeg conceals missing data, and only reports it."""
     reference, whole = clip_paths("bbb_576x324")
@@ -401,11 +388,6 @@ def test_time_in_a_raw_file(tmp_path: Path) -> None:
 def test_impossible_place(place: str) -> None:
     with pytest.raises(OptionError, match=r"a number of a frame, or a time such as 12\.5s or 00:01:02\.5"):
         Selection(end=place)
-
-
-def test_start_behind_the_end(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no frame to score"):
-        _score(*_both(tmp_path), selection=Selection(start=50))
 
 
 def test_command_line(tmp_path: Path) -> None:

@@ -7,16 +7,14 @@ import io
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from vkssim.errors import OptionError, OutputError
-from vkssim.report import WRITERS, render, write
+from vkssim.errors import OptionError
+from vkssim.report import WRITERS, render
 from vkssim.report.record import ScoringRecord
 from vkssim.report.results import ScoreReport
-from vkssim.storage.atomic import check_writable
 from vkssim.utils import facts
 
 from ..support.golden import CLIPS, clip_report
@@ -163,33 +161,3 @@ def test_unknown_form_lists_the_known() -> None:
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-
-
-def test_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
-    path = tmp_path / "scores.json"
-    path.write_text("old")
-    path.chmod(0o640)
-    check_writable(path)
-    assert path.read_text() == "old", "asking changes nothing"
-    write("new", path)
-    assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("name", ["absent/scores.json", "", "file/scores.json"])
-def test_unwritable_path(tmp_path: Path, name: str) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"cannot be written|is a folder"):
-        check_writable(tmp_path / name)
-
-
-def test_device_is_written_to_not_replaced() -> None:
-    check_writable(Path("/dev/null"))
-    write("text", Path("/dev/null"))
-    assert not Path("/dev/null").is_file()
-
-
-def test_full_disk() -> None:
-    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):
-        write("text", Path("/dev/full"))

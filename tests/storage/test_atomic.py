@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import stat
 from pathlib import Path
 
 import numpy as np
@@ -73,20 +72,6 @@ def test_a_process_that_is_killed_leaves_nothing_beside_it(tmp_path: Path) -> No
     (tmp_path / "scores.json").write_text("old")
     assert python_process("-c", KILLED, str(tmp_path / "scores.json")).returncode == -signal.SIGKILL
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("scores.json", "old")]
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_a_new_file_has_the_mode_of_the_old_one(tmp_path: Path, there: bool) -> None:
-    path = tmp_path / "scores.json"
-    if there:
-        path.write_text("old")
-        path.chmod(0o640)
-    mask = os.umask(0o027)
-    try:
-        write_file("new", path)
-    finally:
-        os.umask(mask)
-    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o640)
 
 
 def test_maps_are_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.errors import OutputError
-from vkssim.storage.atomic import replace_file, write_file
+from vkssim.storage.atomic import replace_file
 
 from ..support.clips import raw_bytes, raw_flags
 from ..support.commands import TINY, vkssim
@@ -134,13 +133,3 @@ def test_modes_of_what_is_written(tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "link").lstat().st_mode) == 0o640
     finally:
         os.umask(mask)
-
-
-def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OutputError, match="No space left"):
-        write_file("text", tmp_path / "scores.json")
-    assert contents(tmp_path) == {}

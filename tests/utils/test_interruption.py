@@ -29,7 +29,7 @@ from vkssim.utils.wording import counted
 
 from ..ladder.ladders import encode, lossless, manifest
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, python_process, start_program, start_vkssim, vkssim, vkssim_process
+from ..support.commands import TINY, python_process, start_program, start_vkssim, vkssim
 from ..support.journals import frames
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
@@ -286,20 +286,6 @@ def test_a_batch_on_a_full_disk(tmp_path: Path) -> None:
     assert not results.exists()
     assert vkssim(*words, str(results)).exit_code == 0
     assert results.read_bytes() == (tmp_path / "whole.csv").read_bytes()
-
-
-@pytest.mark.parametrize("where", ["output", "standard output", "live"])
-def test_a_device_that_is_full(folder: Path, where: str) -> None:
-    words = _words(folder, "short", Path("/dev/full"))
-    with open("/dev/full", "wb") as full:
-        if where == "output":
-            process = vkssim_process(*words)
-        else:
-            process = vkssim_process(*words[:-2], "--json" if where == "standard output" else "--live", stdout=full)
-    told = process.stderr.decode()
-    assert process.returncode == 2, told
-    assert "No space left on device" in told
-    assert "Traceback" not in told
 
 
 # -- going on ---------------------------------------------------------------------------------------------------------

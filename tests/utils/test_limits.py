@@ -8,7 +8,6 @@ import socket
 import struct
 import threading
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow as arrow
 import pytest
 from pyarrow import parquet
 
-from vkssim import FrameScores, score_files
+from vkssim import FrameScores
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
 from vkssim.features.plane_metrics import FrameMetrics
@@ -118,21 +117,6 @@ def test_a_run_stays_within_its_memory(tmp_path: Path) -> None:
         assert result.returncode == 0, result.stderr
         peaks.append(int(result.stdout) * 1024)
     assert peaks[1] - peaks[0] < RUN_BYTES_PER_PIXEL * LARGE * LARGE
-
-
-def test_file_cut_while_it_is_read_keeps_what_was_scored(tmp_path: Path) -> None:
-    clip = tmp_path / "clip.yuv"
-    clip.write_bytes(bytes(40 * 288))
-
-    def cut(_frames: Sequence[FrameScores]) -> None:
-        os.truncate(clip, 5 * 288 + 100)
-
-    raw = RawDescription(16, 12, "420", 8)
-    with pytest.raises(InputError, match="became shorter while it was read, at byte") as caught:
-        score_files(clip, clip, raw=raw, features="float_ssim=scale=1", backend="cpu", on_frames=cut)
-    frames = caught.value.report.frames
-    assert [frame.index for frame in frames] == list(range(len(frames)))
-    assert 4 <= len(frames) < 40
 
 
 # -- files that are no files ------------------------------------------------------------------------------------------
@@ -319,15 +303,6 @@ def test_a_run_without_memory_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (result.exit_code, "there is not enough memory. A run takes up to" in result.stderr) == (2, True)
     assert "unexpected" not in result.stderr
     assert 0 < len(json.loads(scores.read_text())["frames"]) < 9
-
-
-def test_no_memory_before_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_arguments: Any, **_options: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("vkssim.distributed.engine.score_pair", fail)
-    result = vkssim("score", "-r", "r.y4m", "-d", "d.y4m")
-    assert (result.exit_code, "there is not enough memory" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", [("compare", "{0}", "{0}"), ("report", "{0}", "-o", "{1}")])
