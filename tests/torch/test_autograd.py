@@ -17,6 +17,8 @@ from ..support.differences import check_number
 from ..support.tolerances import LOSS_GRADIENT
 from . import gradients, tensors
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 Loss = Callable[..., Tensor]
 LOSSES: dict[str, tuple[Loss, dict[str, Any]]] = {
     "fused_ssim": (front.fused_ssim, {}),

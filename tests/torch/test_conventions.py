@@ -17,6 +17,8 @@ from ..support.differences import check_number
 from ..support.tolerances import LOSS_VALUE
 from . import check, doubles, maps, tensors
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FUNCTIONS = [front.fused_ssim, front.ssim, front.ms_ssim]
 by_function = pytest.mark.parametrize("function", FUNCTIONS)
 
