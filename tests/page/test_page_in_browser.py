@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
 from vkssim.page.answer import Answer, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
 from vkssim.page.budget import data_uri, encode
@@ -77,6 +77,13 @@ def chart(page: Page) -> Locator:
     return page.get_by_role("slider", name=re.compile("^Frame of the chart"))
 
 
+def box_of(element: Locator) -> FloatRect:
+    """Return the place of an element, which is to be seen."""
+    box = element.bounding_box()
+    assert box is not None
+    return box
+
+
 def many(count: int) -> list[ScoreReport]:
     """Reports of clips that have names of their own."""
     reports = []
@@ -99,9 +106,9 @@ def score(series: int, frame: int, name: str) -> str:
 
 
 def test_arrow_keys_move_the_cursor(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        plot = chart(visited.page)
-        readout = visited.page.locator(READOUT)
+    with visit(browser, path) as page:
+        plot = chart(page)
+        readout = page.locator(READOUT)
         plot.focus()
         for keys, frame in (((), 0), (("ArrowRight",) * 3, 3), (("ArrowLeft",), 2), (("End",), 11), (("ArrowRight",), 11)):
             for key in keys:
@@ -116,23 +123,22 @@ def test_arrow_keys_move_the_cursor(browser: Browser, path: Path) -> None:
 
 
 def test_a_frame_without_a_score_is_null(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        plot = chart(visited.page)
+    with visit(browser, path) as page:
+        plot = chart(page)
         plot.focus()
         for _ in range(NULL_FRAME):
             plot.press("ArrowRight")
-        expect(visited.page.locator(READOUT)).to_contain_text(f"{HOSTILE[0]} null")
+        expect(page.locator(READOUT)).to_contain_text(f"{HOSTILE[0]} null")
         assert plot.locator(".dot").count() == 0
 
 
 def test_the_pointer_moves_the_cursor_and_dots_lie_on_the_lines(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        plot = chart(visited.page)
+    with visit(browser, path) as page:
+        plot = chart(page)
         plot.scroll_into_view_if_needed()
-        box = plot.bounding_box()
-        assert box is not None
-        visited.page.mouse.move(box["x"] + box["width"] * 7.2 / (FRAMES - 1), box["y"] + 20)
-        expect(visited.page.locator(READOUT)).to_contain_text("Frame 7 ")
+        box = box_of(plot)
+        page.mouse.move(box["x"] + box["width"] * 7.2 / (FRAMES - 1), box["y"] + 20)
+        expect(page.locator(READOUT)).to_contain_text("Frame 7 ")
         for series in range(2):
             drawn = plot.locator(f'[data-series="{series}"] path').first.get_attribute("d") or ""
             points = dict(re.findall(r"(\d+\.\d) (\d+\.\d)", drawn))
@@ -142,16 +148,14 @@ def test_the_pointer_moves_the_cursor_and_dots_lie_on_the_lines(browser: Browser
 
 
 def test_a_click_on_a_point_opens_that_frame_of_that_clip(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page, plot = visited.page, chart(visited.page)
+    with visit(browser, path) as page:
+        plot = chart(page)
         plot.scroll_into_view_if_needed()
         for frame, series in ((3, 1), (7, 0), (3, 0)):
             page.locator("#over-frames .plot").scroll_into_view_if_needed()
-            box = plot.bounding_box()
-            assert box is not None
+            box = box_of(plot)
             page.mouse.move(box["x"] + box["width"] * frame / (FRAMES - 1), box["y"])
-            dot = plot.locator(".dot").nth(series).bounding_box()
-            assert dot is not None
+            dot = box_of(plot.locator(".dot").nth(series))
             page.mouse.click(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
             expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(frame))
             expect(page.get_by_label("B", exact=True).first).to_have_value(f"distorted {series}")
@@ -164,11 +168,10 @@ def test_a_click_on_a_point_opens_that_frame_of_that_clip(browser: Browser, path
 
 
 def test_zoom_by_drag_and_by_keys(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page, plot = visited.page, chart(visited.page)
+    with visit(browser, path) as page:
+        plot = chart(page)
         plot.scroll_into_view_if_needed()
-        box = plot.bounding_box()
-        assert box is not None
+        box = box_of(plot)
         page.mouse.move(box["x"] + box["width"] * 3 / 11, box["y"] + 50)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 8 / 11, box["y"] + 90, steps=3)
@@ -192,8 +195,8 @@ def test_decibels(browser: Browser, tmp_path: Path) -> None:
         frame.metrics["float_ssim"] = 1 - 10.0 ** -(number % 4 + 1)  # type: ignore[index]
     path = tmp_path / "page.html"
     path.write_text(render_page([report], gallery()), encoding="utf-8")
-    with visit(browser, path) as visited:
-        page, plot = visited.page, chart(visited.page)
+    with visit(browser, path) as page:
+        plot = chart(page)
         page.get_by_label("dB").check()
         plot.focus()
         for decibels in (10, 20, 30, 40):
@@ -214,11 +217,11 @@ def test_tiles_follow_the_switch(browser: Browser, tmp_path: Path) -> None:
     path.write_text(render_page([report], gallery()), encoding="utf-8")
     mean = report.pooled()["float_ssim"]["mean"]
     texts = [f"{mean:.4f}", f"{-10 * math.log10(1 - mean):.2f} dB"]
-    with visit(browser, path) as visited:
-        choose_metric(visited.page, "float_ssim")
-        tile = visited.page.locator(".tile", has=visited.page.get_by_text("mean float_ssim", exact=True))
+    with visit(browser, path) as page:
+        choose_metric(page, "float_ssim")
+        tile = page.locator(".tile", has=page.get_by_text("mean float_ssim", exact=True))
         for label, (value, other) in (("linear", texts), ("dB", reversed(texts)), ("linear", texts)):
-            visited.page.get_by_label(label, exact=True).check()
+            page.get_by_label(label, exact=True).check()
             expect(tile.locator(".value")).to_have_text(value)
             expect(tile.locator(".other")).to_have_text(other)
 
@@ -237,8 +240,7 @@ def test_the_worst_moments_are_marked_and_listed(browser: Browser, tmp_path: Pat
     report, dips = dipping(60, 120, 62, 180), (60, 120, 180)  # 62 belongs to the moment of 60
     path = tmp_path / "page.html"
     path.write_text(render_page([report], no_pictures([report], "none are wanted")), encoding="utf-8")
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         marks = page.locator("#scores .moment")
         expect(page.locator("#scores .mark")).to_have_count(0)
         expect(page.locator("#distribution .mark")).to_have_count(0)
@@ -258,8 +260,7 @@ def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stan
 ) -> None:
     path = tmp_path / "page.html"
     path.write_text(render_page(many(14), no_pictures(many(14), "none")), encoding="utf-8")
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         boxes = page.locator(".legend input")
         assert [box.is_checked() for box in boxes.all()] == [True] * 12 + [False] * 2
         lines = page.locator("#scores .plot > svg").first.locator("[data-series]")
@@ -277,8 +278,7 @@ def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stan
 
 
 def test_tables_are_sorted_by_their_headings(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         choose_metric(page, "float_ssim")
         table = page.locator("details.of-metric[open] table").first
         heading = table.locator("th[scope=col]", has_text="kbit/s")
@@ -289,8 +289,7 @@ def test_tables_are_sorted_by_their_headings(browser: Browser, path: Path) -> No
 
 
 def test_the_first_screen_has_verdict_rate_and_scores(browser: Browser, path: Path) -> None:
-    with visit(browser, path, viewport={"width": 1280, "height": 720}) as visited:
-        page = visited.page
+    with visit(browser, path, viewport={"width": 1280, "height": 720}) as page:
         choose_metric(page, "float_ssim")
         pooled = [report.pooled()["float_ssim"] for report in REPORTS]
         page.evaluate("scrollTo(0, 0)")
@@ -306,8 +305,7 @@ def test_the_first_screen_has_verdict_rate_and_scores(browser: Browser, path: Pa
 
 
 def test_a_ladder_is_a_curve_with_its_deltas(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         choose_metric(page, "float_ssim")
         marks = page.locator('#rates .marks [data-series="ladder"] path')
         expect(marks).to_have_count(2)
@@ -321,9 +319,9 @@ def test_a_ladder_is_a_curve_with_its_deltas(browser: Browser, path: Path) -> No
 
 def test_few_ticks_are_all_to_be_read_on_a_phone(browser: Browser, path: Path) -> None:
     """An axis with every other label left out would have a single one here."""
-    with visit(browser, path, viewport={"width": 390, "height": 844}) as visited:
-        choose_metric(visited.page, "float_ssim")
-        ticks = visited.page.locator("#rates .across g").first.locator("text")
+    with visit(browser, path, viewport={"width": 390, "height": 844}) as page:
+        choose_metric(page, "float_ssim")
+        ticks = page.locator("#rates .across g").first.locator("text")
         expect(ticks).to_have_count(2)
         assert [tick.is_visible() for tick in ticks.all()] == [True, True]
 
@@ -333,8 +331,8 @@ def test_names_are_broken_between_their_words_on_a_phone(browser: Browser, tmp_p
     report.distorted = "a_first_rung_of_this_ladder_at_400_kbit.mp4"
     path = tmp_path / "page.html"
     path.write_text(render_page([report, REPORTS[1]], gallery()), encoding="utf-8")
-    with visit(browser, path, viewport={"width": 390, "height": 844}) as visited:
-        name = visited.page.locator(".tile:visible, .numbers th:visible").locator(".clip > span", has_text="a_first").first
+    with visit(browser, path, viewport={"width": 390, "height": 844}) as page:
+        name = page.locator(".tile:visible, .numbers th:visible").locator(".clip > span", has_text="a_first").first
         lines: list[str] = name.evaluate(_LINES)
         assert "".join(lines) == report.distorted
         assert len(lines) > 1
@@ -348,21 +346,20 @@ def test_clips_of_other_frames_and_metrics(browser: Browser, tmp_path: Path) -> 
     del reports[1].frames[1::2]
     path = tmp_path / "page.html"
     path.write_text(render_page(reports, gallery()), encoding="utf-8")
-    with visit(browser, path) as visited:
-        plot, readout = chart(visited.page), visited.page.locator(READOUT)
+    with visit(browser, path) as page:
+        plot, readout = chart(page), page.locator(READOUT)
         plot.focus()
         expect(readout).to_contain_text(HOSTILE[0])
         expect(readout).not_to_contain_text(HOSTILE[1])
-        choose_metric(visited.page, "float_ssim")
+        choose_metric(page, "float_ssim")
         for frame in range(3):
             expect(readout).to_contain_text(f"Frame {frame} ")
             expect(readout.locator("span")).to_have_count(1 if frame == 1 else 2)
-            chart(visited.page).press("ArrowRight")
+            chart(page).press("ArrowRight")
 
 
 def test_metric_and_legend(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         assert page.get_by_label("Metric", exact=True).locator("option").all_inner_texts() == [*METRICS, *TERMS]
         chart(page).focus()
         choose_metric(page, "float_ssim")
@@ -383,11 +380,11 @@ def test_metric_and_legend(browser: Browser, path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_theme(browser: Browser, path: Path, scheme: str) -> None:
     """The button is called what a click brings."""
-    with visit(browser, path, color_scheme=scheme) as visited:
-        button = visited.page.locator("#theme")
+    with visit(browser, path, color_scheme=scheme) as page:
+        button = page.locator("#theme")
 
         def is_dark() -> bool:
-            colour = visited.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
             return sum(map(int, re.findall(r"\d+", colour)[:3])) < 384
 
         assert is_dark() == (scheme == "dark")
@@ -398,8 +395,7 @@ def test_theme(browser: Browser, path: Path, scheme: str) -> None:
 
 
 def test_the_comparison_by_keyboard(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         slider = page.get_by_role("slider", name=f"Border between Reference and {HOSTILE[1]}")
         left = page.locator(".stage .left-layer")
 
@@ -425,8 +421,7 @@ def test_the_comparison_by_keyboard(browser: Browser, path: Path) -> None:
 
 
 def test_one_picture_at_a_time_by_keys(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         page.get_by_label("B", exact=True).first.select_option(HOSTILE[0])
         page.locator(".stage input").focus()
         for key, kind, clip in (("r", "reference", None), ("b", "distorted", 0), ("m", "map", 0), ("a", "reference", None)):
@@ -445,15 +440,13 @@ def test_one_picture_at_a_time_by_keys(browser: Browser, path: Path) -> None:
 
 
 def test_the_comparison_by_mouse(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        stage = visited.page.locator(".stage")
+    with visit(browser, path) as page:
+        stage = page.locator(".stage")
         stage.scroll_into_view_if_needed()
-        box = stage.bounding_box()
-        assert box is not None
-        visited.page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + box["height"] / 2)
+        box = box_of(stage)
+        page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + box["height"] / 2)
         assert abs(int(stage.locator("input").input_value()) - 25) <= 1
-        divider = stage.locator(".divider").bounding_box()
-        assert divider is not None
+        divider = box_of(stage.locator(".divider"))
         assert divider["x"] + divider["width"] / 2 == pytest.approx(box["x"] + 0.25 * box["width"], abs=0.02 * box["width"])
 
 
@@ -463,17 +456,14 @@ def test_a_sample_is_a_pixel_and_the_picture_is_moved(browser: Browser, tmp_path
     report = replace(page_report(), width=3200, height=1800)
     path = tmp_path / "page.html"
     path.write_text(render_page([report], pictures), encoding="utf-8")
-    with visit(browser, path, viewport={"width": 700, "height": 800}) as visited:
-        page = visited.page
+    with visit(browser, path, viewport={"width": 700, "height": 800}) as page:
         expect(page.locator("#scale")).to_have_text("The pictures are stored 1600 pixels wide; the clip has 3200.")
         button = page.locator("#actual")
         stage, picture = page.locator(".stage"), page.locator(".stage .left")
         button.click()
         expect(button).to_have_attribute("aria-pressed", "true")
         stage.scroll_into_view_if_needed()
-        shown, before = stage.bounding_box(), picture.bounding_box()
-        assert shown is not None
-        assert before is not None
+        shown, before = box_of(stage), box_of(picture)
         assert (before["width"], before["height"]) == (1600, 900)
         assert before["x"] + 800 == pytest.approx(shown["x"] + shown["width"] / 2, abs=1)
         middle = shown["x"] + shown["width"] / 2, shown["y"] + shown["height"] / 2
@@ -481,17 +471,14 @@ def test_a_sample_is_a_pixel_and_the_picture_is_moved(browser: Browser, tmp_path
         page.mouse.down()
         page.mouse.move(middle[0] - 120, middle[1] + 30, steps=4)
         page.mouse.up()
-        after = picture.bounding_box()
-        assert after is not None
+        after = box_of(picture)
         assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((-120, 30), abs=1)
         stage.press("ArrowLeft")
-        moved = picture.bounding_box()
-        assert moved is not None
+        moved = box_of(picture)
         assert moved["x"] - after["x"] == pytest.approx(40, abs=1)
         for _ in range(50):
             stage.press("ArrowLeft")
-        edge = picture.bounding_box()
-        assert edge is not None
+        edge = box_of(picture)
         assert edge["x"] == pytest.approx(shown["x"], abs=1)
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
         stage.press("1")
@@ -499,8 +486,7 @@ def test_a_sample_is_a_pixel_and_the_picture_is_moved(browser: Browser, tmp_path
 
 
 def test_charts_are_saved_as_svg_and_their_data_as_csv(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         choose_metric(page, "float_ssim")
         for figure, series in (("figure[data-csv=rates]", 1), ("#over-frames", 2), ("figure:has(> #distribution)", 2)):
             with page.expect_download() as saved:
@@ -556,8 +542,7 @@ def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_answer_is_copied_and_its_trials_are_saved(browser: Browser, answer_path: Path) -> None:
-    with visit(browser, answer_path) as visited:
-        page = visited.page
+    with visit(browser, answer_path) as page:
         assert page.title() == f"{ANSWER.title} – vkssim"
         page.evaluate(
             "navigator.clipboard.writeText = (text) => ((document.documentElement.dataset.copied = text), Promise.resolve())"
@@ -582,18 +567,15 @@ def test_the_answer_is_copied_and_its_trials_are_saved(browser: Browser, answer_
 
 @pytest.mark.parametrize("width", [360, 1400])
 def test_the_first_screen_of_an_answer_is_the_answer(browser: Browser, answer_path: Path, width: int) -> None:
-    with visit(browser, answer_path, viewport={"width": width, "height": 844}) as visited:
-        page = visited.page
+    with visit(browser, answer_path, viewport={"width": width, "height": 844}) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for part in (".tile .value", "section table", "section pre"):
-            box = page.locator(part).first.bounding_box()
-            assert box is not None
+            box = box_of(page.locator(part).first)
             assert box["y"] + box["height"] < 844
 
 
 def test_the_worst_frame_is_first_and_others_are_chosen_by_arrow_keys(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         radios = page.locator(".thumbs input")
         assert radios.count() == len(SHOWN)
         expect(radios.first).to_be_checked()
@@ -612,10 +594,10 @@ def test_the_worst_frame_is_first_and_others_are_chosen_by_arrow_keys(browser: B
 def test_tab_reaches_every_control_and_shows_where_it_is(browser: Browser, path: Path) -> None:
     in_order = ("theme", "metric", "axis", "sort", "plot", "zoom-in", "frame", "side-a", "side-b", "view", "range")
     reached: list[str] = []
-    with visit(browser, path) as visited:
+    with visit(browser, path) as page:
         while len(reached) < 80 and in_order[-1] not in reached:
-            visited.page.keyboard.press("Tab")
-            name, outlined = visited.page.evaluate(
+            page.keyboard.press("Tab")
+            name, outlined = page.evaluate(
                 """() => {
                     const at = document.activeElement;
                     let shown = at;
@@ -632,8 +614,7 @@ def test_tab_reaches_every_control_and_shows_where_it_is(browser: Browser, path:
 
 
 def test_hostile_names_are_text(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         assert page.evaluate("document.querySelectorAll('[onerror], [onload], img[src=x]').length") == 0
         for label in HOSTILE:
             expect(page.locator(".legend-box")).to_contain_text(label)
@@ -675,8 +656,7 @@ def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) ->
         "manifest": [{text: text} for text in texts],
     }
     write(render_page(reports, replace(pictures, note=texts[0]), texts, **more), path)
-    with visit(browser, path) as visited:
-        page = visited.page
+    with visit(browser, path) as page:
         chart(page).focus()
         for option in page.get_by_label("Metric", exact=True).locator("option").all_inner_texts()[:3]:
             choose_metric(page, option)
@@ -703,15 +683,13 @@ def test_injected_script_would_not_run(browser: Browser, path: Path, tmp_path: P
 
 
 def test_without_javascript_everything_is_shown(browser: Browser, path: Path) -> None:
-    with visit(browser, path, java_script_enabled=False) as visited:
-        page = visited.page
+    with visit(browser, path, java_script_enabled=False) as page:
         mean = REPORTS[0].pooled()["float_ssim"]["mean"]
         expect(page.locator("section", has=page.locator("#pooled"))).to_contain_text(f"{mean:.6f}")
         lines = page.locator('section.still .plot [data-series="0"]')
         assert lines.count() == 2 * (len(METRICS) + len(TERMS))
         for place in range(lines.count()):
-            box = lines.nth(place).bounding_box()
-            assert box is not None
+            box = box_of(lines.nth(place))
             assert box["width"] > 100
         assert page.locator("article.frame").count() == len(SHOWN)
         assert all(frame.is_visible() for frame in page.locator("article.frame").all())
@@ -720,8 +698,7 @@ def test_without_javascript_everything_is_shown(browser: Browser, path: Path) ->
 
 
 def test_print_is_laid_out_without_controls(browser: Browser, path: Path) -> None:
-    with visit(browser, path, color_scheme="dark") as visited:
-        page = visited.page
+    with visit(browser, path, color_scheme="dark") as page:
         pdf = page.pdf(format="A4")
         assert 4 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 20
         page.emulate_media(media="print")
@@ -739,9 +716,9 @@ def test_print_is_laid_out_without_controls(browser: Browser, path: Path) -> Non
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
 def test_no_width_scrolls_sideways_and_tables_say_that_they_do(browser: Browser, path: Path, width: int) -> None:
-    with visit(browser, path, viewport={"width": width, "height": 800}) as visited:
-        assert visited.page.evaluate("document.documentElement.scrollWidth") <= width
-        table = visited.page.locator("details.of-metric[open] .scroll").first
+    with visit(browser, path, viewport={"width": width, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        table = page.locator("details.of-metric[open] .scroll").first
         wider = table.evaluate("box => box.scrollWidth > box.clientWidth + 1")
         assert wider or width > 360
         said = table.evaluate("box => getComputedStyle(box, '::before').content")
@@ -753,14 +730,14 @@ def test_a_hundred_thousand_frames(browser: Browser, tmp_path: Path) -> None:
     report = page_report(0, 100_000)
     long.write_text(render_page([report], gallery()), encoding="utf-8")
     assert long.stat().st_size < 5e6
-    with visit(browser, long) as visited:
-        plot = chart(visited.page)
+    with visit(browser, long) as page:
+        plot = chart(page)
         plot.focus()
         plot.press("End")
-        readout = visited.page.locator(READOUT)
+        readout = page.locator(READOUT)
         expect(readout).to_contain_text("Frame 99999 · 01:06:39.960")
         expect(readout).to_contain_text(f"{report.frames[-1].metrics['float_ms_ssim']:.6f}")
-        detail = visited.page.locator(".detail")
+        detail = page.locator(".detail")
         expect(detail).to_contain_text("Frames 99939 to 99999")
         plot.press("Home")
         expect(detail).to_contain_text("Frames 0 to 60")

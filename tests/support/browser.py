@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,32 +44,24 @@ def keep_priority() -> None:
         ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
 
 
-@dataclass
-class Visit:
-    """A page that is open, what it said and what it asked for."""
+@contextmanager
+def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Page]:
+    """Open a file in a window of its own. Errors, messages and requests beyond the file itself fail the test."""
+    said: list[str] = []
+    requests: list[str] = []
 
-    page: Page
-    said: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-    def dismiss(self, dialog: Dialog) -> None:
-        """Note what a dialog says, and close it."""
-        self.said.append(dialog.message)
+    def dismiss(dialog: Dialog) -> None:
+        said.append(dialog.message)
         dialog.dismiss()
 
-
-@contextmanager
-def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Visit]:
-    """Open a file in a window of its own. Errors, messages and requests beyond the file itself fail the test."""
     with browser.new_context(**options) as context:
         page = context.new_page()
         page.set_default_timeout(1000 * PATIENCE)
-        visited = Visit(page)
-        page.on("console", lambda message: visited.said.append(message.text))
-        page.on("pageerror", lambda error: visited.said.append(str(error)))
-        page.on("dialog", visited.dismiss)
-        page.on("request", lambda request: visited.requests.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", dismiss)
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
-        yield visited
-        assert visited.said == []
-        assert {url for url in visited.requests if not url.startswith("data:")} == {path.as_uri()}
+        yield page
+        assert said == []
+        assert {url for url in requests if not url.startswith("data:")} == {path.as_uri()}
