@@ -12,14 +12,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import click
 import imageio_ffmpeg
-import numpy as np
 import pytest
 
 from vkssim.cli import main
 
+from .ladder.ladders import encode
 from .support.commands import run_program
 from .support.pictures import clip
 
@@ -79,14 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("docs")
     (made / "fixtures").symlink_to(ROOT / "fixtures")
     first = made / "reference.mp4"
-    with av.open(str(first), "w") as container:
-        stream = container.add_stream("libx264", rate=Fraction(1))
-        assert isinstance(stream, av.VideoStream)
-        stream.width, stream.height, stream.pix_fmt = 192, 192, "yuv420p"
-        for picture in clip(30, 192, 192):
-            samples = np.concatenate([picture, np.full((96, 192), 128, np.uint8)])
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(samples, format="yuv420p")))
-        container.mux(stream.encode())
+    encode(first, clip(30, 192, 192), rate=Fraction(1))
     for name in CLIPS[1:]:
         (made / f"{name}.mp4").symlink_to(first)
     (made / "distorted.mkv").symlink_to(first)

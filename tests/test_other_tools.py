@@ -10,18 +10,16 @@ import os
 import re
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 
-import av
 import imageio_ffmpeg
-import numpy as np
 import pytest
 
 import vkssim
 
+from .ladder.ladders import encode
 from .support.commands import run_program
-from .support.pictures import Picture, clip
+from .support.pictures import clip
 
 PAGE = (Path(__file__).parents[1] / "docs" / "other-tools.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -29,25 +27,14 @@ FRAMES = 8
 CHUNK = slice(5, 8)
 
 
-def _encode(path: Path, frames: Picture, crf: int) -> None:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=Fraction(25), options={"crf": str(crf), "preset": "ultrafast"})
-        assert isinstance(stream, av.VideoStream)
-        stream.width, stream.height, stream.pix_fmt = 192, 192, "yuv420p"
-        for picture in frames:
-            samples = np.concatenate([picture, np.full((96, 192), 128, np.uint8)])
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(samples, format="yuv420p")))
-        container.mux(stream.encode())
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The clips that the page names, and a folder `programs` with `ffmpeg` and `vkssim`."""
     made = tmp_path_factory.mktemp("tools")
     luma = clip(FRAMES, 192, 192)
-    _encode(made / "reference.mp4", luma, 1)
-    _encode(made / "distorted.mp4", luma, 40)
-    _encode(made / "chunk.mp4", luma[CHUNK], 40)
+    encode(made / "reference.mp4", luma, crf="1", preset="ultrafast")
+    encode(made / "distorted.mp4", luma, crf="40", preset="ultrafast")
+    encode(made / "chunk.mp4", luma[CHUNK], crf="40", preset="ultrafast")
     (made / "programs").mkdir()
     (made / "programs" / "ffmpeg").symlink_to(imageio_ffmpeg.get_ffmpeg_exe())
     program = made / "programs" / "vkssim"

@@ -42,7 +42,7 @@ from ..distributed.in_ranges import small_ranges
 from ..support.commands import vkssim
 from ..support.pictures import clip
 from . import test_hardware
-from .test_hardware import CUDA, FEATURE, FRAMES, GOP, Changed, _planes
+from .test_hardware import CUDA, FEATURE, FRAMES, GOP, Changed, _planes, _write
 
 stand_in, folder = test_hardware.stand_in, test_hardware.folder
 
@@ -173,18 +173,6 @@ def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, sta
     assert reasons == {"a.png": None, "a.avi": None, "a.mp4": f"cuda: it is mpeg4, and {exact}"}
     with pytest.raises(InputError, match=f"it is png, and {exact}"):
         _planes(tmp_path / "a.png", CUDA)
-
-
-def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None:
-    with av.open(str(path), "w", options={"update": "1"} if path.suffix == ".png" else {}) as container:
-        stream = container.add_stream(codec, rate=25)
-        assert isinstance(stream, av.VideoStream)
-        stream.height, stream.width = frames[0].shape
-        stream.pix_fmt = pixels
-        stream.gop_size = GOP
-        for luma in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels)))
-        container.mux(stream.encode())
 
 
 @pytest.mark.parametrize(

@@ -71,19 +71,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     luma = clip(FRAMES, 48, 64)
     encode(folder / "ref.mp4", luma, g=str(GOP))
     encode(folder / "dis.mp4", luma, g=str(GOP), crf="40")
-    _encode(folder / "ten.mp4", "yuv420p10le")
-    _encode(folder / "wide.mp4", "yuv422p")
+    _write(folder / "ten.mp4", "libx264", luma, "yuv420p10le")
+    _write(folder / "wide.mp4", "libx264", luma, "yuv422p")
     return folder
 
 
-def _encode(path: Path, pixel_format: str) -> None:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25)
+def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None:
+    with av.open(str(path), "w", options={"update": "1"} if path.suffix == ".png" else {}) as container:
+        stream = container.add_stream(codec, rate=25)
         assert isinstance(stream, av.VideoStream)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, pixel_format
-        for luma in clip(FRAMES, 48, 64):
-            frame = av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixel_format)
-            container.mux(stream.encode(frame))
+        stream.height, stream.width = frames[0].shape
+        stream.pix_fmt = pixels
+        stream.gop_size = GOP
+        for luma in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels)))
         container.mux(stream.encode())
 
 

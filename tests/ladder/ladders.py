@@ -16,11 +16,11 @@ from ..support.pictures import Picture, clip
 RATE = Fraction(25)
 
 
-def encode(path: Path, luma: Picture, codec: str = "libx264", **options: str) -> str:
-    """A clip with flat chroma, 25 frames a second; returns its name."""
+def encode(path: Path, luma: Picture, codec: str = "libx264", *, rate: Fraction = RATE, **options: str) -> str:
+    """A clip with flat chroma; returns its name."""
     height, width = luma.shape[1:]
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=RATE, options=options)
+        stream = container.add_stream(codec, rate=rate, options=options)
         assert isinstance(stream, av.VideoStream)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         chroma = np.full((height // 2, width), 128, np.uint8)
