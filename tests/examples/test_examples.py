@@ -11,6 +11,8 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 

@@ -28,7 +28,10 @@ FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "MS_SSIM": front.MS_SSIM(1.0, weights=[0.4, 0.6], pyramid="libvmaf"),
 }
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+pytestmark = [
+    pytest.mark.usefixtures("shared_device"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
+]
 
 
 @pytest.fixture(autouse=True)
