@@ -13,6 +13,8 @@ from vkssim.errors import FrameError
 from ..support.commands import python_process
 from ..support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 REFERENCE, DISTORTED = clip(2, 48, 64, seed=1), clip(2, 48, 64, seed=2)
 
 
@@ -57,6 +59,7 @@ def test_an_array_made_from_a_reserved_one_is_noticed(derive: object) -> None:
         assert len(scorer.flush()) == 1
 
 
+@pytest.mark.usefixtures("own_devices")
 def test_views_outlive_the_scorer() -> None:
     """The memory is there as long as a view of it; then everything on the device goes."""
     with _scorer() as scorer:

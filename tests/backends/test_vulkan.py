@@ -23,6 +23,8 @@ from vkssim.types import FrameFormat
 from ..host.kinds import KINDS, pretend
 from ..support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 Arrays = list[npt.NDArray[Any]]
 
 REFERENCE, DISTORTED = clip(3, 180, 190, seed=1), clip(3, 180, 190, seed=2)

@@ -14,6 +14,8 @@ from ffmpeg_quality_metrics import FfmpegQualityMetrics
 from ..support.commands import vkssim
 from ..support.golden import FIXTURES, clip_paths, clip_report
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 CLIP = "bbb_576x324"
 FRAMES = 4
 NAMES = ("float_ms_ssim", "float_ssim")
