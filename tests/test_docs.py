@@ -78,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("docs")
     (made / "fixtures").symlink_to(ROOT / "fixtures")
     first = made / "reference.mp4"
-    encode(first, clip(30, 192, 192), rate=Fraction(1))
+    encode(first, clip(30, 192, 192), "libx264", Fraction(1))
     for name in CLIPS[1:]:
         (made / f"{name}.mp4").symlink_to(first)
     (made / "distorted.mkv").symlink_to(first)

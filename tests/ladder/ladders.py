@@ -16,7 +16,7 @@ from ..support.pictures import Picture, clip
 RATE = Fraction(25)
 
 
-def encode(path: Path, luma: Picture, codec: str = "libx264", *, rate: Fraction = RATE, **options: str) -> str:
+def encode(path: Path, luma: Picture, codec: str = "libx264", rate: Fraction = RATE, /, **options: str) -> str:
     """A clip with flat chroma; returns its name."""
     height, width = luma.shape[1:]
     with av.open(str(path), "w") as container:
