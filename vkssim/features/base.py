@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class FeaturePlan:
     """A metric's share of a plan: buffers, steps, and the buffer of its partial sums.
 
+    Its buffers have names that no other metric uses, because one plan has all metrics of a run.
     `groups` has the number of workgroups that write sums for each scale. The backend needs it to add the sums.
     """
 
@@ -34,7 +35,10 @@ class FrameScorer(Protocol):
     """A metric with its options, for frames of one format. `Feature.for_frames` makes it, and refuses too small frames."""
 
     names: tuple[str, ...]
-    """The names of its scores, in the order in which they are written."""
+    """The names of its scores, in the order in which they are written; the first one is that of the feature.
+
+    A larger score means a better frame, for whatever compares scores: thresholds, searches, worst frames.
+    """
     similarities: tuple[str, ...]
     """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
     settings: MetricSettings
@@ -55,13 +59,13 @@ class FrameScorer(Protocol):
     def score(self, means: Doubles) -> Doubles:
         """Return (frames,) numbers from (frames, terms) means, NaN for a frame without a score.
 
-        The number is the similarity of float_ssim and float_ms_ssim, and the noise of float_psnr. The number of several planes
-        is the mean of their numbers, weighted by area.
+        It can be averaged over planes, as a similarity or a noise can: the number of several planes is the mean of their
+        numbers, weighted by area.
         """
         ...
 
     def as_requested(self, score: Doubles) -> Doubles:
-        """Convert the numbers of `score` to the requested unit: a similarity stays as it is or becomes dB, noise becomes dB."""
+        """Convert the numbers of `score` to the unit in which the metric is written, such as dB."""
         ...
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
