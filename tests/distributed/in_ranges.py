@@ -15,7 +15,7 @@ from vkssim.distributed import engine
 from vkssim.distributed.engine import Engine, Job
 from vkssim.distributed.pools import InlineHandle
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
-from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerSpec
+from vkssim.distributed.task import FixedPool, Task, TaskResult, Tell, WorkerSpec
 from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
@@ -47,7 +47,7 @@ class _InTurn(InlineHandle):
         super().__init__(CPU)
         self._ranges = ranges
 
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         future = super().submit(task, tell)
         if not (task.divides and future.exception() is None and future.result().ranges):
             self._ranges.append(task.parts[0].frame_range)

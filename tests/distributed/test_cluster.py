@@ -24,7 +24,7 @@ from vkssim.distributed import cluster as connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, TaskKey
-from vkssim.distributed.task import Done
+from vkssim.distributed.task import TaskResult
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
@@ -150,8 +150,8 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
     run = Run()
 
     class Noting(Engine):
-        def _took(self, key: TaskKey, done: Done | Exception) -> None:
-            if isinstance(done, Done) and not done.ranges:
+        def _took(self, key: TaskKey, done: TaskResult | Exception) -> None:
+            if isinstance(done, TaskResult) and not done.ranges:
                 (state,) = self._groups[key.group]
                 run.ranges[state.job.key, state.range(key.index).first] += 1
                 run.devices.add(done.device)

@@ -18,7 +18,7 @@ from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
 from vkssim.distributed.pools import InlineHandle, LocalPool
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
-from vkssim.distributed.task import Done, FixedPool, Task, Tell, WorkerDiedError
+from vkssim.distributed.task import FixedPool, Task, TaskResult, Tell, WorkerDiedError
 from vkssim.distributed.worker import Worker
 from vkssim.errors import (
     DeviceLostError,
@@ -70,7 +70,7 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     given: list[int | None] = []
     do = Worker.do
 
-    def note(self: Worker, task: Task, tell: Tell) -> Done:
+    def note(self: Worker, task: Task, tell: Tell) -> TaskResult:
         given.append(None if task.divides else task.parts[0].frame_range.first)
         return do(self, task, tell)
 
@@ -82,7 +82,7 @@ def _fail_at(monkeypatch: pytest.MonkeyPatch, first: int, error: BaseException, 
     """Have a worker raise an error in place of scoring the range from that pair on."""
     left, do = [error] * times, Worker.do
 
-    def failing(self: Worker, task: Task, tell: Tell) -> Done:
+    def failing(self: Worker, task: Task, tell: Tell) -> TaskResult:
         scored = task.parts[0].frame_range
         if not task.divides and scored.first == first and not scored.is_whole and left:
             raise left.pop()
@@ -372,7 +372,7 @@ def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: py
     """Whichever of two neighbours comes first; no frame of the latter is told of."""
     do = Worker.do
 
-    def other(self: Worker, task: Task, tell: Tell) -> Done:
+    def other(self: Worker, task: Task, tell: Tell) -> TaskResult:
         wrong = task.parts[0].frame_range.first == 4 * place
 
         def change(job: int, event: Event) -> None:
@@ -394,7 +394,7 @@ def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: py
 def test_what_fails_with_all_in_one_range_is_an_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not tried for ever."""
 
-    def refused(self: Worker, task: Task, tell: Tell) -> Done:
+    def refused(self: Worker, task: Task, tell: Tell) -> TaskResult:
         raise RangeError("never")
 
     monkeypatch.setattr(Worker, "do", refused)
@@ -478,7 +478,7 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     do = Worker.do
     raises: dict[str, tuple[int, Exception]] = {"refused": (8, RangeError("no")), "deadly": (4, WorkerDiedError("gone"))}
 
-    def failing(self: Worker, task: Task, tell: Tell) -> Done:
+    def failing(self: Worker, task: Task, tell: Tell) -> TaskResult:
         first, error = raises.get(Path(task.clips.distorted).stem, (0, None))
         if error is not None and not task.divides and task.parts[0].frame_range.first == first and first:
             raise error

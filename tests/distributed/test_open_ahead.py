@@ -11,7 +11,7 @@ import pytest
 
 import vkssim
 from vkssim.distributed import open_sources
-from vkssim.distributed.open_sources import OpenSources
+from vkssim.distributed.open_sources import SourceCache
 from vkssim.distributed.task import Part, Task
 from vkssim.errors import InputError
 from vkssim.frames.decode.container import ContainerFile
@@ -66,7 +66,7 @@ def test_a_clip_that_cannot_be_opened_ahead_fails_at_its_turn(pairs: list[tuple[
 
 
 class _Sources:
-    """What an `OpenSources` opens and closes, by name."""
+    """What a `SourceCache` opens and closes, by name."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open: Counter[str] = Counter()
@@ -89,7 +89,7 @@ class _Sources:
 
 @pytest.mark.parametrize("end", ["another task", "the end"])
 def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    made, sources = _Sources(tmp_path, monkeypatch), OpenSources()
+    made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
     first, second = made.clips
     sources.open_ahead(first, OPTIONS)
     assert sources._ahead is not None
@@ -107,7 +107,7 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, sources = _Sources(tmp_path, monkeypatch), OpenSources()
+    made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
     sources.open_ahead(made.clips[0], OPTIONS)
     monkeypatch.setattr(open_sources, "open_regular_files", pytest.fail)
     with sources.use(Task((Part(0, made.clips[0]),), OPTIONS), OPTIONS) as (reference, _):

@@ -21,7 +21,7 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import processes
 from vkssim.distributed.processes import ProcessHandle, _work
-from vkssim.distributed.task import Done, Part, Task, Tell, WorkerDiedError, WorkerSpec
+from vkssim.distributed.task import Part, Task, TaskResult, Tell, WorkerDiedError, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
@@ -265,7 +265,7 @@ def _send_what_cannot_travel(_spec: WorkerSpec, connection: Connection) -> None:
     class LibraryError(Exception):
         pass
 
-    def fail(self: Worker, task: Task, tell: Tell) -> Done:
+    def fail(self: Worker, task: Task, tell: Tell) -> TaskResult:
         raise LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
@@ -282,7 +282,7 @@ class _CodedError(Exception):
 def _send_what_cannot_arrive(_spec: WorkerSpec, connection: Connection) -> None:
     """Do tasks as a worker whose clips fail with an error that cannot be unpickled."""
 
-    def fail(self: Worker, task: Task, tell: Tell) -> Done:
+    def fail(self: Worker, task: Task, tell: Tell) -> TaskResult:
         raise _CodedError(7, "of some library")
 
     Worker.do = fail  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.distributed import scheduler as pool_module
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler, TaskKey
-from vkssim.distributed.task import Done, Part, Task, Tell, WorkerDiedError, WorkerHandle, WorkerPool
+from vkssim.distributed.task import Part, Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,
@@ -27,11 +27,11 @@ from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import RangeBegun
 
-Answer = Callable[[], Done]
+Answer = Callable[[], TaskResult]
 
 
-def _done(seconds: float = 1.0, device: str = "") -> Done:
-    return Done(1, 1, seconds, device)
+def _done(seconds: float = 1.0, device: str = "") -> TaskResult:
+    return TaskResult(1, 1, seconds, device)
 
 
 def _name(clips: Clips) -> str:
@@ -49,10 +49,10 @@ class FakeHandle(WorkerHandle):
         self.answer = answer
         self.tasks: list[str] = []
         self.then: list[str | None] = []
-        self.waiting: list[Future[Done]] = []
+        self.waiting: list[Future[TaskResult]] = []
 
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
-        future: Future[Done] = Future()
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
+        future: Future[TaskResult] = Future()
         self.tasks.append(_name(task.clips))
         self.then.append(None if task.then is None else _name(task.then[0]))
         self.waiting.append(future)
@@ -89,7 +89,7 @@ def _failing(error: Exception, times: int = 1000) -> Answer:
     """Raises an error so many times, and does what it is asked for from then on."""
     left = [error] * times
 
-    def answer() -> Done:
+    def answer() -> TaskResult:
         if left:
             raise left.pop()
         return _done()
@@ -132,7 +132,7 @@ def _indices(scheduler: Scheduler, count: int) -> list[int]:
     indices = []
     for _ in range(count):
         key, done = scheduler.take()
-        assert isinstance(done, Done)
+        assert isinstance(done, TaskResult)
         indices.append(key.index)
     return sorted(indices)
 
@@ -256,13 +256,13 @@ def test_a_task_that_ends_every_worker_is_given_up_and_the_others_go_on() -> Non
     lost = outcomes.pop(TaskKey(0, 1))
     assert isinstance(lost, WorkerLostError)
     assert str(lost).startswith(f"1.mp4 was tried {MOST_ATTEMPTS} times and given up: a worker on ")
-    assert all(isinstance(done, Done) for done in outcomes.values())
+    assert all(isinstance(done, TaskResult) for done in outcomes.values())
     tried = [worker.tasks.count("0/1") for worker in workers]
     assert sum(tried) == MOST_ATTEMPTS
     assert min(tried) == 1, "nobody tries again what it failed at as long as another one has not"
 
 
-def _raise(error: Exception) -> Done:
+def _raise(error: Exception) -> TaskResult:
     raise error
 
 
@@ -349,7 +349,7 @@ def test_batches_are_halved_while_memory_runs_out() -> None:
     report = ScoreReport("r", "d", 1, 1, 8, (), BackendInfo("", "", ""))
 
     class SmallHandle(FakeHandle):
-        def submit(self, task: Task, tell: Tell) -> Future[Done]:
+        def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
             batches.append(task.batch)
             tell(0, RangeBegun(report, 8 if task.batch is None else task.batch))
             return super().submit(task, tell)
@@ -358,7 +358,7 @@ def test_batches_are_halved_while_memory_runs_out() -> None:
     workers = [SmallHandle(name, _failing(DeviceMemoryError("full"), 2)) for name in "ab"]
     scheduler = Scheduler(FakePool(*workers), pytest.fail)
     scheduler.put(TaskKey(0, 0), lambda batch: Task((Part(0, Clips("r", "d")),), ScoreOptions(()), batch=batch))
-    assert isinstance(scheduler.take()[1], Done)
+    assert isinstance(scheduler.take()[1], TaskResult)
     assert batches == [None, 4, 2]
 
 
@@ -413,7 +413,7 @@ def test_of_two_that_are_at_a_late_task_the_first_counts(clock: list[float], win
     first, second = (slow, quick) if winner == "slow" else (quick, slow)
     first.settle(lambda: _done(device=winner))
     key, done = scheduler.take()
-    assert isinstance(done, Done)
+    assert isinstance(done, TaskResult)
     assert (key.index, done.device) == (0, winner)
     _put(scheduler, 7)
     first.answer = _done
@@ -454,7 +454,7 @@ def test_a_late_task_ends_an_idle_worker_a_few_times_at_most(clock: list[float])
     """The first worker may hang for ever: nothing but its outcome counts then."""
     scheduler, slow, quick = _late(clock)
 
-    def die() -> Done:
+    def die() -> TaskResult:
         clock[0] += 10.0  # much longer than a task takes
         if quick.tasks.count("0/0") > MOST_ATTEMPTS:
             pytest.fail("it is tried for ever")
@@ -475,7 +475,7 @@ def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -
     """Where all have tried it, one that hangs would else be waited for while another one idles."""
 
     class HungHandle(FakeHandle):
-        def submit(self, task: Task, tell: Tell) -> Future[Done]:
+        def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
             clock[0] += 10.0  # much longer than a task takes
             return super().submit(task, tell)
 
@@ -547,7 +547,7 @@ def test_clips_that_a_node_cannot_read_are_tried_on_another() -> None:
     first.host, second.host = "one", "two"
     scheduler, _, warned = _scheduler(first, second, tasks=4)
     outcomes = dict(scheduler.take() for _ in range(4))
-    assert all(isinstance(outcome, Done) for outcome in outcomes.values())
+    assert all(isinstance(outcome, TaskResult) for outcome in outcomes.values())
     assert warned == []
 
 

@@ -18,7 +18,7 @@ from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal
-from vkssim.scoring.ranges import Cut, FrameRange
+from vkssim.scoring.ranges import FrameRange, RangeBoundary
 from vkssim.scoring.unfinished import ScoredFrame
 from vkssim.storage.folder import Folder
 from vkssim.utils.wording import counted
@@ -34,7 +34,7 @@ FRAMES: dict[int, ScoredFrame] = {
     number: (FrameScores(3 * number, {"float_ssim": value}, number / 3), None, INFO) for number, value in enumerate(VALUES)
 }
 WHOLE = 0, None
-CUTS = [Cut(3, (1, 2), (3, 4)), Cut(5, (5, 6), (7, 8))]
+CUTS = [RangeBoundary(3, (1, 2), (3, 4)), RangeBoundary(5, (5, 6), (7, 8))]
 RANGES = [FrameRange(None, CUTS[0]), FrameRange(*CUTS), FrameRange(CUTS[1], None)]
 
 

@@ -22,7 +22,7 @@ from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
 from ..utils.version import __version__
 from ..utils.wording import counted
-from .task import Done, Task, Tell, WorkerDiedError, WorkerHandle, WorkerPool
+from .task import Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_WITHOUT_WORKER = 60.0
 """The longest time in seconds for which a cluster may have no worker."""
@@ -72,7 +72,7 @@ class ClusterHandle(WorkerHandle):
         )
         self._actor = actor.remote()
         self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, folder, place.cpus))
-        self.running: Future[Done] | None = None
+        self.running: Future[TaskResult] | None = None
 
     def restart_if_dead(self) -> None:
         """Start a new actor if the last task ended because its actor died."""
@@ -80,7 +80,7 @@ class ClusterHandle(WorkerHandle):
             self.close()
             self._begin()
 
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """See WorkerHandle. The future raises DeviceError if the worker could not begin."""
         error = self.begun.exception()
         if error is None:
@@ -225,7 +225,7 @@ def _outcome(reference: Any) -> Future[Any]:
     return outcome
 
 
-def _tell_of(outer: Future[Done], tell: Tell, answer: Future[Any]) -> None:
+def _tell_of(outer: Future[TaskResult], tell: Tell, answer: Future[Any]) -> None:
     """Tell of the events of a task, and set its outcome."""
     if answer.exception() is not None:
         outer.set_exception(answer.exception())

@@ -41,7 +41,7 @@ from ..utils.wording import counted
 from .pools import WorkerOptions
 from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
-from .task import Done, Part, Task, WorkerPool
+from .task import Part, Task, TaskResult, WorkerPool
 
 MOST_IN_STEP = 8
 """The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
@@ -292,9 +292,9 @@ class Engine:
             if index not in state.scored.scores:
                 self._put(group, index, [state])
 
-    def _took(self, key: TaskKey, done: Done | Exception) -> None:
+    def _took(self, key: TaskKey, done: TaskResult | Exception) -> None:
         group = key.group
-        if isinstance(done, Done) and done.ranges:
+        if isinstance(done, TaskResult) and done.ranges:
             (state,) = self._groups[group]
             state.scored.ranges, state.scored.packets = list(done.ranges), done.packets
             if self._journal is not None:

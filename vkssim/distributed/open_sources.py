@@ -45,7 +45,7 @@ class OpenPair:
     stack: ExitStack
 
 
-class OpenSources:
+class SourceCache:
     """The clips of one worker: those of its last task, if hardware decodes them, and those that a thread opens ahead."""
 
     def __init__(self) -> None:

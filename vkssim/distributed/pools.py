@@ -28,7 +28,7 @@ from ..utils.choices import ENGINES
 from ..utils.thread_pool import ThreadPool, run_in_thread
 from .devices import chosen_devices, single_device, spec_of
 from .open_sources import OpenPair
-from .task import Done, FixedPool, Task, Tell, WorkerHandle, WorkerPool, WorkerSpec
+from .task import FixedPool, Task, TaskResult, Tell, WorkerHandle, WorkerPool, WorkerSpec
 from .worker import Worker, slots_for
 
 
@@ -150,9 +150,9 @@ class InlineHandle(WorkerHandle):
         self.label = spec.label
         self._worker = Worker(spec, share, in_step=in_step)
 
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """See WorkerHandle."""
-        future: Future[Done] = Future()
+        future: Future[TaskResult] = Future()
         raised: list[Exception] = []
 
         def pass_on(job: int, event: object) -> None:
@@ -185,7 +185,7 @@ class ThreadHandle(WorkerHandle):
         self.worker = worker
         self.thread = ThreadPool(1, "vkssim-worker")
 
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """See WorkerHandle."""
         return self.thread.submit(self.worker.do, task, tell)
 

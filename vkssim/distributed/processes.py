@@ -22,7 +22,7 @@ from ..scoring.ranges import Event, RangeEnded
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN, current_folder
 from ..utils.thread_pool import ThreadPool
-from .task import Done, FixedPool, Task, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
+from .task import FixedPool, Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
 from .worker import Worker
 
 SECONDS_TO_BEGIN = 300.0
@@ -36,7 +36,7 @@ SECONDS_TO_END = 10.0
 
 _SECONDS_BETWEEN_SIGNS = 1.0
 
-_Outcome = tuple[Done | Exception, str]
+_Outcome = tuple[TaskResult | Exception, str]
 """The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
 
 _Message = _Outcome | tuple[int, Event] | None
@@ -66,7 +66,7 @@ def _outcome(worker: Worker, task: Task, tell: Tell) -> _Outcome:
         return error, traceback.format_exc()
 
 
-def _send(connection: Connection, sending: threading.Lock, first: int | Done | Exception, second: Event | str) -> None:
+def _send(connection: Connection, sending: threading.Lock, first: int | TaskResult | Exception, second: Event | str) -> None:
     """Send an event with the number of its job, or an outcome."""
     if isinstance(first, Exception) and not _can_be_pickled(first):
         first = RuntimeError(f"{type(first).__name__}: {first}")
@@ -113,11 +113,11 @@ class ProcessHandle(WorkerHandle):
         self._worked = False
         _handles.add(self)
 
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """See WorkerHandle."""
         return self._thread.submit(self._do, task, tell)
 
-    def _do(self, task: Task, tell: Tell) -> Done:
+    def _do(self, task: Task, tell: Tell) -> TaskResult:
         try:
             if self._process is None:
                 self._start()

@@ -16,7 +16,7 @@ from ..host.instance import shared_instance
 from ..scoring.ranges import Event
 from ..utils.version import __version__
 from .devices import device_of
-from .task import Done, Task, WorkerSpec
+from .task import Task, TaskResult, WorkerSpec
 from .worker import Worker
 
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
@@ -41,7 +41,7 @@ class RemoteWorker:
         self._counters = Counters(spec.label)
         return spec.label
 
-    def do(self, task: Task) -> tuple[list[tuple[int, Event]], Done | Exception]:
+    def do(self, task: Task) -> tuple[list[tuple[int, Event]], TaskResult | Exception]:
         """Return the events of a task, and its result or error; see `Worker.do`. Frames travel when their task has ended."""
         events: list[tuple[int, Event]] = []
         try:
@@ -94,7 +94,7 @@ class Counters:
         finally:
             self._seconds.inc(time.perf_counter() - started)
 
-    def add(self, done: Done) -> None:
+    def add(self, done: TaskResult) -> None:
         """Count the result of a task."""
         for counter, amount in ((self._frames, done.frames), (self._bytes, done.bytes)):
             if amount:  # Ray's counters take no zero

@@ -30,7 +30,7 @@ from ..scoring.ranges import Event, RangeBegun
 from ..storage.location import redact_url
 from ..utils.interruption import interruptible
 from ..utils.wording import counted
-from .task import Done, Task, WorkerDiedError, WorkerHandle, WorkerPool
+from .task import Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool
 
 MOST_ATTEMPTS = 4
 """How often a task is tried, how often in a row a worker may fail, and how many tasks in a row may be given up."""
@@ -109,9 +109,9 @@ class Scheduler:
         self._on_event = on_event
         self._on_retry = on_retry
         self._queue: deque[_PendingTask] = deque()
-        self._running: dict[Future[Done], tuple[_PendingTask, WorkerHandle]] = {}
+        self._running: dict[Future[TaskResult], tuple[_PendingTask, WorkerHandle]] = {}
         # A signal that ends `concurrent.futures.wait` may leave futures locked, and the threads that set them wait for ever.
-        self._finished: SimpleQueue[Future[Done] | _Step] = SimpleQueue()
+        self._finished: SimpleQueue[Future[TaskResult] | _Step] = SimpleQueue()
         self._thread = threading.get_ident()
         self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
         self._groups: dict[WorkerHandle, int] = {}  # that of the last task of each worker
@@ -148,7 +148,7 @@ class Scheduler:
         for pending, _ in self._running.values():
             pending.done = pending.done or pending.key.group == group
 
-    def take(self) -> tuple[TaskKey, Done | Exception]:
+    def take(self) -> tuple[TaskKey, TaskResult | Exception]:
         """Wait for the next outcome, and return it with its key: the result of a task, or the error that prevented it.
 
         Raises DeviceError if no worker is left, WorkerLostError if several tasks in a row were given up, Interruption for a
@@ -240,7 +240,9 @@ class Scheduler:
         """Return True if the worker has not tried a task yet, or if all workers have, so that no other would do better."""
         return worker not in pending.tried_by or pending.tried_by.issuperset(self._workers)
 
-    def _outcome(self, future: Future[Done], pending: _PendingTask, worker: WorkerHandle) -> Done | Exception | None:
+    def _outcome(
+        self, future: Future[TaskResult], pending: _PendingTask, worker: WorkerHandle
+    ) -> TaskResult | Exception | None:
         """Return the outcome of an attempt; None if another attempt decides."""
         try:
             done = future.result()

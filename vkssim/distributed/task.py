@@ -73,7 +73,7 @@ class Task:
 
 
 @dataclass
-class Done:
+class TaskResult:
     """The result of a task besides its events: `ranges` and `packets` if its clips were divided.
 
     `frames` is the number of scored frames, `bytes` the number of bytes that were read from the clips, and `seconds` the time
@@ -106,7 +106,7 @@ class WorkerHandle(ABC):
     """True if other workers use the same hardware decoder."""
 
     @abstractmethod
-    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """Have the worker do a task, and tell of its events in order, from any thread, before the future is done.
 
         The future raises WorkerDiedError or the errors of `Worker.do`. A worker in the thread of the caller does the task at

@@ -27,13 +27,13 @@ from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded, divided
-from ..scoring.run import BackendOpener, score_range, video_packets
+from ..scoring.run import OpenBackend, score_range, video_packets
 from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
-from .open_sources import OpenPair, OpenSources, Sources
+from .open_sources import OpenPair, SourceCache, Sources
 from .rates import PIXELS_A_SECOND
-from .task import Done, Part, Task, Tell, WorkerSpec
+from .task import Part, Task, TaskResult, Tell, WorkerSpec
 
 _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
@@ -65,7 +65,7 @@ class Worker:
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._decoders: dict[str, HardwareDecoder | None] = {}
-        self._sources = OpenSources()
+        self._sources = SourceCache()
         self._batch: int | None = None
         self._own: SharedBackend | None = None
         self._share = share or self._open()
@@ -88,7 +88,7 @@ class Worker:
         if self._own is not None:  # other workers use a backend that is shared
             self._own.close()
 
-    def do(self, task: Task, tell: Tell) -> Done:
+    def do(self, task: Task, tell: Tell) -> TaskResult:
         """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
 
         Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
@@ -123,9 +123,9 @@ class Worker:
             self._pixels_a_second = frames * size / done.seconds
         return done
 
-    def _alone(self, task: Task, options: ScoreOptions, tell: Tell) -> Done:
+    def _alone(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
         (part,) = task.parts
-        done = Done(0, 0, 0.0, self._spec.label)
+        done = TaskResult(0, 0, 0.0, self._spec.label)
         with self._sources.use(task, options) as sources:
             if task.then is not None:
                 clips, following = task.then
@@ -148,9 +148,7 @@ class Worker:
         pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
         return divided(sources, options.selection, options.sync, pairs, task.least)
 
-    def _score(
-        self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: BackendOpener, tell: Tell
-    ) -> None:
+    def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: OpenBackend, tell: Tell) -> None:
         tell_of = partial(tell, part.job)
         how: dict[str, bool] = {"live": task.live, "profile": self._spec.profile}
         scores = score_range(sources, part.clips, opener, options, part.frame_range, part.earlier, tell_of, **how)
@@ -158,9 +156,9 @@ class Worker:
 
     # -- several pairs of one reference ------------------------------------------------------------------------------
 
-    def _in_step(self, task: Task, options: ScoreOptions, tell: Tell) -> Done:
+    def _in_step(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
         """Score the parts on a thread each, so that their reference is decoded once."""
-        done = Done(0, 0, 0.0, self._spec.label)
+        done = TaskResult(0, 0, 0.0, self._spec.label)
         parts: list[Part] = []
         for part in task.parts:
             missing = _why_missing(part.clips.distorted, part.clips.raw)
@@ -217,7 +215,7 @@ class Worker:
         return done
 
     def _score_in_step(
-        self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, opener: BackendOpener, tell: Tell
+        self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, opener: OpenBackend, tell: Tell
     ) -> None:
         clips = part.clips
         with ExitStack() as stack:

@@ -21,7 +21,7 @@ Fingerprints = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)
-class Cut:
+class RangeBoundary:
     """A position between two pairs; `pairs` is the number of pairs before it.
 
     For each clip, the reference first, `last` is the position of the last frame before the cut and `next` the position of the
@@ -37,8 +37,8 @@ class Cut:
 class FrameRange:
     """The pairs between two cuts. None stands for the start of the clips, and for their end."""
 
-    start: Cut | None = None
-    end: Cut | None = None
+    start: RangeBoundary | None = None
+    end: RangeBoundary | None = None
 
     @property
     def first(self) -> int:
@@ -149,7 +149,7 @@ def divided(
     return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
 
 
-def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) -> Iterator[Cut]:
+def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) -> Iterator[RangeBoundary]:
     """Yield cuts at or just after a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
     total = schedule.pairs
     assert total is not None
@@ -167,5 +167,5 @@ def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) ->
                 (mark.position(number - 1), mark.position(number)) for mark, number in zip(marks, (first, second), strict=True)
             ]
             (last, following), (other_last, other_following) = places
-            yield Cut(at, (last, other_last), (following, other_following))
+            yield RangeBoundary(at, (last, other_last), (following, other_following))
             before = at

@@ -28,19 +28,19 @@ from ..utils.interruption import interruptible, result_of
 from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import BatchScored, Cut, EarlierScores, Event, Fingerprints, FrameRange, RangeBegun, RangeScores
+from .ranges import BatchScored, EarlierScores, Event, Fingerprints, FrameRange, RangeBegun, RangeBoundary, RangeScores
 from .record import ClipPackets, scoring_record
 
 _MOST_READERS = 4  # for each file; more threads would only wait for each other between reads
 
-BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
+OpenBackend = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""
 
 
 def score_range(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
-    open_backend: BackendOpener,
+    open_backend: OpenBackend,
     options: ScoreOptions,
     frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
     earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
@@ -89,7 +89,7 @@ def score_range(
         )
 
 
-def _seek(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+def _seek(cut: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
     """Seek both sources to the first frames after a cut, and return the fingerprints of these frames."""
     if cut is None:
         return None, None

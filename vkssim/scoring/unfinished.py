@@ -15,7 +15,7 @@ from ..report.record import ScoringRecord
 from ..report.results import ScoreReport
 from ..utils.facts import from_json, to_json
 from .options import ScoreOptions
-from .ranges import Cut, EarlierScores, FrameRange, RangeScores
+from .ranges import EarlierScores, FrameRange, RangeBoundary, RangeScores
 from .record import ClipPackets
 
 ScoredFrame = tuple[FrameScores, float | None, BackendInfo]
@@ -96,7 +96,7 @@ def packed_cuts(ranges: Sequence[FrameRange], packets: ClipPackets | None) -> di
 
 def unpacked_cuts(entry: Mapping[str, Any]) -> tuple[list[FrameRange], ClipPackets | None]:
     """Return the division and the packets of `packed_cuts`. Raises ValueError, TypeError or KeyError for anything else."""
-    cuts = [Cut(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry["cuts"]]
+    cuts = [RangeBoundary(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry["cuts"]]
     return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)], _packets(entry["packets"])
 
 
