@@ -21,7 +21,7 @@ from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss
 from ..shaders import load_module
-from .open_device import fitted, open_device, software_warnings, warn
+from .open_device import fit_batch, open_device, software_warnings, warn
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -72,7 +72,7 @@ class LossExecutor:
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
         wanted = min(planes, self._most)
-        made, warnings = fitted(self._device, wanted, make)
+        made, warnings = fit_batch(self._device, wanted, make)
         self.executor = made
         if made.batch < wanted:
             self._most = made.batch

@@ -67,7 +67,7 @@ def largest_batch(device: Device, plan: Plan, slots: int) -> int:
     return max(1, min(device.info.max_storage_bytes // largest, device.memory_bytes // frame_bytes))
 
 
-def fitted(
+def fit_batch(
     device: Device, most: int, make: Callable[[int], Thing], possible: int | None = None
 ) -> tuple[Thing, tuple[str, ...]]:
     """Return `make(frames)` for the largest batches for which the device has memory, and a warning if they are small.
@@ -94,7 +94,7 @@ def fitted(
 
 
 def warn(sentences: Iterable[str], category: type[Warning] = SmallerBatchWarning) -> None:
-    """Issue messages about a device, by default those of `fitted`, as Python warnings, for callers without a report."""
+    """Issue messages about a device, by default those of `fit_batch`, as Python warnings, for callers without a report."""
     for sentence in sentences:
         warnings.warn(sentence, category, stacklevel=2)
 

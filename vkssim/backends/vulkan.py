@@ -23,7 +23,7 @@ from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open_device import fitted, info_of, largest_batch, open_device, software_warnings
+from .open_device import fit_batch, info_of, largest_batch, open_device, software_warnings
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -188,7 +188,7 @@ class VulkanBackend(Backend):
 
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
-            executor, warnings = fitted(self.device, wanted, make, possible)
+            executor, warnings = fit_batch(self.device, wanted, make, possible)
             self.gpu_warnings = software_warnings(info, device)
             self.warnings = (*self.gpu_warnings, *warnings)
             self._executor = self._stack.enter_context(executor)

@@ -124,7 +124,7 @@ def joined(
     others = chain.from_iterable(scores.others for scores in range_scores)
     clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
     try:
-        judge(report, ends, clock, range_scores[-1].shorter, strict=strict, thresholds=thresholds)
+        evaluate(report, ends, clock, range_scores[-1].shorter, strict=strict, thresholds=thresholds)
     except VkssimError as error:
         error.report = report
         raise
@@ -143,7 +143,7 @@ def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
     return ends
 
 
-def judge(
+def evaluate(
     report: ScoreReport,
     ends: Sequence[ReadOutcome],
     clock: Clock,
