@@ -20,7 +20,7 @@ from .features.keywords import documents
 from .features.options import OptionValue, declared_options, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
-from .types import Doubles, FrameFormat, check_not_masked, default_range, has_colours_last
+from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 
 _SSIM_DEFAULTS: dict[str, OptionValue] = {"scale": 1}
 """The options of float_ssim that have another default for arrays: nothing is downscaled unless this is requested."""
@@ -215,13 +215,7 @@ class _Images:
     @classmethod
     def of(cls, reference: npt.ArrayLike, distorted: npt.ArrayLike, data_range: float | None) -> _Images:
         """Return both arrays as stacks. Raises FrameError if they differ in shape or type, are masked, or have no images."""
-        check_not_masked("reference", reference)
-        check_not_masked("distorted", distorted)
-        first, second = np.asarray(reference), np.asarray(distorted)
-        if first.shape != second.shape or first.dtype != second.dtype:
-            raise FrameError(
-                f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
-            )
+        first, second = alike_arrays(reference, distorted)
         if has_colours_last(first.shape):
             form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
             planes = (

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from .backends.loss_evaluation import evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
-from .types import Doubles, FrameFormat, check_not_masked, default_range, has_colours_last
+from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 
 Array = npt.NDArray[Any]
 
@@ -177,13 +176,7 @@ def _value_and_grad(
     backend: str,
     device: str | int | None,
 ) -> tuple[float | Doubles, Array]:
-    check_not_masked("reference", reference)
-    check_not_masked("distorted", distorted)
-    first, second = np.asarray(reference), np.asarray(distorted)
-    if first.shape != second.shape or first.dtype != second.dtype:
-        raise FrameError(
-            f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
-        )
+    first, second = alike_arrays(reference, distorted)
     if second.ndim not in (2, 3, 4):
         raise FrameError(f"images have shape {second.shape}; the shape must be (H, W), (N, H, W) or (N, C, H, W)")
     if not second.size:

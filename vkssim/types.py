@@ -100,6 +100,18 @@ def check_not_masked(name: str, array: npt.ArrayLike) -> None:
         )
 
 
+def alike_arrays(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return both as arrays. Raises FrameError if one is masked, or if they differ in shape or type."""
+    check_not_masked("reference", reference)
+    check_not_masked("distorted", distorted)
+    first, second = np.asarray(reference), np.asarray(distorted)
+    if first.shape != second.shape or first.dtype != second.dtype:
+        raise FrameError(
+            f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
+        )
+    return first, second
+
+
 def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
     """Return the largest of the integer samples if it is larger than `peak`, else None."""
     if peak >= 2 ** (8 * plane.itemsize) - 1:
