@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from pathlib import Path
@@ -17,8 +16,6 @@ PLACEHOLDER = re.compile(r"NAME|KERNEL|METRIC")
 PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|bench|tools|ci|docs|fixtures|examples)/[\w./*-]*)(?=[` :])")
 BESIDE = ("README.md", "CONTRIBUTING.md", "bench/README.md", "tests/README.md", "tools/README.md")
 PAGES = sorted([*ROOT.glob("docs/*.md"), *(ROOT / name for name in BESIDE)])
-LISTED = {"bench": "README.md", "tools": "README.md", "tests/stress": "__init__.py"}
-"""Folders of commands and their helpers, each with the page that says what every file does."""
 
 
 def test_the_drawing_has_the_layers_from_the_top_down() -> None:
@@ -39,20 +36,3 @@ def test_every_layer_has_one_sentence() -> None:
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     named = [path for path in PATH.findall(page.read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
     assert [path for path in named if not any(ROOT.glob(path))] == []
-
-
-@pytest.mark.parametrize(("folder", "page"), LISTED.items())
-def test_the_page_of_a_folder_names_every_file(folder: str, page: str) -> None:
-    files = {path.name for path in (ROOT / folder).iterdir() if path.is_file()} - {page}
-    named = set(re.findall(r"`([\w.]+)`", (ROOT / folder / page).read_text(encoding="utf-8")))
-    assert files - named == set()
-
-
-@pytest.mark.parametrize(
-    "package", sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("vkssim/*/__init__.py"))
-)
-def test_every_package_says_what_to_read_first(package: str) -> None:
-    text = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))) or ""
-    first = re.search(r"Read\s`(\w+)`", text)
-    assert first is not None
-    assert (ROOT / package / f"{first[1]}.py").exists()

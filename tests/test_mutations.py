@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
 from vkssim.shaders.interface import INTERFACES
@@ -15,10 +14,6 @@ SHADERS = ROOT / "shaders"
 
 SCORING = {stem for stem in INTERFACES if not stem.startswith("loss_")} - {"deinterleave"}
 """The shaders that the gate runs. Losses score no clip, and the gate has no surfaces: other tests check these."""
-
-
-def test_names_are_told_apart() -> None:
-    assert [name for name, count in Counter(mutation.name for mutation in MUTATIONS).items() if count > 1] == []
 
 
 def test_every_shader_has_a_mutation_and_the_gate_catches_those_that_score() -> None:

@@ -187,14 +187,3 @@ def test_runs_and_ways_of_running_agree(raw: tuple[str, str], monkeypatch: pytes
         monkeypatch.setattr(run, "_MOST_READERS", readers)
         monkeypatch.setattr("vkssim.scoring.run.os.cpu_count", lambda: 4)
         assert _of_files(raw) == first
-
-
-def test_gradients() -> None:
-    """Of a stack and of each image by itself."""
-    reference = np.stack([texture(40, 50, seed) for seed in range(5)])
-    distorted = np.stack([distort(picture, seed) for seed, picture in enumerate(reference)])
-    values, gradients = vkssim.ssim_and_grad(reference, distorted, data_range=1.0, reduction="none")
-    for number in range(5):
-        value, gradient = vkssim.ssim_and_grad(reference[number], distorted[number], data_range=1.0, reduction="none")
-        assert np.asarray(values)[number] == value
-        assert np.array_equal(gradients[number], gradient)

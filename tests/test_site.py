@@ -84,17 +84,3 @@ def test_links_lead_to_where_files_are_on_the_site(site: ModuleType) -> None:
     assert site.on_page_markdown(text, page) == text.replace("../fixtures/README.md#", "project/fixtures.md#")
     page = SimpleNamespace(file=SimpleNamespace(src_uri="project/contributing.md"), meta={})
     assert site.on_page_markdown("[a](docs/score.md) [b](LICENSE)", page) == "[a](../score.md) [b](LICENSE)"
-
-
-@pytest.mark.parametrize(
-    ("text", "fetched"),
-    [
-        ('<script src="https://cdn.example/a.js"></script>', True),
-        ('<link href="//fonts.example/a.css" rel="stylesheet">', True),
-        ('<img alt="" src="https://example.org/a.png">', True),
-        ('<a href="https://example.org">there</a>', False),
-        ('<script src="../assets/a.js"></script>', False),
-    ],
-)
-def test_what_a_reader_would_fetch_elsewhere_is_found(site: ModuleType, text: str, fetched: bool) -> None:
-    assert (site._FETCHED.search(text) is not None) is fetched

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import signal
 from pathlib import Path
 
@@ -112,13 +111,6 @@ def test_programs_of_tests_have_the_default_signals_and_end_with_their_test(tmp_
     assert process.returncode == -signal.SIGKILL, process.stdout.decode()
     children = [int((tmp_path / name).read_text()) for name in ("left", "killed")]
     until(lambda: not any(Path(f"/proc/{number}").exists() for number in children))
-
-
-def test_programs_are_started_by_the_helpers_alone() -> None:
-    folder = Path(__file__).parent
-    direct = re.compile(r"subprocess\.(run|Popen|call|check_call|check_output)\(")
-    found = [path.relative_to(folder) for path in folder.rglob("*.py") if direct.search(path.read_text(encoding="utf-8"))]
-    assert found == [Path("support/commands.py")]
 
 
 def test_difference_beyond_the_tolerance_fails_with_both_values() -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
-
-from vkssim.cli import main
-
 from ..support.commands import python_process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,15 +30,3 @@ def test_roff() -> None:
         if line.split()[0] in (".SH", ".PP", ".TP"):
             assert not following.startswith(".") or line.startswith(".SH")
         assert set(re.findall(r"\\(.)", line)) <= {"-", "e", "&", "f"}
-
-
-def test_every_option_of_every_command() -> None:
-    text = PAGE.read_text().replace("\\-", "-")
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        assert command is not None
-        assert f".SS vkssim {name} " in text
-        for option in command.params:
-            if isinstance(option, click.Option) and not option.hidden:
-                assert f"\\fB{', '.join(option.opts)}" in text
