@@ -8,8 +8,8 @@ import os
 
 from vkssim.cli.main import COMMANDS, main
 
-from .harness import CPU, SCRATCH, Choices, command, scratch
-from .y4m import REFERENCE
+from ..support.commands import TINY
+from .harness import REFERENCE, SCRATCH, Choices, command, scratch
 
 WORDS = (
     *("tiny.y4m", "tiny.yuv", "empty", "folder", "missing.mp4", "missing/x.json", "manifest.csv", "report.json", "results.csv"),
@@ -46,7 +46,7 @@ def _files() -> None:
     (SCRATCH / "folder").mkdir(exist_ok=True)
 
 
-def one_input(data: bytes) -> None:
+def command_line(data: bytes) -> None:
     """A byte a word: the command, then its flags and words from the list; after a byte of 255 the rest is one word."""
     _files()
     choices = Choices(data)
@@ -58,7 +58,7 @@ def one_input(data: bytes) -> None:
             words.append(choices.text()[1:].replace("/", "∕").replace("\0", ""))  # nothing beyond the folder; no word has zeros
             break
         words.append(choices.pick(vocabulary))
-    on_cpu = CPU if "--backend" in _flags(name) else ()
+    on_cpu = TINY if "--backend" in _flags(name) else ()
     for file in ("tiny.y4m", "tiny.yuv", "empty", "manifest.csv", "report.json", "results.csv"):
         if not os.path.isfile(SCRATCH / file):  # a command may have written there
             _files.cache_clear()

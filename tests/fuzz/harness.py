@@ -17,9 +17,7 @@ from vkssim.errors import VkssimError
 
 Item = TypeVar("Item")
 
-CPU = ("--backend", "cpu", "--feature", "float_ssim=scale=1")
-"""Scores clips of any size down to 11x11 in no time."""
-
+REFERENCE = b"YUV4MPEG2 W16 H12 F25:1 C420\n" + b"".join(b"FRAME\n" + bytes(range(16)) * 18 for _ in range(3))
 EXIT_CODES = (0, 1, 2, 3, 130)
 """Exit codes of the command line; docs/cli.md has what they mean."""
 
@@ -78,3 +76,15 @@ def command(*words: str) -> str:
     assert result.exit_code in EXIT_CODES, f"exit code {result.exit_code}: {result.output}"
     assert "Traceback" not in result.output
     return result.output
+
+
+@contextmanager
+def pipe_of(content: bytes) -> Iterator[str]:
+    """The name of a pipe with the first 64 KiB of some content in it, which it takes before anybody reads."""
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, content[: 1 << 16])
+        os.close(writer)
+        yield f"/dev/fd/{reader}"
+    finally:
+        os.close(reader)

@@ -33,7 +33,7 @@ def _whole() -> tuple[str, bytes]:
     return file.name, file.read_bytes()
 
 
-def one_input(data: bytes) -> None:
+def pipeline_cache(data: bytes) -> None:
     """Open a cache on a file of those bytes, or on a real one with those bytes somewhere in it; save it again."""
     name, whole = _whole()
     choices = Choices(data)

@@ -46,7 +46,7 @@ READERS: tuple[Callable[[str], object], ...] = (
 )
 
 
-def one_input(data: bytes) -> None:
+def texts(data: bytes) -> None:
     """A text, read by one of its readers."""
     choices = Choices(data)
     reader = choices.pick(READERS)
