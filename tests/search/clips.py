@@ -19,6 +19,9 @@ from vkssim.search.encode import encoded_pairs
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
 QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav1": "preset=12"}
 SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
+WORDS = ("--encoder", "libx264", "--enc", QUICK["libx264"], "--feature", SCALED["features"])
+"""The quickest search by the command line; ASKED is the same from Python."""
+ASKED: dict[str, Any] = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
 
 
 def arguments(**asked: Any) -> dict[str, Any]:

@@ -18,15 +18,9 @@ from vkssim.utils.progress import ProgressBar
 
 from ..support.commands import harmful, run_program, vkssim
 from ..support.golden import FIXTURES
-from .clips import CUT, source
+from .clips import CUT, WORDS, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
-WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
-
-
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return source(tmp_path_factory.mktemp("search") / "clip.mkv")
 
 
 def test_the_table_and_the_answer(clip: str, tmp_path: Path) -> None:
@@ -189,18 +183,6 @@ def test_errors_name_the_flags(clip: str, words: tuple[str, ...], text: str) -> 
     result = vkssim("search", clip, *WORDS, *words)
     assert result.exit_code == 2
     assert text in result.stderr
-
-
-def test_the_help_names_what_it_limits() -> None:
-    text = " ".join(vkssim("search", "--help").stdout.split())
-    assert "Try no value of --parameter below X." in text
-    assert "Try values that are X apart" in text
-
-
-def test_the_source_is_not_overwritten(clip: str) -> None:
-    result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9", "-o", clip)
-    assert result.exit_code == 2
-    assert "would overwrite" in result.stderr
 
 
 def test_the_bar_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,18 +14,12 @@ from vkssim.search.command_line import command_line, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.other_streams import OtherStreams
 from vkssim.search.recipe import Recipe, make_recipe
-from vkssim.search.source import Source, SourceFacts
+from vkssim.search.source import SourceFacts
 
 from ..support.commands import run_program
-from .clips import source
 
 START = ["ffmpeg", "-i", "clip.mkv", "-map", "0:v:0", "-c:v"]
 COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
-
-
-@pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> SourceFacts:
-    return Source(source(tmp_path_factory.mktemp("command") / "clip.mkv")).facts
 
 
 def words(
@@ -38,32 +32,16 @@ def words(
 
 def test_the_setting_and_the_options(facts: SourceFacts) -> None:
     found = words(facts, "libx264", 27, options={"preset": "veryfast", "deblock": "1"}, parameter="qp")
-    assert found == [
-        *START,
-        "libx264",
-        "-preset",
-        "veryfast",
-        "-deblock",
-        "1",
-        "-qp",
-        "27",
-        *COPIED,
-        "clip_preset-veryfast_deblock-1_qp27.mkv",
-    ]
+    encoder = ["libx264", "-preset", "veryfast", "-deblock", "1", "-qp", "27"]
+    assert found == [*START, *encoder, *COPIED, "clip_preset-veryfast_deblock-1_qp27.mkv"]
 
 
 def test_what_only_the_encoder_knows(facts: SourceFacts) -> None:
     found = words(facts, "libx265", 27.5, options={"aq-mode": "3", "rd": "2"})
-    assert found == [
-        *START,
-        "libx265",
-        "-crf",
-        "27.5",
-        "-x265-params",
-        "aq-mode=3:rd=2",
-        *COPIED,
-        "clip_aq-mode-3_rd-2_crf27.5.mkv",
-    ]
+    encoder = ["libx265", "-crf", "27.5", "-x265-params", "aq-mode=3:rd=2"]
+    assert found == [*START, *encoder, *COPIED, "clip_aq-mode-3_rd-2_crf27.5.mkv"]
+    found = words(facts, "libsvtav1", 30, options={"preset": "12", "film-grain": "8"})
+    assert found[6:] == ["libsvtav1", "-preset", "12", "-crf", "30", "-svtav1-params", "film-grain=8", *found[13:]]
 
 
 def test_another_depth(facts: SourceFacts) -> None:

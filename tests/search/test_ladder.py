@@ -24,12 +24,14 @@ from vkssim.search.renditions import Rendition, spaced_rates
 
 from ..frames.encoding import encode_frames
 from ..support.commands import vkssim
-from .clips import arguments, break_settings, damage_settings
+from . import clips
+from .clips import ASKED, arguments, break_settings, damage_settings
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WIDTH, HEIGHT, FRAMES = 192, 144, 6
 HEIGHTS = (144, 96, 72)
-COMMON: dict[str, Any] = {"encoder": "libx264", "enc": "preset=ultrafast", "features": "float_ssim=scale=1"}
+
+
 LIMITS: dict[str, Any] = {"least_bitrate": 60.0, "most_bitrate": 4000.0, "fixed": "144:1000,96:400,72:200,72:100"}
 
 
@@ -52,7 +54,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def searched(clip: str, **more: Any) -> LadderSearch:
-    asked: dict[str, Any] = {**COMMON, **LIMITS, "heights": HEIGHTS, "score": "float_ssim", **more}
+    asked: dict[str, Any] = {**ASKED, **LIMITS, "heights": HEIGHTS, "score": "float_ssim", **more}
     return library.search_ladder(clip, **arguments(**asked))
 
 
@@ -263,7 +265,7 @@ def test_bit_rates_are_spaced_evenly() -> None:
     assert spaced_rates(100, 50, 2.0) == [50]
 
 
-WORDS = ("--heights", "144,96,72", "--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
+WORDS = ("--heights", "144,96,72", *clips.WORDS)
 
 
 def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path: Path) -> None:

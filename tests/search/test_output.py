@@ -21,16 +21,11 @@ from vkssim.errors import OptionError, OutputError
 
 from ..frames.encoding import encode_frames
 from ..support.commands import run_program
-from .clips import FRAMES, QUICK, SCALED, arguments, source
+from .clips import ASKED, FRAMES, QUICK, arguments, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
-WHICH: dict[str, Any] = {"encoder": "libx264", "targets": "float_ssim=0.5", "enc": QUICK["libx264"], **SCALED}
+WHICH: dict[str, Any] = {**ASKED, "targets": "float_ssim=0.5"}
 HIDDEN = 13  # frames that an edit list hides
-
-
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return source(tmp_path_factory.mktemp("output") / "clip.mkv")
 
 
 def _link(clip: Path, name: Path) -> Path:

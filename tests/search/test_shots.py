@@ -16,20 +16,16 @@ import vkssim as library
 from vkssim.errors import InputError, OptionError
 
 from ..support.commands import vkssim
-from .clips import CUT, FRAMES, QUICK, SCALED, arguments, break_settings, remuxed, source
+from .clips import ASKED, CUT, FRAMES, QUICK, WORDS, arguments, break_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
-WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
+
+
 TARGET = "float_ssim=0.93"
 
 
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return source(tmp_path_factory.mktemp("search") / "clip.mkv")
-
-
 def searched(clip: str, **more: Any) -> Any:
-    asked: dict[str, Any] = {"encoder": "libx264", "targets": TARGET, "enc": "preset=ultrafast", **SCALED, **more}
+    asked: dict[str, Any] = {**ASKED, "targets": TARGET, **more}
     return library.search_shots(clip, **arguments(**asked))
 
 

@@ -31,12 +31,9 @@ from vkssim.search.source import Scan, Source
 from ..frames.encoding import encode_frames, video_frame
 from ..support.damage import with_stray_bytes
 from ..support.shown import with_clap, with_matrix, with_pixel_crop
-from .clips import FRAMES, QUICK, SCALED, arguments, pictures, remuxed, source
+from .clips import ASKED, FRAMES, arguments, pictures, remuxed, source
 
-
-@pytest.fixture(scope="module")
-def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return source(tmp_path_factory.mktemp("source") / "clip.mkv")
+pytestmark = pytest.mark.usefixtures("shared_device")
 
 
 def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
@@ -93,14 +90,12 @@ def test_the_stream_is_the_one_that_is_scored(tmp_path: Path) -> None:
     assert " -map 0:v:1 " in command_line(path, facts, recipe, 0)
 
 
-@pytest.mark.usefixtures("shared_device")
 def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Path) -> None:
     """Ten frames a second after 25: what a recording of a screen is like."""
     frames = [video_frame(64, 48, "gray", [picture.astype(np.uint8)]) for picture in pictures()]
     times = [n / 25 for n in range(16)] + [16 / 25 + n / 10 for n in range(16)]
     path = encode_frames(tmp_path / "screen.mkv", frames, "ffv1", times=times)
-    asked = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
-    trial = vkssim.search_setting(path, **arguments(targets="float_ssim=0.9", least=30, most=30, **asked)).choice.trial
+    trial = vkssim.search_setting(path, **arguments(targets="float_ssim=0.9", least=30, most=30, **ASKED)).choice.trial
     seconds = times[-1] * FRAMES / (FRAMES - 1)
     assert trial.kbps == pytest.approx(trial.bytes * 8 / seconds / 1000, abs=1e-3)
 
@@ -108,7 +103,6 @@ def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Pat
 X264 = {"preset": "ultrafast", "qp": "4", "bf": "3", "x264-params": "b-adapt=0:keyint=12"}
 
 
-@pytest.mark.usefixtures("shared_device")
 @pytest.mark.parametrize("ending", ["mkv", "mp4"])
 def test_first_frames_without_times(tmp_path: Path, ending: str) -> None:
     """FFmpeg reads no times before 0 of Matroska; the frame rate says when such frames are presented."""
@@ -124,9 +118,7 @@ def test_first_frames_without_times(tmp_path: Path, ending: str) -> None:
     np.testing.assert_allclose([float(time * found.facts.time_base) for time in scan.times], times, atol=2e-3)
     assert scan.renumbered
     out = tmp_path / f"out.{ending}"
-    choice = vkssim.search_setting(
-        early, **arguments(encoder="libx264", targets="float_ssim=0.5", enc=QUICK["libx264"], output=out, **SCALED)
-    ).choice
+    choice = vkssim.search_setting(early, **arguments(targets="float_ssim=0.5", output=out, **ASKED)).choice
     assert " -vf 'setpts=N/(25*TB)' " in choice.command
     written = Source(str(out))
     seconds = [float(time * written.facts.time_base) for time in written.scan().times]
@@ -144,7 +136,6 @@ def test_frames_of_one_time_are_an_error_with_what_helps(tmp_path: Path) -> None
         Source(same).scan()
 
 
-@pytest.mark.usefixtures("shared_device")
 @pytest.mark.parametrize("ending", ["avi", "mxf", "asf", "mpg"])
 def test_b_frames_of_containers_that_do_not_say_when_each_is_shown(tmp_path: Path, ending: str) -> None:
     """The encoder gets rising times, so that the answer is that of a container which says when."""
@@ -154,10 +145,7 @@ def test_b_frames_of_containers_that_do_not_say_when_each_is_shown(tmp_path: Pat
     np.testing.assert_allclose(seconds, 1 / 25, atol=1e-9)
     assert scan.renumbered == (ending != "mpg")
     trial, other = (
-        vkssim.search_setting(
-            clip, **arguments(encoder="libx264", targets="float_ssim=0.93", enc=QUICK["libx264"], **SCALED)
-        ).choice.trial
-        for clip in (known, unknown)
+        vkssim.search_setting(clip, **arguments(targets="float_ssim=0.93", **ASKED)).choice.trial for clip in (known, unknown)
     )
     assert trial.setting == other.setting
     assert trial.values == pytest.approx(other.values, abs=1e-3)
@@ -189,7 +177,6 @@ Shown = Callable[[bytes], bytes]
 MIRRORED, UPSIDE_DOWN, TRANSPOSED = (-1, 0, 0, 1), (1, 0, 0, -1), (0, 1, 1, 0)
 
 
-@pytest.mark.usefixtures("shared_device")
 @pytest.mark.parametrize(
     ("ending", "shown", "size"),
     [
@@ -208,7 +195,7 @@ def test_what_is_encoded_is_what_is_shown(tmp_path: Path, ending: str, shown: Sh
     path.write_bytes(shown(path.read_bytes()))
     choice = vkssim.search_setting(
         path,
-        **arguments(encoder="libx264", targets="float_ssim=0.5", least=24, most=24, enc=QUICK["libx264"], output=out, **SCALED),
+        **arguments(targets="float_ssim=0.5", least=24, most=24, output=out, **ASKED),
     ).choice
     report = vkssim.score_files(path, out, features="float_ssim=scale=1")
     assert (report.width, report.height) == size
@@ -226,7 +213,6 @@ def test_a_crop_between_samples_of_chroma_is_refused(tmp_path: Path) -> None:
         Source(str(path))
 
 
-ASKED: dict[str, Any] = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
 SEARCHES: dict[str, Callable[[Path], Any]] = {
     "search": partial(vkssim.search_setting, **arguments(targets="float_ssim=0.93", **ASKED)),
     "shots": partial(vkssim.search_shots, **arguments(targets="float_ssim=0.93", **ASKED)),
@@ -251,7 +237,6 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _large(tmp_path_factory.mktemp("large") / "clip.mp4")
 
 
-@pytest.mark.usefixtures("shared_device")
 def test_a_clip_that_was_cut_off_is_an_error(large: Path, tmp_path: Path) -> None:
     """As it is for `score_files`, before the first trial."""
     path = tmp_path / "cut.mp4"
@@ -264,7 +249,6 @@ def test_a_clip_that_was_cut_off_is_an_error(large: Path, tmp_path: Path) -> Non
             next(iter(running))
 
 
-@pytest.mark.usefixtures("shared_device")
 def test_a_matroska_file_that_was_cut_off_is_noted(tmp_path: Path) -> None:
     """FFmpeg ends it without an error."""
     path = _large(tmp_path / "clip.mkv")
@@ -276,7 +260,6 @@ def test_a_matroska_file_that_was_cut_off_is_noted(tmp_path: Path) -> None:
     assert [note for note in SEARCHES["search"](path).choice.notes if "clip.mkv" in note] == warnings
 
 
-@pytest.mark.usefixtures("shared_device")
 def test_damage_of_the_clip_is_noted(large: Path, tmp_path: Path) -> None:
     path = tmp_path / "damaged.mp4"
     path.write_bytes(with_stray_bytes(large, [7], seed=1))
@@ -288,7 +271,6 @@ def test_damage_of_the_clip_is_noted(large: Path, tmp_path: Path) -> None:
         assert [note for note in notes if "damaged.mp4" in note] == warnings
 
 
-@pytest.mark.usefixtures("shared_device")
 @pytest.mark.parametrize(("kind", "trials"), [("search", 0), ("search", 1), ("shots", 0), ("ladder", 0), ("ladder", 1)])
 def test_a_clip_that_is_replaced_meanwhile_is_an_error(large: Path, tmp_path: Path, kind: str, trials: int) -> None:
     """After it was opened, or after so many trials."""

@@ -15,11 +15,11 @@ import vkssim as library
 from vkssim.errors import OptionError
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import make_recipe
-from vkssim.search.source import Source, SourceFacts
+from vkssim.search.source import SourceFacts
 from vkssim.search.zones import av1an_command, av1an_zones, x264_zones
 
 from ..support.commands import run_program, vkssim
-from .clips import CUT, FRAMES, SCALED, arguments, source
+from .clips import ASKED, CUT, FRAMES, WORDS, arguments, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -34,11 +34,6 @@ class Shot:
 
 
 SHOTS = (Shot(0, 100, 23.0), Shot(100, 60, 27.5))
-
-
-@pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> SourceFacts:
-    return Source(source(tmp_path_factory.mktemp("zones") / "clip.mkv")).facts
 
 
 def lines(facts: SourceFacts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
@@ -105,8 +100,7 @@ def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source(tmp_path / "clip.mkv")
-    words = ("--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1", "--target", "float_ssim=0.93")
-    result = vkssim("search", "clip.mkv", *words, "--shots", "zones.txt")
+    result = vkssim("search", "clip.mkv", *WORDS, "--target", "float_ssim=0.93", "--shots", "zones.txt")
     assert result.exit_code == 0, result.stderr
     assert "x264 reset --crf " in Path("zones.txt").read_text()
     av1an, ffmpeg = (line for line in result.stdout.splitlines() if line.startswith(("av1an ", "ffmpeg ")))
@@ -116,17 +110,14 @@ def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(
     said = run_program(imageio_ffmpeg.get_ffmpeg_exe(), *rest)
     assert said.returncode == 0, said.stderr
     out = Path("clip_preset-ultrafast_shots.mkv")
-    settings = [
-        shot.setting for shot in library.search_shots("clip.mkv", **arguments(enc=words[1], targets=words[5], **SCALED))
-    ]
+    settings = [shot.setting for shot in library.search_shots("clip.mkv", **arguments(targets="float_ssim=0.93", **ASKED))]
     assert f"zones=0,{CUT - 1},crf={settings[0]:g}/{CUT},{FRAMES - 1},crf={settings[1]:g}" in ffmpeg
     with av.open(str(out)) as container:
         assert sum(1 for _ in container.decode(video=0)) == FRAMES
 
 
-def test_nothing_is_printed_for_shots_that_miss_the_target(tmp_path: Path) -> None:
-    path = source(tmp_path / "clip.mkv")
-    words = ("--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1", "--target", "float_ssim=0.9999", "--least", "30")
-    result = vkssim("search", path, *words, "--most", "31", "--shots", str(tmp_path / "zones.txt"))
+def test_nothing_is_printed_for_shots_that_miss_the_target(clip: str, tmp_path: Path) -> None:
+    limits = ("--target", "float_ssim=0.9999", "--least", "30", "--most", "31")
+    result = vkssim("search", clip, *WORDS, *limits, "--shots", str(tmp_path / "zones.txt"))
     assert result.exit_code == 1
     assert "av1an" not in result.stdout
