@@ -83,7 +83,7 @@ def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatc
         ({"engine": "spark"}, "engine is 'spark'; local or ray is possible"),
         ({"address": "auto"}, "`address` and `software` are for `engine=ray`"),
         ({"software": True}, "`address` and `software` are for `engine=ray`"),
-        ({"engine": "ray", "device": "0"}, "`device=0` is for one machine"),
+        ({"engine": "ray", "device": "0"}, "`device=0` is for one machine; Ray gives each worker its GPU"),
     ],
 )
 def test_options_are_checked_before_anything_runs(

@@ -20,7 +20,6 @@ import pytest
 
 import vkssim
 from vkssim.distributed import cluster as cluster_module
-from vkssim.distributed import cluster as connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, TaskKey
@@ -52,7 +51,7 @@ SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "heal
 def nodes() -> Iterator[Any]:
     """Three nodes, each with one CPU and an address of its own."""
     patch = pytest.MonkeyPatch()
-    for name, value in connection._ENVIRONMENT.items():
+    for name, value in cluster_module._ENVIRONMENT.items():
         patch.setenv(name, value)
     folder = _short_folder()
     # Whatever folder it is given, Ray's own cluster for tests notes its address in another one, which it expects to be there.
@@ -346,3 +345,13 @@ def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(OptionError, match=re.escape("pip install 'vkssim[ray]'")):
         Cluster()
+
+
+def test_a_handler_that_python_did_not_install_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that embeds Python has its own for SIGTERM, which Python cannot install again after Ray has connected."""
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(signal, "getsignal", lambda _number: None)
+    with cluster_module._same_handler():
+        pass
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -71,20 +71,6 @@ def test_what_there_is_not(three: list[DeviceInfo]) -> None:
         chosen_devices("cuda", "all")
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"engine": "slurm"}, "local or ray"),
-        ({"engine": "ray", "device": "0"}, "Ray gives each worker its GPU"),
-        ({"address": "auto"}, "for `engine=ray`"),
-        ({"software": True}, "for `engine=ray`"),
-    ],
-)
-def test_what_does_not_go_together(options: dict[str, object], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
-        WorkerOptions(**options)  # type: ignore[arg-type]
-
-
 def test_workers_of_this_machine(three: list[DeviceInfo]) -> None:
     workers = WorkerOptions(device="0,2")
     assert workers.several

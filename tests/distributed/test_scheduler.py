@@ -113,6 +113,14 @@ class Impatient:
         return self._queue.get()
 
 
+def _find_none_finished(scheduler: Scheduler) -> None:
+    """Have tasks handed out while nothing is finished."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "_finished", Impatient(scheduler))
+        with pytest.raises(TimeoutError):
+            scheduler.take()
+
+
 def _scheduler(*workers: FakeHandle, tasks: int = 0) -> tuple[Scheduler, FakePool, list[str]]:
     warned: list[str] = []
     pool = FakePool(*workers)
@@ -213,9 +221,7 @@ def test_a_worker_opens_no_clips_that_another_one_has_begun() -> None:
     scheduler, _, _ = _scheduler(slow, quick, tasks=1)
     _put(scheduler, 1, job=1)
     _put(scheduler, 2, job=0)
-    scheduler._finished = Impatient(scheduler)  # type: ignore[assignment]
-    with pytest.raises(TimeoutError):
-        scheduler.take()
+    _find_none_finished(scheduler)
     assert (slow.then, quick.then) == ([None], ["0/2"])
 
 
@@ -381,14 +387,10 @@ def _late(clock: list[float]) -> tuple[Scheduler, FakeHandle, FakeHandle]:
     assert _indices(scheduler, 3) == [1, 2, 3]
     quick.answer = None
     clock[0] = 1.9
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "_finished", Impatient(scheduler))
-        with pytest.raises(TimeoutError):
-            scheduler.take()
-        assert quick.tasks == ["0/1", "0/2", "0/3"], "it is not late yet"
-        clock[0] = 2.1
-        with pytest.raises(TimeoutError):
-            scheduler.take()
+    _find_none_finished(scheduler)
+    assert quick.tasks == ["0/1", "0/2", "0/3"], "it is not late yet"
+    clock[0] = 2.1
+    _find_none_finished(scheduler)
     assert (slow.tasks, quick.tasks[3:]) == (["0/0"], ["0/0"])
     return scheduler, slow, quick
 
@@ -399,12 +401,9 @@ def test_before_durations_are_known_another_machine_helps_out(clock: list[float]
     slow, idle = FakeHandle("slow", None), FakeHandle("idle", None)
     idle.host = host
     scheduler, _, _ = _scheduler(slow, idle, tasks=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "_finished", Impatient(scheduler))
-        for clock[0] in (0.0, 59.0, 61.0):
-            with pytest.raises(TimeoutError):
-                scheduler.take()
-            assert idle.tasks == (["0/0"] if host and clock[0] > 60 else [])
+    for clock[0] in (0.0, 59.0, 61.0):
+        _find_none_finished(scheduler)
+        assert idle.tasks == (["0/0"] if host and clock[0] > 60 else [])
 
 
 @pytest.mark.parametrize("winner", ["slow", "quick"])
@@ -462,10 +461,7 @@ def test_a_late_task_ends_an_idle_worker_a_few_times_at_most(clock: list[float])
 
     quick.settle(die)
     quick.answer = die
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "_finished", Impatient(scheduler))
-        with pytest.raises(TimeoutError):
-            scheduler.take()
+    _find_none_finished(scheduler)
     assert quick.tasks.count("0/0") == MOST_ATTEMPTS - 1
     slow.settle(_done)
     assert _indices(scheduler, 1) == [0]
@@ -498,10 +494,7 @@ def test_what_is_dropped_is_neither_done_nor_reported() -> None:
     for number in range(3):
         _put(scheduler, number, job=1)
     _put(scheduler, 0, job=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "_finished", Impatient(scheduler))
-        with pytest.raises(TimeoutError):
-            scheduler.take()
+    _find_none_finished(scheduler)
     scheduler.drop(1)
     worker.answer = _done
     worker.settle(_failing(DIED))
@@ -513,10 +506,7 @@ def test_what_is_dropped_is_neither_done_nor_reported() -> None:
 def test_workers_that_come_later_work_as_well() -> None:
     first, second = FakeHandle("first", None), FakeHandle("second")
     scheduler, pool, _ = _scheduler(first, tasks=3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "_finished", Impatient(scheduler))
-        with pytest.raises(TimeoutError):
-            scheduler.take()
+    _find_none_finished(scheduler)
     pool.there.append(second)
     assert _indices(scheduler, 2) == [1, 2]
     assert second.tasks == ["0/1", "0/2"]
@@ -525,10 +515,7 @@ def test_workers_that_come_later_work_as_well() -> None:
 def test_the_task_of_a_worker_that_left_goes_to_another() -> None:
     going, staying = FakeHandle("going", None), FakeHandle("staying", None)
     scheduler, pool, _ = _scheduler(going, staying, tasks=2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "_finished", Impatient(scheduler))
-        with pytest.raises(TimeoutError):
-            scheduler.take()
+    _find_none_finished(scheduler)
     pool.there.remove(going)
     going.settle(_failing(DIED))
     staying.settle(_done)

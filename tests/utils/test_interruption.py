@@ -320,17 +320,6 @@ def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
 
 
-def test_without_resume_it_is_begun_anew(folder: Path, tmp_path: Path) -> None:
-    output = tmp_path / "scores.json"
-    _cut_off(folder, output)
-    kept = _kept(output)
-    assert kept > 0
-    words = [word for word in _words(folder, "short", output) if word != "-q"]
-    result = vkssim(*words)
-    assert f"had {kept} frames of a run that was cut off; with --resume the run would have continued from them" in result.stderr
-    assert output.read_bytes() == (folder / "short.json").read_bytes()
-
-
 def test_a_command_that_fails_at_the_start_leaves_the_journal(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "scores.json"
     _cut_off(folder, output)
