@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files, score_many
+from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files
 from vkssim.errors import InputError, InterruptedRunError, ThresholdError
 from vkssim.scoring.offset import MOST, Shift, add_hint, signature
 from vkssim.scoring.options import Clips, ScoreOptions
@@ -239,13 +239,6 @@ def test_a_batch_gives_the_hint_for_each_pair_that_is_shifted(tmp_path: Path) ->
     assert "--find-offset" not in said, "a batch has no such option"
 
 
-def test_a_batch_of_several_devices_gives_the_same_hint(tmp_path: Path, device: Any) -> None:
-    uuid = str(device.info.uuid)
-    one, several = (_batch(tmp_path, "--device", *more)[0] for more in ((uuid,), (f"{uuid},{uuid}", "-q")))
-    assert [row["warnings"] for row in one] == [row["warnings"] for row in several]
-    assert "seem to be shifted" in one[0]["warnings"]
-
-
 def test_a_batch_that_fails_a_pair_by_strict_has_the_hint(tmp_path: Path) -> None:
     rows, _ = _batch(tmp_path, "--backend", "cpu", "--strict", code=1)
     assert rows[0]["error_type"] == "ThresholdError"
@@ -259,11 +252,6 @@ def test_a_batch_that_is_stopped_while_an_offset_is_looked_for_keeps_the_pair(
     _, said = _batch(tmp_path, "--backend", "cpu", code=130)
     assert "stopped with 1 of 3 pairs done" in said
     assert len(records(tmp_path / "results2.jsonl.journal")) == 1
-
-
-def test_many_pairs_from_python_have_the_hint(tmp_path: Path) -> None:
-    (found,) = score_many([_pair(tmp_path, 13)], features=FEATURE, backend="cpu")
-    assert len(_hints(found.scores())) == 1
 
 
 def test_clips_of_a_batch_by_url_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
