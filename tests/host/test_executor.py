@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -102,9 +101,10 @@ def test_a_failure_between_submissions_waits_for_the_earlier_ones(device: Device
         np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * _samples(1, 1))
 
 
-def test_profile_has_every_stage_of_several_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("most", [None, 100], ids=["one submission", "several submissions"])
+def test_profile_has_every_stage(device: Device, monkeypatch: pytest.MonkeyPatch, most: int | None) -> None:
     with _open(device, profile=True) as executor:
-        monkeypatch.setattr(executor._budget, "most", 100)
+        monkeypatch.setattr(executor._budget, "most", most)
         executor.submit(executor.slots[0], 1)
         executor.wait(executor.slots[0])
         times = executor.stage_times(executor.slots[0])
@@ -118,15 +118,6 @@ def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
         with pytest.raises(RuntimeError, match="in flight"):
             executor.submit(executor.slots[0], 1)
         executor.wait(executor.slots[0])
-
-
-def test_profile_has_every_stage(device: Device) -> None:
-    with _open(device, profile=True) as executor:
-        executor.submit(executor.slots[0], 1)
-        executor.wait(executor.slots[0])
-        times = executor.stage_times(executor.slots[0])
-    assert set(times) == {"upload", "ingest"}
-    assert all(0 <= seconds < 10 for seconds in times.values())
 
 
 def test_without_profile_there_are_no_times(device: Device) -> None:
@@ -248,107 +239,7 @@ def test_without_copies_small_outputs_are_read_all_the_same(other: Device, kind:
         np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * _samples(1, 1))
 
 
-# -- leaks ------------------------------------------------------------------------------------------------------------
-
-MAKERS = (
-    "vkAllocateCommandBuffers",
-    "vkAllocateDescriptorSets",
-    "vkAllocateMemory",
-    "vkBindBufferMemory",
-    "vkCreateBuffer",
-    "vkCreateBufferView",
-    "vkCreateCommandPool",
-    "vkCreateComputePipelines",
-    "vkCreateDescriptorPool",
-    "vkCreateDescriptorSetLayout",
-    "vkCreateFence",
-    "vkCreatePipelineCache",
-    "vkCreatePipelineLayout",
-    "vkCreateQueryPool",
-    "vkCreateShaderModule",
-    "vkMapMemory",
-    "vkQueueSubmit",
-    "vkUpdateDescriptorSets",
-)
-# Each destroyer, and what it undoes. Command buffers and descriptor sets go with their pools.
-PAIRS = {
-    "vkFreeMemory": "vkAllocateMemory",
-    **{name.replace("Create", "Destroy").removesuffix("s"): name for name in MAKERS if "Create" in name},
-    "vkDestroyPipeline": "vkCreateComputePipelines",
-}
-PAIRS.pop("vkDestroyComputePipeline")
-
-
-@pytest.fixture
-def balance(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Objects made and not destroyed, counted at the calls themselves: what nobody owned yet counts too."""
-    counts: Counter[str] = Counter()
-
-    def watch(name: str, kind: str, step: int) -> None:
-        function = getattr(vk, name)
-
-        def counted(*arguments: Any) -> Any:
-            result = function(*arguments)
-            counts[kind] += step
-            return result
-
-        monkeypatch.setattr(vk, name, counted)
-
-    for destroyer, maker in PAIRS.items():
-        watch(maker, maker, 1)
-        watch(destroyer, maker, -1)
-    return counts
-
-
-def _use(device: Device) -> None:
-    with _open(device, batch=2, slots=2, profile=True) as executor:
-        for slot in executor.slots:
-            executor.submit(slot, 2)
-        for slot in executor.slots:
-            executor.wait(slot)
-
-
-def test_nothing_outlives_the_executor(device: Device, balance: Counter[str]) -> None:
-    before = +device.live_objects
-    _use(device)
-    assert +device.live_objects == before
-    assert not +balance
-    assert set(balance) == set(PAIRS.values()), "the count has seen every kind of object"
-
-
-MADE_ONCE = {
-    "vkCreateCommandPool",
-    "vkCreateDescriptorSetLayout",
-    "vkCreatePipelineCache",
-    "vkCreatePipelineLayout",
-    "vkCreateQueryPool",
-}
-
-
-@pytest.mark.parametrize("call", [1, 2])
-@pytest.mark.parametrize("name", MAKERS)
-def test_nothing_outlives_a_failure_half_way(
-    device: Device, balance: Counter[str], monkeypatch: pytest.MonkeyPatch, name: str, call: int
-) -> None:
-    before = +device.live_objects
-    made = getattr(vk, name)
-    calls = 0
-
-    def fail(*arguments: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == call:
-            raise DeviceError(f"{name} fails in this test")
-        return made(*arguments)
-
-    monkeypatch.setattr(vk, name, fail)
-    if call == 2 and name in MADE_ONCE:
-        _use(device)
-    else:
-        with pytest.raises(DeviceError, match="fails in this test"):
-            _use(device)
-    assert +device.live_objects == before
-    assert not +balance, f"left alive: {dict(+balance)}"
+# -- closing ----------------------------------------------------------------------------------------------------------
 
 
 def test_closing_twice_does_nothing(device: Device) -> None:
