@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer, ScoreReport, score_files, score_many
-from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, ThresholdError, TruncatedInputError
+from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, ThresholdError
 from vkssim.frames import raw, stream
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
@@ -130,19 +130,6 @@ def test_what_was_cut_off_on_purpose_is_no_shorter_file(tmp_path: Path, kind: st
 def test_all_frames_skipped(tmp_path: Path, kind: str, selection: Selection) -> None:
     with pytest.raises(InputError, match=r"no frame to score: --frame_skip_\w+ \d+ leaves none of .*ref"):
         _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
-
-
-@every_kind
-@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
-def test_truncated_file_keeps_the_complete_frames(tmp_path: Path, kind: str, backend: str) -> None:
-    make, raw = KINDS[kind]
-    reference = write(tmp_path / "ref", make(LUMA))
-    data = make(DISTORTED)[:-100]
-    distorted = write(tmp_path / "dis", data)
-    raw = replace(raw, allow_partial=True)
-    with pytest.raises(TruncatedInputError, match=f"ends at byte {len(data)}, within frame 11") as caught:
-        score_files(reference, distorted, features="float_ssim=scale=1", raw=raw, backend=backend)
-    np.testing.assert_allclose(caught.value.report.column("float_ssim"), _expected(LUMA[:11], DISTORTED[:11]), atol=5e-5)
 
 
 def test_kinds_may_differ(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.errors import InputError
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 
@@ -55,12 +54,6 @@ def test_y4m_states_its_range(tmp_path: Path) -> None:
         path = write(tmp_path / "clip.y4m", f"YUV4MPEG2 W32 H24 C420{said}\n".encode())
         with open_source(path, NOTHING_SAID) as source:
             assert source.info.range == found
-
-
-def test_grey_has_no_chroma(tmp_path: Path) -> None:
-    path = write(tmp_path / "clip.yuv", bytes(32 * 24))
-    with pytest.raises(InputError, match="has no chroma to compare"):
-        open_source(path, RawDescription(32, 24, "400", 8), chroma=True)
 
 
 def _assert_frames(found: list[tuple[np.ndarray, ...]], expected: list[tuple[np.ndarray, ...]]) -> None:
