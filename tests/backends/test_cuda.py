@@ -158,14 +158,8 @@ def test_the_region_is_that_of_the_header() -> None:
     offsets = {name: getattr(Region, name).offset for name, _ in Region._fields_}
     assert ctypes.sizeof(Region) == 128
     assert [offsets[f"source_{name}"] for name in ("type", "host", "device", "array", "pitch")] == [16, 24, 32, 40, 48]
-    assert [offsets[f"target_{name}"] for name in ("x", "type", "host", "device", "array", "pitch")] == [
-        56,
-        72,
-        80,
-        88,
-        96,
-        104,
-    ]
+    targets = [offsets[f"target_{name}"] for name in ("x", "type", "host", "device", "array", "pitch")]
+    assert targets == [56, 72, 80, 88, 96, 104]
     assert [offsets[name] for name in ("row_bytes", "rows")] == [112, 120]
 
 

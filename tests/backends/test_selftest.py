@@ -14,7 +14,6 @@ from vulkan import _vulkan
 
 import vkssim
 from vkssim import shaders
-from vkssim.backends import known_answers as known
 from vkssim.backends import loss_evaluation as evaluate
 from vkssim.backends import selftest
 from vkssim.backends.known_answers import CASES, Case
@@ -192,9 +191,3 @@ def test_without_a_place_for_the_note_it_is_tried_every_time(
         _forget(monkeypatch)
         _open()
     assert tried == [FEATURE] * 2
-
-
-def test_known_pictures_are_what_they_were() -> None:
-    """Their numbers stand in the source: another picture has others."""
-    reference, distorted = known.pictures()
-    assert (int(reference.astype(int).sum()), int(distorted.astype(int).sum())) == (3309768, 3225794)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim import ms_ssim, score_files, ssim_and_grad
+from vkssim import ms_ssim, ssim_and_grad
 from vkssim.backends import open_device
 from vkssim.backends.open_device import software_warnings
 from vkssim.errors import UnusableGpuWarning
@@ -93,10 +93,3 @@ def test_arrays_and_losses_issue_a_python_warning(function: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         function(picture, picture, data_range=255, device="llvmpipe")
-
-
-@pytest.mark.usefixtures("shared_device")
-def test_a_report_of_python_has_the_warning(tmp_path: Path) -> None:
-    clip_path = write(tmp_path / "clip.y4m", b"YUV4MPEG2 W16 H16 F25:1 C420jpeg\nFRAME\n" + bytes(384))
-    report = score_files(clip_path, clip_path, features=["float_ssim"])
-    assert any(REASON in warning for warning in report.warnings)
