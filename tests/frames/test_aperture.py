@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 
@@ -14,6 +13,7 @@ from vkssim.frames.decode.boxes import stated_crop
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 
+from ..ladder.ladders import encode
 from ..support.pictures import clip
 from ..support.shown import with_clap, with_pixel_crop
 
@@ -22,13 +22,7 @@ TINY: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 
 
 def _encode(path: Path) -> bytes:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("mpeg4" if path.suffix in (".mp4", ".mov") else "ffv1", rate=25)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for luma in LUMA:
-            chroma = np.full((24, 64), 128, np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.concatenate([luma, chroma]), format="yuv420p")))
-        container.mux(stream.encode())
+    encode(path, LUMA, "mpeg4" if path.suffix in (".mp4", ".mov") else "ffv1")
     return path.read_bytes()
 
 

@@ -92,16 +92,8 @@ def test_outputs_are_written_all_the_same(words: tuple[str, ...], tmp_path: Path
 
 def test_every_failed_demand_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
     short = write(tmp_path / "short.yuv", raw_bytes(LUMA[:5]))
-    flags = (
-        "--fail-under",
-        "float_ssim:min=1.1",
-        "--fail-under",
-        "float_ssim=0",
-        "--fail-under",
-        "float_ssim:p5=1.2",
-        "--strict",
-    )
-    result = vkssim(*(short if word == words[4] else word for word in words), *flags, "-q")
+    flags = [word for limit in (":min=1.1", "=0", ":p5=1.2") for word in ("--fail-under", f"float_ssim{limit}")]
+    result = vkssim(*(short if word == words[4] else word for word in words), *flags, "--strict", "-q")
     assert result.exit_code == 1
     for word in ("(--strict)", "min of float_ssim is", "p5 of float_ssim is"):
         assert word in result.stderr
