@@ -1,10 +1,10 @@
-"""Test the benches: sections that fail, ratios, the machine's load, and the scores of `decoding`."""
+"""Test the benches: a section that fails, ratios, the machine's load, and the scores of `libvmaf` and `decoding`."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,28 +34,7 @@ def _bench(*words: str, cwd: Path = ROOT) -> tuple[int, str]:
     return process.returncode, (process.stdout + process.stderr).decode()
 
 
-# -- sections that fail -----------------------------------------------------------------------------------------------
-
-
-def _half() -> Iterator[dict[str, Any]]:
-    yield {"name": "first"}
-    raise ValueError("the second line is not printed\nas it is long") from OSError("no disk")
-
-
-def test_a_section_that_fails_keeps_all_figures() -> None:
-    said: list[str] = []
-    written: list[int] = []
-    run = Sections(("one", "two", "three"), said.append, lambda: written.append(len(run.rows)))
-    run.run("one", "", lambda: [{"name": "whole"}])
-    run.run("two", "1x1", _half)
-    run.run("four", "", lambda: [{"name": "not wanted"}])
-    run.run("three", "", lambda: [{"name": "behind it"}])
-    assert [row["name"] for row in run.rows] == ["whole", "first", "behind it"]
-    line = "two 1x1 failed: ValueError: the second line is not printed (because of OSError: no disk)"
-    assert said == [line]
-    assert [failure["section"] for failure in run.failures] == ["two"]
-    assert [row["section"] for row in run.load] == ["one", "two", "three"]
-    assert written == [1, 2, 3]
+# -- sections ---------------------------------------------------------------------------------------------------------
 
 
 def test_libvmaf_beside_vkssim_gives_the_same_scores(tmp_path: Path) -> None:
@@ -87,13 +66,6 @@ def test_the_bench_goes_on_behind_a_section_that_fails(tmp_path: Path) -> None:
     assert [row["name"] for row in result["figures"]] == [f"peak host memory, {frames} frames" for frames in (32, 128)]
     assert [failure["section"] for failure in result["failures"]] == ["arrays"]
     assert "Traceback" in result["failures"][0]["traceback"]
-
-
-def test_the_bench_says_that_a_device_is_missing() -> None:
-    code, said = _bench("--device", "no such device")
-    assert code == 2
-    assert "Traceback" not in said
-    assert "no such device" in said
 
 
 # -- ratios -----------------------------------------------------------------------------------------------------------
@@ -145,13 +117,8 @@ def test_the_share_of_other_programs_is_what_is_neither_idle_nor_ours(tmp_path: 
 Change = Callable[[ScoreReport], object]
 
 
-def _decoding(
-    monkeypatch: pytest.MonkeyPatch,
-    change: Change = lambda _report: None,
-    streams: Sequence[int] = (1,),
-    rounds: int = 1,
-) -> Iterator[dict[str, Any]]:
-    """Measure with a stand-in for the decoder `cuda`: the processor decodes, and `change` may alter the report."""
+def _decoding(monkeypatch: pytest.MonkeyPatch, change: Change) -> Iterator[dict[str, Any]]:
+    """Measure with a stand-in for the decoder `cuda`: the processor decodes, and `change` alters the report."""
     on_the_processor: dict[str, Any] = {"features": ["float_ssim=scale=1"], "backend": "cpu", "decode": "cpu"}
 
     def score_files(*clips: Path, decode: str, **_: Any) -> ScoreReport:
@@ -165,27 +132,8 @@ def _decoding(
     monkeypatch.setattr(decoding, "score_files", score_files)
     monkeypatch.setattr(decoding, "score_many", lambda pairs, **_: vkssim.score_many(pairs, **on_the_processor))
     monkeypatch.setattr(decoding, "offered", lambda: {"cuda", "qsv"})
-    monkeypatch.setattr(decoding, "_on_hardware", lambda _kind, _device: [decoding.Streams(count) for count in streams])
-    return decoding.decoding(coded.CODECS[0], 32, 32, 4, None, rounds=rounds, batch=2)
-
-
-def test_every_decoder_has_all_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = list(_decoding(monkeypatch))
-    assert {row["section"] for row in rows} == {"decoding"}
-    absent = [row for row in rows if row["name"] == "not measured"]
-    assert [(row["decoder"], row["text"]) for row in absent] == [("qsv", "OSError: the clip is nothing for it")]
-    names = {decoder: [row["name"] for row in rows if row["decoder"] == decoder] for decoder in ("cpu", "cuda")}
-    several = ["", ", 2 pairs of clips"]
-    scored = [
-        f"{what}{which}" for which in (*several, ", opened") for what in ("containers to scores", "share of the decoders alone")
-    ]
-    scored += [f"CPU time of a minute{which}" for which in several]
-    assert names["cuda"] == ["decoders alone, streams: 1", *scored]
-    assert names["cpu"][-len(scored) :] == scored
-    assert f"decoders alone, streams: {machine.cores()}, FFmpeg's threads" in names["cpu"]
-    figures = [row for row in rows if "value" in row]
-    assert all(row["frames"] == 4 for row in figures)
-    assert all(row["value"] > 0 for row in figures if "CPU time" not in row["name"])
+    monkeypatch.setattr(decoding, "_on_hardware", lambda _kind, _device: [decoding.Streams(1)])
+    return decoding.decoding(coded.CODECS[0], 32, 32, 4, None, rounds=1, batch=2)
 
 
 def test_scores_that_differ_fail_the_section_behind_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,28 +146,3 @@ def test_scores_that_differ_fail_the_section_behind_its_figures(monkeypatch: pyt
     sentence = "decode=cuda gives other scores than decode=cpu in 1 of 4 frames; frame 2: "
     assert [failure["reason"].split("float")[0] for failure in run.failures] == [f"DifferingScoresError: {sentence}"]
     assert {row["decoder"] for row in run.rows if "value" in row} == {"cpu", "cuda"}
-
-
-def test_a_decoder_that_fails_on_the_way_keeps_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its second number of streams is too many for it, and later it cannot decode the clips any more."""
-    calls: list[ScoreReport] = []
-
-    def change(report: ScoreReport) -> None:
-        calls.append(report)
-        if len(calls) == 3:  # the warm-up, the first round, the second round
-            raise OSError("the device is lost")
-
-    original = decoding.Streams.rate
-
-    def rate(streams: decoding.Streams, clips: decoding.Clips, frames: int) -> float:
-        if streams.count == 9:
-            raise OSError("too many")
-        return original(streams, clips, frames)
-
-    monkeypatch.setattr(decoding.Streams, "rate", rate)
-    run = Sections(("decoding",), print, lambda: None)
-    run.run("decoding", "", _decoding, monkeypatch, change, (1, 9), 2)
-    assert [failure["reason"] for failure in run.failures] == ["OSError: the device is lost"]
-    named = {row["name"]: row for row in run.rows if row["decoder"] == "cuda"}
-    assert named["decoders alone, streams: 9, failed"]["text"] == "OSError: too many"
-    assert {"decoders alone, streams: 1", "containers to scores", "CPU time of a minute"} <= set(named)

@@ -207,12 +207,6 @@ def _brighter(frame: Any) -> Any:
     return frame
 
 
-def test_equal_planes(tool: Any, folder: Path, device: Callable[[Change], None]) -> None:
-    device(lambda frame: frame)
-    result = _run(tool, folder, "--decoders-alone", "--clip", SOUND)
-    assert result.exit_code == 0, result.output
-
-
 def test_one_sample_of_chroma_differs(tool: Any, folder: Path, device: Callable[[Change], None]) -> None:
     device(_brighter)
     result = _run(tool, folder, "--decoders-alone", "--clip", SOUND, "--clip", DAMAGED, "--clip", SILENT)
@@ -239,23 +233,3 @@ def test_a_device_that_refuses_every_clip_proves_nothing(tool: Any, folder: Path
     result = _run(tool, folder, "--decoders-alone", "--clip", SOUND)
     assert result.exit_code == 2
     assert "refused: no such profile" in result.stdout
-
-
-def test_a_machine_without_the_device(tool: Any, folder: Path) -> None:
-    result = _run(tool, folder, "--decoders-alone", "--decode", "d3d11va")
-    assert result.exit_code == 2
-    assert "opens no device of the kind d3d11va" in result.stderr or "decodes nothing" in result.stderr
-
-
-def test_clips_are_written_and_kept(tool: Any, tmp_path: Path) -> None:
-    result = _run(tool, tmp_path, "--write-only", "--clip", "vp8.webm")
-    assert result.exit_code == 0, result.output
-    assert [path.name for path in tmp_path.iterdir()] == ["vp8.webm"]
-
-
-def test_a_clip_that_cannot_be_made_is_an_error(tool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clip = replace(next(clip for clip in CLIPS if clip.name == "vp8.webm"), encoder="libnone")  # type: ignore[call-arg]
-    monkeypatch.setattr(tool, "CLIPS", [clip])
-    result = _run(tool, tmp_path, "--write-only")
-    assert result.exit_code == 1
-    assert "vp8.webm: libnone of PyAV" in result.stderr

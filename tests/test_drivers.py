@@ -48,11 +48,6 @@ def test_files_are_found_where_the_loader_and_browsers_have_them(tmp_path: Path)
     assert find_driver_files({}, tmp_path) == files
 
 
-def test_a_file_without_a_driver_has_no_device(tmp_path: Path) -> None:
-    _touch(tmp_path / "nothing.json")
-    assert check_drivers.describe(tmp_path / "nothing.json") is None
-
-
 def test_lavapipe_offers_the_sizes_of_its_vectors(device: Device) -> None:
     assert subgroups.sizes_of(device.info) == (4, 8, 16)
     assert subgroups.environment_of(device.info, 16) == {"LP_NATIVE_VECTOR_WIDTH": "512"}
