@@ -219,6 +219,7 @@ def test_precision_by_argument() -> None:
     "code",
     [
         "vkssim.ssim(plane, plane)",
+        "vkssim.ssim_and_grad(plane, plane)",
         "scorer = vkssim.Scorer(64, 64, dtype='u1', features='float_ssim'); scorer.feed(plane, plane)",
     ],
 )

@@ -146,14 +146,6 @@ def test_both_from_standard_input_is_refused() -> None:
         score_files("-", "-", raw=RAW)
 
 
-def test_sizes_and_depths_must_be_alike(tmp_path: Path) -> None:
-    eight = write(tmp_path / "8.y4m", y4m_bytes(LUMA))
-    for other, described in ((clip(2, 26, 32), "32x26 with 8 bits"), (clip(2, bits=10), "32x24 with 10 bits")):
-        space = "420p10" if other.dtype == np.uint16 else "420"
-        with pytest.raises(InputError, match=f"8.y4m is 32x24 with 8 bits, .* is {described}; they must be alike"):
-            score_files(eight, write(tmp_path / "other.y4m", y4m_bytes(other, space)), features="float_ssim", backend="cpu")
-
-
 def test_null_scores_are_warned_of_by_frame(tmp_path: Path) -> None:
     luma = clip(3, 180, 180)
     distorted = luma.copy()

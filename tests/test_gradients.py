@@ -221,11 +221,6 @@ def test_threads_may_call_at_a_time() -> None:
     np.testing.assert_equal(together, alone)
 
 
-def test_a_process_ends_well_with_a_device_still_open() -> None:
-    result = python_process("-c", "import numpy, vkssim; vkssim.ssim_and_grad(*2 * [numpy.zeros((16, 16), 'u1')])")
-    assert result.returncode == 0, result.stderr
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout_in_memory_does_not_matter(layout: str) -> None:
     pair = images("natural", 45, 61)

@@ -184,5 +184,6 @@ def test_no_gpu_or_no_driver(tmp_path: Path, missing: str, named: bytes, command
     process = vkssim_process(*words, environment=environment)
     assert process.returncode == 3
     assert named in process.stderr
+    assert b"`vkssim doctor` finds out what is missing" in process.stderr
     assert b"Traceback" not in process.stderr
     assert process.stdout == b""

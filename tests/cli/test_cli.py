@@ -10,7 +10,6 @@ import os
 import pty
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -474,12 +473,3 @@ def test_features() -> None:
         assert name in text
         for option in feature.options:
             assert f"   {option}=" in text
-
-
-def test_output_over_a_clip_is_refused(tmp_path: Path) -> None:
-    clips = [str(shutil.copy(path, tmp_path)) for path in clip_paths("bbb_576x324")]
-    before = Path(clips[0]).read_bytes()
-    result = vkssim("score", "-r", clips[0], "-d", clips[1], "-o", clips[0], "--json")
-    assert result.exit_code == 2
-    assert "would overwrite another file" in result.stderr
-    assert Path(clips[0]).read_bytes() == before

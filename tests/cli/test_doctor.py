@@ -93,16 +93,3 @@ def test_a_variable_that_names_no_device() -> None:
 @pytest.mark.parametrize("seconds", ["0", "nan", "100000", "soon"])
 def test_seconds_out_of_range(seconds: str) -> None:
     assert vkssim("doctor", "--seconds", seconds).exit_code == 2
-
-
-@pytest.mark.parametrize("missing", ["driver", "file", "loader"])
-def test_errors_about_a_missing_driver_point_to_the_command(tmp_path: Path, missing: str) -> None:
-    environment = {"VK_LOADER_DRIVERS_DISABLE": "*"}
-    if missing == "file":
-        environment = dict.fromkeys(NAMED, str(tmp_path / "none.json"))
-    if missing == "loader":
-        (tmp_path / "vulkan.py").write_text("raise OSError('cannot load library libvulkan.so')")
-        environment = {"PYTHONPATH": str(tmp_path)}
-    process = vkssim_process("devices", environment=environment)
-    assert process.returncode == 3
-    assert b"`vkssim doctor` finds out what is missing" in process.stderr

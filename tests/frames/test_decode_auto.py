@@ -42,7 +42,7 @@ from ..distributed.in_ranges import small_ranges
 from ..support.commands import vkssim
 from ..support.pictures import clip
 from . import test_hardware
-from .test_hardware import CUDA, FEATURE, FRAMES, GOP, Changed, _planes, _write
+from .test_hardware import CUDA, FEATURE, FRAMES, Changed, _planes, _write
 
 stand_in, folder = test_hardware.stand_in, test_hardware.folder
 
@@ -342,22 +342,6 @@ def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> 
     assert len([note for note in report["notes"] if "on the processor" in note]) == 1
     with pytest.raises(InputError, match=r"(ref|dis)\.mp4: the cuda decoder cannot decode it: its driver"):
         _json(clips, device, "cuda")
-
-
-def test_memory_that_runs_out_on_the_way(folder: Path, stand_in: list[Changed]) -> None:
-    expected, _ = _planes(folder / "ref.mp4", None)
-
-    def failing(before: int, frame: Any) -> Any:
-        if before == GOP:
-            raise av.error.MemoryError(12, "Cannot allocate memory")
-        return frame
-
-    stand_in.append(failing)
-    found, source = _planes(folder / "ref.mp4", PREFERRED)
-    np.testing.assert_array_equal(found, expected)
-    ((number, text),) = source.remarks
-    assert number == GOP
-    assert "damage or a failure (Cannot allocate memory) while the cuda decoder read it" in text
 
 
 def test_the_command_line_tells_which_decoder_read_a_clip(folder: Path, driver: Answers, device: Device) -> None:

@@ -195,19 +195,23 @@ def test_a_decoder_that_gives_another_first_frame_is_not_believed(
 
 
 @pytest.mark.parametrize("at", [1, GOP, FRAMES - 1])
-def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], at: int) -> None:
+@pytest.mark.parametrize(
+    "error", [av.ExternalError(1, "the surface is lost"), av.error.MemoryError(12, "Cannot allocate memory")]
+)
+def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], at: int, error: OSError) -> None:
     """The processor decodes the clip again, and gives the frames from there on; a warning says so."""
     expected, _ = _planes(folder / "ref.mp4", None)
 
     def failing(before: int, frame: Any) -> Any:
         if before == at:
-            raise av.ExternalError(1, "the surface is lost")
+            raise error
         return frame
 
     stand_in.append(failing)
     found, source = _planes(folder / "ref.mp4", CUDA)
     np.testing.assert_array_equal(found, expected)
-    assert [number for number, text in source.remarks if "decoded on the processor from here" in text] == [at]
+    cause = f"FFmpeg saw damage or a failure ({error.strerror}) while the cuda decoder read it"
+    assert source.remarks == [(at, f"decoded on the processor from here: {cause}")]
 
 
 def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Changed]) -> None:

@@ -19,7 +19,6 @@ from vkssim.frames.picture.colour import Colour
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim
-from ..support.golden import clip_paths
 from ..support.pictures import Picture, clip
 from .encoding import encode_frames, video_frame
 
@@ -276,18 +275,6 @@ def test_chroma_of_both(tmp_path: Path) -> None:
     grey = write(tmp_path / "grey.y4m", y4m_bytes(LUMA, "mono", "400"))
     with pytest.raises(InputError, match=r"grey.y4m has no chroma"):
         open_pair(reference, grey, NOTHING_SAID, PictureOptions(), chroma=True)
-
-
-def test_frames_that_cannot_be_decoded_whole_are_named(tmp_path: Path) -> None:
-    """FFmpeg conceals missing data, and only reports it."""
-    reference, whole = clip_paths("bbb_576x324")
-    data = bytearray(whole.read_bytes())
-    place = data.index(b"mdat") + 4000
-    data[place : place + 500] = bytes(500)
-    torn = write(tmp_path / "torn.mp4", bytes(data))
-    for pictures in (PictureOptions(), PictureOptions(crop="40x40+2+2")):
-        (warning,) = _score(str(reference), torn, pictures=pictures, selection=Selection(count=2)).warnings
-        assert warning.startswith(f"{torn} is damaged in 1 of its frames (0); ")
 
 
 def test_sync_by_time(tmp_path: Path) -> None:

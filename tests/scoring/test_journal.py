@@ -128,14 +128,6 @@ def test_no_damage_gives_another_score(tmp_path_factory: pytest.TempPathFactory,
     assert _shown(found) == _shown(len(found))
 
 
-def test_another_file_is_not_taken_for_a_journal(path: Path) -> None:
-    path.write_text("my diary\n")
-    for resume in (False, True):
-        with pytest.raises(InputError, match="is not a journal of vkssim; move it away"):
-            _opened(path, resume)
-    assert path.read_text() == "my diary\n"
-
-
 @pytest.mark.parametrize(
     ("identity", "info", "differing"),
     [

@@ -401,17 +401,6 @@ def test_the_journal_belongs_to_the_first_output(folder: Path, tmp_path: Path) -
     assert (tmp_path / "scores.xml").exists()
 
 
-def test_two_processes_on_one_output(folder: Path, tmp_path: Path) -> None:
-    manifest(tmp_path / "ladder.csv", [{"reference": "a", "distorted": "b"}])
-    for words in (_words(folder, "short", tmp_path / "scores.csv"), ["batch", f"{tmp_path}/ladder.csv", "-o", "scores.csv"]):
-        output = tmp_path / "scores.csv"
-        words[words.index("-o") + 1] = str(output)
-        with JournalFile(journal_path(output)):
-            result = vkssim(*words)
-        assert result.exit_code == 2
-        assert "another process is writing the same output" in result.stderr
-
-
 def test_the_journal_is_no_input(folder: Path, tmp_path: Path) -> None:
     mine = write(tmp_path / "scores.csv.journal", raw_bytes(clip(FEW)))
     words = _words(folder, "short", tmp_path / "scores.csv")
