@@ -82,10 +82,6 @@ def _one_bit(report: Any) -> Any:
     return report
 
 
-def _silent(report: Any) -> Any:
-    return replace(report, warnings=[])
-
-
 def test_equal_scores(tool: Any, folder: Path, hardware: Callable[[Change], None], tmp_path: Path) -> None:
     hardware(lambda report: report)
     result = _run(tool, folder, "--clip", "h264_pyramid.mkv", "--json", str(tmp_path / "table.json"))
@@ -101,16 +97,6 @@ def test_a_score_that_differs_in_its_last_bit(tool: Any, folder: Path, hardware:
     assert result.exit_code == 1
     assert f"{SOUND}: scores differ" in result.stderr
     assert "from 9, by up to 1" in result.stdout
-
-
-def test_a_damaged_clip_may_differ_where_it_is_warned_of(tool: Any, folder: Path, hardware: Callable[[Change], None]) -> None:
-    hardware(_one_bit)
-    assert _run(tool, folder, "--clip", DAMAGED).exit_code == 0
-    hardware(lambda report: _silent(_one_bit(report)))
-    result = _run(tool, folder, "--clip", DAMAGED)
-    assert result.exit_code == 1
-    assert f"{DAMAGED}: damage is not noticed" in result.stderr
-    assert "CPU: CLIP is damaged in" in result.stdout
 
 
 def test_an_error_of_one_alone(tool: Any, folder: Path, hardware: Callable[[Change], None]) -> None:

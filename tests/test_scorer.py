@@ -9,11 +9,10 @@ import pytest
 
 from vkssim import FrameScores, Scorer
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.errors import DepthWarning, DeviceError, FrameError, NoDeviceError, OptionError
-from vkssim.host.api import vk
+from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
 from vkssim.host.executor import Executor
 
-from .support.pictures import Picture, clip
+from .support.pictures import clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -228,7 +227,6 @@ def test_too_small_is_refused_when_it_is_opened(backend: str) -> None:
     [
         ([], "no feature asked for"),
         (["float_ssim", "float_ssim=scale=1"], "asked for twice"),
-        ("vmaf", "unknown feature 'vmaf'"),
     ],
 )
 def test_impossible_features(features: Any, message: str) -> None:
@@ -285,21 +283,6 @@ def test_nothing_is_left_after_a_failure() -> None:
     assert not +counted
 
 
-@pytest.mark.usefixtures("own_devices")
-def test_nothing_is_left_where_opening_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    destroyed: list[Any] = []
-    destroy = vk.vkDestroyDevice
-    monkeypatch.setattr(vk, "vkDestroyDevice", lambda *arguments: (destroyed.append(1), destroy(*arguments)))
-
-    def fail(*_: Any) -> None:
-        raise DeviceError("no fence in this test")
-
-    monkeypatch.setattr(vk, "vkCreateFence", fail)
-    with pytest.raises(DeviceError, match="no fence"):
-        _open()
-    assert destroyed == [1]
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_closed_scorer_takes_nothing(backend: str) -> None:
     """Its memory is gone with the device: writing there would end the process."""
@@ -312,13 +295,6 @@ def test_closed_scorer_takes_nothing(backend: str) -> None:
     with pytest.raises(FrameError, match="no memory is reserved"):
         scorer.commit()
     assert scorer.flush() == []
-
-
-def test_many_scorers_one_after_the_other() -> None:
-    picture: Picture = FRAMES[0]
-    for _ in range(12):
-        with _open(batch=1) as scorer:
-            assert _values(list(scorer.score([(picture, picture)]))) == [1.0]
 
 
 def test_an_interrupted_scorer_does_not_count_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,29 +178,6 @@ def test_a_search_that_begins_leaves_a_decoder_its_messages(monkeypatch: pytest.
     assert av.logging.get_level() is None
 
 
-HANGING = """
-import sys, threading
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-
-loader = SourceFileLoader("stress", sys.argv[1])
-stress = module_from_spec(spec_from_loader(loader.name, loader))
-loader.exec_module(stress)
-stop = threading.Event()
-users = {"fine": stress.Using(lambda: 1, 1, stop), "hangs": stress.Using(threading.Event().wait, None, stop)}
-for user in users.values():
-    user.start()
-stress.watch(users, stop, 0.1, 1)
-"""
-
-
-def test_the_stress_test_shows_where_a_thread_hangs(tmp_path: Path) -> None:
-    stress = Path(__file__).resolve().parent / "stress" / "threads"
-    process = python_process(write(tmp_path / "script.py", HANGING.encode()), str(stress))
-    assert process.returncode == 1
-    assert b"in wait" in process.stderr
-
-
 # -- one scorer, two threads ------------------------------------------------------------------------------------------
 
 

@@ -34,20 +34,6 @@ tune_filter = pytest.mark.parametrize("example", ["tune_filter"], indirect=True)
 both = pytest.mark.parametrize("example", ["super_resolve", "tune_filter"], indirect=True)
 
 
-def test_a_written_picture_is_read_as_it_was(pictures: ModuleType, tmp_path: Path) -> None:
-    picture = torch.randint(0, 256, (3, 17, 30), generator=torch.Generator().manual_seed(0)) / 255
-    pictures.write_picture(tmp_path / "it.png", picture)
-    assert torch.equal(pictures.read_picture(tmp_path / "it.png"), picture)
-
-
-def test_a_sheet_has_every_picture_in_its_place(pictures: ModuleType) -> None:
-    rows = [[torch.full((3, 5, 6), (3 * row + column) / 8) for column in range(3)] for row in range(2)]
-    sheet = pictures.sheet(rows)
-    assert sheet.shape == (3, 14, 26)
-    assert [[sheet[0, y, x].item() * 8 for x in (0, 10, 25)] for y in (0, 13)] == [[0, 1, 2], [3, 4, 5]]
-    assert (sheet[:, 5:9] == 1).all()
-
-
 def test_first_and_last_picture_of_a_clip(pictures: ModuleType) -> None:
     first, last = (pictures.read_picture(pictures.CLIP, 36, first=first) for first in (True, False))
     assert first.shape == last.shape == (3, 36, 64)

@@ -144,11 +144,6 @@ def test_it_has_no_options_and_says_so() -> None:
     assert with_options("float_ssim=scale=2", precision="fast", negative="clamp") == "float_ssim=scale=2:precision=fast"
 
 
-def test_settings_record_the_limit() -> None:
-    settings = make_scorer("float_psnr", FrameFormat.of_bits(16, 16, 10)).settings
-    assert (settings.text, dict(settings.options), settings.limit_db) == ("float_psnr", {}, 72.0)
-
-
 def test_it_is_not_scored_unless_asked_for() -> None:
     assert "float_psnr" in FEATURES
     with Scorer(176, 176, bits=8) as scorer:

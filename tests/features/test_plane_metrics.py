@@ -82,6 +82,9 @@ def test_names() -> None:
     assert metrics.names[-1] == "float_ssim_all"
     assert metrics.similarities == ("float_ssim", "float_ssim_y", "float_ssim_cb", "float_ssim_cr", "float_ssim_all")
     assert FrameMetrics("float_ssim=enable_db=true", chroma, total=True).similarities == ()
+    large = [FrameFormat.of_bits(176, 176, 8)]
+    assert FrameMetrics("float_ms_ssim=enable_lcs=true", large).similarities == ("float_ms_ssim",)
+    assert FrameMetrics("float_ms_ssim=enable_db=true:clip_db=true", large).similarities == ()
 
 
 def test_sizes_of_chroma() -> None:

@@ -57,8 +57,6 @@ def test_the_message_names_the_smallest_size(scales: int, padding: Padding, smal
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": ()}, "one number or more"),
-        ({"weights": (0.5, -0.1)}, "none negative"),
         ({"weights": (0.5, 0.5), "negative": Negative.KEEP}, "choose clamp or null"),
         ({"c1": 0.0}, "C1 and C2 are 1e-36 or more"),
         ({"c2": float("nan")}, "C1 and C2 are 1e-36 or more"),

@@ -12,11 +12,9 @@ import pytest
 
 from vkssim import errors
 from vkssim.errors import OptionError, exit_code
-from vkssim.features import make_scorer
 from vkssim.report import render
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import pool
-from vkssim.types import FrameFormat
 
 from .reports import small_report
 
@@ -63,19 +61,6 @@ def test_mean_in_decibel_where_there_is_no_number(scores: tuple[float, float], e
     report.similarities = ("float_ms_ssim",)
     report.frames = [FrameScores(n, {"float_ms_ssim": score, "float_ssim": 0.5}) for n, score in enumerate(scores)]
     assert report.pooled()["float_ms_ssim"]["mean_db"] == pytest.approx(expected, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("feature", "similarities"),
-    [
-        ("float_ssim=enable_lcs=true", ("float_ssim",)),
-        ("float_ms_ssim=enable_lcs=true", ("float_ms_ssim",)),
-        ("float_ssim=enable_db=true", ()),
-        ("float_ms_ssim=enable_db=true:clip_db=true", ()),
-    ],
-)
-def test_what_is_a_similarity(feature: str, similarities: tuple[str, ...]) -> None:
-    assert make_scorer(feature, FrameFormat.of_bits(176, 176, 8)).similarities == similarities
 
 
 def test_columns() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor
 
+from vkssim import torch as front
 from vkssim.shaders.constants import WINDOW
 
 from ..loss.images import images, relative
@@ -17,6 +19,13 @@ from ..support.differences import check_number
 from ..support.tolerances import LOSS_GRADIENT, LOSS_VALUE
 
 torch.set_num_threads(1)  # images this small are slower with more, above all beside other processes
+
+LossFunction = Callable[..., Tensor]
+LOSSES: dict[str, LossFunction] = {
+    "fused_ssim": front.fused_ssim,
+    "ssim": partial(front.ssim, data_range=1.0),
+    "ms_ssim": partial(front.ms_ssim, data_range=1.0, weights=[0.4, 0.6]),
+}
 
 
 def taps(channels: int, dtype: torch.dtype = torch.float64) -> Tensor:

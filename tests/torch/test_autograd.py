@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,14 @@ from vkssim import torch as front
 from ..loss.images import relative
 from ..support.differences import check_number
 from ..support.tolerances import LOSS_GRADIENT
-from . import gradients, tensors
+from . import LOSSES, LossFunction, gradients, tensors
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-Loss = Callable[..., Tensor]
-LOSSES: dict[str, tuple[Loss, dict[str, Any]]] = {
-    "fused_ssim": (front.fused_ssim, {}),
-    "ssim": (front.ssim, {"data_range": 1.0}),
-    "ms_ssim": (front.ms_ssim, {"data_range": 1.0, "weights": [0.4, 0.6]}),
-}
-
 
 @pytest.fixture(params=LOSSES)
-def loss(request: pytest.FixtureRequest) -> Loss:
-    """A loss of two tensors."""
-    function, options = LOSSES[request.param]
-    return lambda first, second, **more: function(first, second, **options, **more)
+def loss(request: pytest.FixtureRequest) -> LossFunction:
+    return LOSSES[request.param]
 
 
 @pytest.fixture
@@ -44,7 +34,7 @@ def _leaf(image: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True), (False, False)])
-def test_gradients_go_to_who_asks(loss: Loss, pair: tuple[Tensor, Tensor], wanted: tuple[bool, bool]) -> None:
+def test_gradients_go_to_who_asks(loss: LossFunction, pair: tuple[Tensor, Tensor], wanted: tuple[bool, bool]) -> None:
     both = [_leaf(image) for image in pair]
     expected = gradients(loss(*both), *both)
     inputs = [image.clone().requires_grad_(asks) for image, asks in zip(pair, wanted, strict=True)]
@@ -60,7 +50,7 @@ def test_gradients_go_to_who_asks(loss: Loss, pair: tuple[Tensor, Tensor], wante
             check_number(LOSS_GRADIENT, "torch, one side", "", relative(image.grad.numpy(), gradient), 0.0)
 
 
-def test_upstream_gradient_of_a_scalar(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_upstream_gradient_of_a_scalar(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     image, other = _leaf(pair[0]), pair[1]
     (plain,) = gradients(loss(image, other), image)
     for factor in (-2.0, 0.0, 1024.0):
@@ -68,7 +58,7 @@ def test_upstream_gradient_of_a_scalar(loss: Loss, pair: tuple[Tensor, Tensor]) 
 
 
 @pytest.mark.parametrize("function", [front.ssim, front.ms_ssim])
-def test_upstream_gradient_of_each_image(function: Loss) -> None:
+def test_upstream_gradient_of_each_image(function: LossFunction) -> None:
     """A factor for each image of the batch, as a mask or a weighted mean gives."""
     image, other = tensors("natural", 3, 2, 165, 166)
     factors = torch.tensor([2.0, 0.0, -0.5])
@@ -82,7 +72,7 @@ def test_upstream_gradient_of_each_image(function: Loss) -> None:
             np.testing.assert_equal(whole[number], factor.item() * alone[number])
 
 
-def test_nothing_is_stored_where_no_gradient_is_wanted(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_nothing_is_stored_where_no_gradient_is_wanted(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     inputs = [_leaf(image) for image in pair]
     expected = loss(*inputs)
     for context in (torch.no_grad, torch.inference_mode):
@@ -100,7 +90,7 @@ def test_train_false_gives_the_value_alone() -> None:
     assert value == front.fused_ssim(image, other)
 
 
-def test_backward_twice(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_backward_twice(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     """The same gradient as long as the graph is kept, and the caller may change it: it is not the function's memory."""
     image = _leaf(pair[0])
     value = loss(image, pair[1])
@@ -115,7 +105,7 @@ def test_backward_twice(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
         torch.autograd.grad(value, image)
 
 
-def test_gradients_accumulate(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_gradients_accumulate(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     image = _leaf(pair[0])
     for _ in range(2):
         loss(image, pair[1]).backward()
@@ -123,7 +113,7 @@ def test_gradients_accumulate(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
     np.testing.assert_equal(image.grad.numpy(), 2 * gradients(loss(image, pair[1]), image)[0])
 
 
-def test_several_graphs_at_a_time(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_several_graphs_at_a_time(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     """A later call does not disturb what an earlier one has kept."""
     image, other = _leaf(pair[0]), _leaf(pair[1])
     expected = gradients(loss(image, other), image)
@@ -132,7 +122,7 @@ def test_several_graphs_at_a_time(loss: Loss, pair: tuple[Tensor, Tensor]) -> No
     np.testing.assert_equal(gradients(value, image), expected)
 
 
-def test_through_an_operation_before_it(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_through_an_operation_before_it(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     """The chain rule, with a linear operation: its gradient is known."""
     image = _leaf(pair[0])
     half = _leaf(image / 2)
@@ -141,7 +131,7 @@ def test_through_an_operation_before_it(loss: Loss, pair: tuple[Tensor, Tensor])
     np.testing.assert_equal(got, expected / 2)
 
 
-def test_an_image_against_itself(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_an_image_against_itself(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     image = _leaf(pair[0])
     value = loss(image, image)
     assert value == 1.0
@@ -149,7 +139,7 @@ def test_an_image_against_itself(loss: Loss, pair: tuple[Tensor, Tensor]) -> Non
 
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
-def test_gradcheck(loss: Loss, padding: str) -> None:
+def test_gradcheck(loss: LossFunction, padding: str) -> None:
     """PyTorch's own comparison of a function with its differences, in double."""
     inputs = tensors("natural", 2, 1, 21, 22, dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda *images: loss(*images, padding=padding, backend="cpu"), inputs, fast_mode=True)
@@ -159,7 +149,7 @@ def test_gradcheck(loss: Loss, padding: str) -> None:
         assert torch.autograd.gradcheck(lambda *images: function(*images, **options), inputs, fast_mode=True)  # noqa: B023
 
 
-def test_descent_finds_the_target(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+def test_descent_finds_the_target(loss: LossFunction, pair: tuple[Tensor, Tensor]) -> None:
     target, image = pair[0], _leaf(pair[1])
     optimiser = torch.optim.Adam([image], lr=0.01)
     losses = []
