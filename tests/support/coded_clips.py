@@ -28,7 +28,9 @@ _CODECS = {
 
 
 def _encoded(encoder: str, name: str, stresses: str, options: Mapping[str, str] | None = None, **facts: Any) -> Encoded:
-    return Encoded(name=name, stresses=stresses, codec=_CODECS[encoder], encoder=encoder, options=options or {}, **facts)
+    options = options or {}
+    facts = {"reordered": "bf" in options, **facts}
+    return Encoded(name=name, stresses=stresses, codec=_CODECS[encoder], encoder=encoder, options=options, **facts)
 
 
 def _stored(stored: str, codec: str, name: str, stresses: str, headers: Mapping[str, int], **facts: Any) -> Stored:
@@ -38,11 +40,13 @@ def _stored(stored: str, codec: str, name: str, stresses: str, headers: Mapping[
 def _h264(name: str, stresses: str, params: str, options: Mapping[str, str] | None = None, **facts: Any) -> Encoded:
     """Describe H.264; x264 writes other bytes now and then with mbtree and threads of its lookahead."""
     every = f"mbtree=0:lookahead-threads=1:{params}"
+    facts["reordered"] = "bframes=0" not in params
     return _encoded("libx264", name, stresses, {"g": "24", **(options or {}), "x264-params": every}, **facts)
 
 
 def _hevc(name: str, stresses: str, params: str, **facts: Any) -> Encoded:
     every = f"log-level=none:pools=1:frame-threads=1:keyint=24:{params}"
+    facts["reordered"] = "bframes=0" not in params
     return _encoded("libx265", name, stresses, {"x265-params": every}, **facts)
 
 
@@ -59,21 +63,14 @@ H264 = [
     _h264(
         "h264_baseline.mp4", "baseline profile, no B-frames", "bframes=0", {"profile": "baseline"}, headers={"profile_idc": 66}
     ),
-    _h264("h264_main.mp4", "main profile with B-frames", _B, {"profile": "main"}, reordered=True, headers={"profile_idc": 77}),
+    _h264("h264_main.mp4", "main profile with B-frames", _B, {"profile": "main"}, headers={"profile_idc": 77}),
     _h264(
         "h264_pyramid.mkv",
         "high profile, pyramid of B-frames, many references",
         "bframes=7:b-adapt=0:b-pyramid=normal:ref=8",
-        reordered=True,
         headers={"max_num_ref_frames": 8, "profile_idc": 100},
     ),
-    _h264(
-        "h264_open_gop.ts",
-        "open groups of pictures",
-        f"{_B}:open-gop=1:keyint=12",
-        reordered=True,
-        headers={"recovery_frame_cnt": 0},
-    ),
+    _h264("h264_open_gop.ts", "open groups of pictures", f"{_B}:open-gop=1:keyint=12", headers={"recovery_frame_cnt": 0}),
     _h264(
         "h264_refresh.mkv",
         "intra refresh in place of key frames",
@@ -86,7 +83,6 @@ H264 = [
         f"{_B}:tff=1",
         _INTERLACED,
         field_order="top",
-        reordered=True,
         headers={"mb_adaptive_frame_field_flag": 1, "pic_struct": 3},
     ),
     _h264(
@@ -95,14 +91,12 @@ H264 = [
         f"{_B}:bff=1",
         _INTERLACED,
         field_order="bottom",
-        reordered=True,
         headers={"mb_adaptive_frame_field_flag": 1, "pic_struct": 4},
     ),
     _h264(
         "h264_fake_interlaced.mkv",
         "progressive pictures that are marked as interlaced ones",
         f"{_B}:fake-interlaced=1",
-        reordered=True,
         headers={"frame_mbs_only_flag": 0},
     ),
     FieldCoded(
@@ -115,20 +109,10 @@ H264 = [
         packets=96,
         headers={"field_pic_flag": 1, "bottom_field_flag": 1},
     ),
-    _h264(
-        "h264_cropped.mp4",
-        "size that the SPS crops",
-        _B,
-        width=198,
-        height=154,
-        reordered=True,
-        headers={"frame_cropping_flag": 1},
-    ),
-    _h264("h264_vfr.mkv", "variable frame rate", _B, reordered=True, times=_uneven(48)),
-    _h264(
-        "h264_long.mp4", "one group of 90 pictures", f"{_B}:keyint=infinite:scenecut=0", {"g": "300"}, frames=90, reordered=True
-    ),
-    _h264("h264_slices.ts", "eight slices a picture", f"{_B}:slices=8", reordered=True, headers={"first_mb_in_slice": 108}),
+    _h264("h264_cropped.mp4", "size that the SPS crops", _B, width=198, height=154, headers={"frame_cropping_flag": 1}),
+    _h264("h264_vfr.mkv", "variable frame rate", _B, times=_uneven(48)),
+    _h264("h264_long.mp4", "one group of 90 pictures", f"{_B}:keyint=infinite:scenecut=0", {"g": "300"}, frames=90),
+    _h264("h264_slices.ts", "eight slices a picture", f"{_B}:slices=8", headers={"first_mb_in_slice": 108}),
     _h264(
         "h264_lossless.mkv",
         "lossless (High 4:4:4 Predictive, CPU)",
@@ -136,37 +120,25 @@ H264 = [
         {"crf": "-1", "qp": "0"},
         headers={"profile_idc": 244},
     ),
-    _h264(
-        "h264_full_range.mp4", "full range", _B, pixel_format="yuvj420p", reordered=True, headers={"video_full_range_flag": 1}
-    ),
-    _h264("h264_422.mkv", "4:2:2 (CPU)", _B, pixel_format="yuv422p", reordered=True, headers={"chroma_format_idc": 2}),
-    _h264("h264_444.mkv", "4:4:4 (CPU)", _B, pixel_format="yuv444p", reordered=True, headers={"chroma_format_idc": 3}),
-    _h264("h264_gray.mkv", "no chroma", _B, pixel_format="gray", reordered=True, headers={"chroma_format_idc": 0}),
+    _h264("h264_full_range.mp4", "full range", _B, pixel_format="yuvj420p", headers={"video_full_range_flag": 1}),
+    _h264("h264_422.mkv", "4:2:2 (CPU)", _B, pixel_format="yuv422p", headers={"chroma_format_idc": 2}),
+    _h264("h264_444.mkv", "4:4:4 (CPU)", _B, pixel_format="yuv444p", headers={"chroma_format_idc": 3}),
+    _h264("h264_gray.mkv", "no chroma", _B, pixel_format="gray", headers={"chroma_format_idc": 0}),
     _h264(
         "h264_high10.mp4",
         "High 10 (CPU)",
         _B,
         pixel_format="yuv420p10le",
-        reordered=True,
         headers={"bit_depth_luma_minus8": 2, "profile_idc": 110},
     ),
-    _h264(
-        "h264_cavlc.h264", "CAVLC, elementary stream", f"{_B}:cabac=0", reordered=True, headers={"entropy_coding_mode_flag": 0}
-    ),
+    _h264("h264_cavlc.h264", "CAVLC, elementary stream", f"{_B}:cabac=0", headers={"entropy_coding_mode_flag": 0}),
     _h264(
         "h264_constrained.ts",
         "constrained intra prediction",
         f"{_B}:constrained-intra=1",
-        reordered=True,
         headers={"constrained_intra_pred_flag": 1},
     ),
-    _h264(
-        "h264_weighted.mkv",
-        "weighted prediction",
-        f"{_B}:weightp=2:weightb=1",
-        reordered=True,
-        headers={"weighted_bipred_idc": 2},
-    ),
+    _h264("h264_weighted.mkv", "weighted prediction", f"{_B}:weightp=2:weightb=1", headers={"weighted_bipred_idc": 2}),
     _h264("h264_intra.mov", "key frames alone", "bframes=0:keyint=1"),
     _h264(
         "h264_edit_list.mp4",
@@ -176,92 +148,39 @@ H264 = [
         hidden=5,
         times=tuple((n - 5) / RATE for n in range(48)),
     ),
-    _h264("h264_rotated.mp4", "display matrix that turns the picture round", _B, reordered=True, rotation=180),
-    _h264("h264_360p.mp4", "640×360, cropped from 368 rows", _B, width=640, height=360, frames=40, reordered=True),
+    _h264("h264_rotated.mp4", "display matrix that turns the picture round", _B, rotation=180),
+    _h264("h264_360p.mp4", "640×360, cropped from 368 rows", _B, width=640, height=360, frames=40),
 ]
 HEVC = [
-    _hevc(
-        "hevc_main.mp4", "main profile with B-frames", "bframes=3:b-adapt=0", reordered=True, headers={"general_profile_idc": 1}
-    ),
+    _hevc("hevc_main.mp4", "main profile with B-frames", _B, headers={"general_profile_idc": 1}),
     _hevc(
         "hevc_main10.mp4",
         "main 10 profile",
-        "bframes=3:b-adapt=0",
+        _B,
         pixel_format="yuv420p10le",
-        reordered=True,
         headers={"general_profile_idc": 2, "bit_depth_luma_minus8": 2},
     ),
-    _hevc(
-        "hevc_open_gop.ts",
-        "open groups of pictures",
-        "bframes=3:b-adapt=0:open-gop=1:keyint=12",
-        reordered=True,
-        headers={"nal_unit_type": 21},
-    ),
+    _hevc("hevc_open_gop.ts", "open groups of pictures", f"{_B}:open-gop=1:keyint=12", headers={"nal_unit_type": 21}),
     _hevc(
         "hevc_pyramid.mkv",
         "pyramid of B-frames, many references",
         "bframes=7:b-adapt=0:b-pyramid=1:ref=5:open-gop=0:rc-lookahead=20",
-        reordered=True,
         headers={"sps_max_dec_pic_buffering_minus1[0]": 5},
     ),
-    _hevc(
-        "hevc_wavefront.mkv",
-        "wavefronts",
-        "wpp=1:bframes=3:b-adapt=0",
-        reordered=True,
-        headers={"entropy_coding_sync_enabled_flag": 1},
-    ),
+    _hevc("hevc_wavefront.mkv", "wavefronts", f"wpp=1:{_B}", headers={"entropy_coding_sync_enabled_flag": 1}),
     _hevc(
         "hevc_slices.hevc",
         "three slices a picture, elementary stream",
         "slices=3:wpp=1:bframes=0",
         headers={"first_slice_segment_in_pic_flag": 0},
     ),
-    _hevc(
-        "hevc_cropped.mp4",
-        "size that the SPS crops",
-        "bframes=3:b-adapt=0",
-        width=198,
-        height=154,
-        reordered=True,
-        headers={"conformance_window_flag": 1},
-    ),
-    _hevc("hevc_vfr.mkv", "variable frame rate", "bframes=3:b-adapt=0", reordered=True, times=_uneven(48)),
-    _hevc(
-        "hevc_422_10.mkv",
-        "4:2:2 of 10 bits",
-        "bframes=3:b-adapt=0",
-        pixel_format="yuv422p10le",
-        reordered=True,
-        headers={"chroma_format_idc": 2},
-    ),
-    _hevc(
-        "hevc_422_12.mkv",
-        "4:2:2 of 12 bits",
-        "bframes=3:b-adapt=0",
-        pixel_format="yuv422p12le",
-        reordered=True,
-        headers={"bit_depth_luma_minus8": 4},
-    ),
-    _hevc(
-        "hevc_main12.mkv",
-        "4:2:0 of 12 bits",
-        "bframes=3:b-adapt=0",
-        pixel_format="yuv420p12le",
-        reordered=True,
-        headers={"bit_depth_luma_minus8": 4},
-    ),
-    _hevc(
-        "hevc_444.mkv", "4:4:4", "bframes=3:b-adapt=0", pixel_format="yuv444p", reordered=True, headers={"chroma_format_idc": 3}
-    ),
-    _hevc(
-        "hevc_lossless.mkv",
-        "lossless",
-        "lossless=1:bframes=3:b-adapt=0",
-        reordered=True,
-        headers={"transquant_bypass_enabled_flag": 1},
-    ),
+    _hevc("hevc_cropped.mp4", "size that the SPS crops", _B, width=198, height=154, headers={"conformance_window_flag": 1}),
+    _hevc("hevc_vfr.mkv", "variable frame rate", _B, times=_uneven(48)),
+    _hevc("hevc_422_10.mkv", "4:2:2 of 10 bits", _B, pixel_format="yuv422p10le", headers={"chroma_format_idc": 2}),
+    _hevc("hevc_422_12.mkv", "4:2:2 of 12 bits", _B, pixel_format="yuv422p12le", headers={"bit_depth_luma_minus8": 4}),
+    _hevc("hevc_main12.mkv", "4:2:0 of 12 bits", _B, pixel_format="yuv420p12le", headers={"bit_depth_luma_minus8": 4}),
+    _hevc("hevc_444.mkv", "4:4:4", _B, pixel_format="yuv444p", headers={"chroma_format_idc": 3}),
+    _hevc("hevc_lossless.mkv", "lossless", f"lossless=1:{_B}", headers={"transquant_bypass_enabled_flag": 1}),
     _hevc(
         "hevc_full_range.mp4",
         "full range",
@@ -350,21 +269,18 @@ OTHERS = [
         frames=40,
         headers={"tile_cols_log2": 1},
     ),
-    _encoded("mpeg2video", "mpeg2.ts", "MPEG-2 with B-frames", {"bf": "2"}, reordered=True),
+    _encoded("mpeg2video", "mpeg2.ts", "MPEG-2 with B-frames", {"bf": "2"}),
     _encoded(
         "mpeg2video",
         "mpeg2_interlaced.ts",
         "MPEG-2, interlaced",
         {**_INTERLACED, "bf": "2"},
         field_order="top",
-        reordered=True,
         headers={"progressive_sequence": 0, "top_field_first": 1},
     ),
     _encoded("mpeg2video", "mpeg2_422.ts", "MPEG-2, 4:2:2 (CPU)", {}, pixel_format="yuv422p", headers={"chroma_format": 2}),
     _encoded("mpeg4", "mpeg4.avi", "MPEG-4 part 2, simple profile", {}),
-    _encoded(
-        "mpeg4", "mpeg4_b.mkv", "MPEG-4 part 2 with B-frames and quarter samples", {"bf": "2", "flags": "+qpel"}, reordered=True
-    ),
+    _encoded("mpeg4", "mpeg4_b.mkv", "MPEG-4 part 2 with B-frames and quarter samples", {"bf": "2", "flags": "+qpel"}),
     _encoded("mpeg4", "mpeg4_interlaced.mp4", "MPEG-4 part 2, interlaced", dict(_INTERLACED), field_order="top"),
     _encoded("mjpeg", "mjpeg.avi", "Motion JPEG, full range", {}, pixel_format="yuvj420p"),
 ]
@@ -390,8 +306,8 @@ def _part(name: str, **facts: Any) -> Encoded:
     if ending in (".webm", ".mkv"):
         return _encoded("libvpx-vp9", name, "", {"lag-in-frames": "0"}, frames=24, **facts)
     if ending == ".hevc":
-        return _hevc(name, "", "bframes=3:b-adapt=0:open-gop=0", frames=24, reordered=True, **facts)
-    return _h264(name, "", _B, frames=24, reordered=True, **facts)
+        return _hevc(name, "", f"{_B}:open-gop=0", frames=24, **facts)
+    return _h264(name, "", _B, frames=24, **facts)
 
 
 JOINED = [
