@@ -416,17 +416,18 @@ def test_a_failure_on_the_way_is_a_trouble_and_no_warning(
     assert report.warnings == []
 
 
-def test_what_was_scored_comes_with_the_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_at(monkeypatch, 8, WorkerDiedError("gone"), MOST_ATTEMPTS)
-    with pytest.raises(WorkerLostError, match=f"was tried {MOST_ATTEMPTS} times and given up") as raised:
-        _score(clips)
-    assert raised.value.report is not None
-    assert raised.value.report.frames == _in_one(clips).frames[:8]
-
-
-def test_what_was_scored_comes_with_a_lack_of_memory(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_at(monkeypatch, 8, MemoryError())
-    with pytest.raises(HostMemoryError) as raised:
+@pytest.mark.parametrize(
+    ("error", "expected", "message"),
+    [
+        (WorkerDiedError("gone"), WorkerLostError, f"was tried {MOST_ATTEMPTS} times and given up"),
+        (MemoryError(), HostMemoryError, "there is not enough memory"),
+    ],
+)
+def test_what_was_scored_comes_with_the_error(
+    clips: Clips, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: type[VkssimError], message: str
+) -> None:
+    _fail_at(monkeypatch, 8, error, MOST_ATTEMPTS)
+    with pytest.raises(expected, match=message) as raised:
         _score(clips)
     assert raised.value.report is not None
     assert raised.value.report.frames == _in_one(clips).frames[:8]

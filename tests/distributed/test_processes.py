@@ -10,8 +10,9 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -245,31 +246,11 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     assert are_gone(processes)
 
 
-def _die_in_the_middle(_spec: WorkerSpec, connection: Connection) -> None:
-    """In place of a worker: end while what came of a task is on its way."""
+def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connection: Connection) -> None:
+    """In place of a worker: end, or stand still, while what came of a task is on its way."""
     connection.recv()
     os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _stop_in_the_middle(_spec: WorkerSpec, connection: Connection) -> None:
-    """In place of a worker: stand still while what came of a task is on its way."""
-    connection.recv()
-    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def _send_what_cannot_travel(_spec: WorkerSpec, connection: Connection) -> None:
-    """Do tasks as a worker whose clips fail with an error of some library's own."""
-
-    class LibraryError(Exception):
-        pass
-
-    def fail(self: Worker, task: Task, tell: Tell) -> TaskResult:
-        raise LibraryError("of some library")
-
-    Worker.do = fail  # type: ignore[method-assign]
-    _work(_spec, connection)
+    os.kill(os.getpid(), number)
 
 
 class _CodedError(Exception):
@@ -279,11 +260,14 @@ class _CodedError(Exception):
         super().__init__(f"{text} ({code})")
 
 
-def _send_what_cannot_arrive(_spec: WorkerSpec, connection: Connection) -> None:
-    """Do tasks as a worker whose clips fail with an error that cannot be unpickled."""
+def _failing(leaves: bool, _spec: WorkerSpec, connection: Connection) -> None:
+    """Do tasks as a worker whose clips fail with an error that cannot be pickled, or that cannot be unpickled."""
+
+    class LibraryError(Exception):
+        pass
 
     def fail(self: Worker, task: Task, tell: Tell) -> TaskResult:
-        raise _CodedError(7, "of some library")
+        raise _CodedError(7, "of some library") if leaves else LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
     _work(_spec, connection)
@@ -292,13 +276,13 @@ def _send_what_cannot_arrive(_spec: WorkerSpec, connection: Connection) -> None:
 TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
 
 
-@pytest.mark.parametrize("end", [_die_in_the_middle, _stop_in_the_middle])
-def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, end: Callable[..., None]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     """Nothing waits for the rest of a message, and the next task has a new process."""
     monkeypatch.setattr(processes, "SECONDS_OF_SILENCE", 1)
     worker = ProcessHandle(CPU)
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "_work", end)
+        patch.setattr(processes, "_work", partial(_signalled_in_the_middle, number))
         with pytest.raises(WorkerDiedError, match="exit code -9"):
             worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
     monkeypatch.undo()
@@ -308,14 +292,10 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, en
 
 
 @pytest.mark.parametrize(
-    ("send", "message"),
-    [
-        (_send_what_cannot_travel, "LibraryError: of some library"),
-        (_send_what_cannot_arrive, r"_CodedError: of some library \(7\)"),
-    ],
+    ("leaves", "message"), [(False, "LibraryError: of some library"), (True, r"_CodedError: of some library \(7\)")]
 )
-def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, send: Callable[..., None], message: str) -> None:
-    monkeypatch.setattr(processes, "_work", send)
+def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, leaves: bool, message: str) -> None:
+    monkeypatch.setattr(processes, "_work", partial(_failing, leaves))
     worker = ProcessHandle(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=message) as raised:

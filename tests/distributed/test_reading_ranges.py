@@ -13,7 +13,7 @@ import pytest
 from vkssim.frames.decode.packet_scan import KeyframeIndex
 from vkssim.frames.open import open_source
 
-from ..frames.encoding import encode_frames, video_frame
+from ..frames.encoding import encode_frames, moving_frames, video_frame
 from ..frames.reading import NOTHING_SAID, read
 from ..support.clips import write
 from ..support.pictures import clip
@@ -29,17 +29,6 @@ def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many ranges, and frame threads however few cores there are."""
     small_ranges(monkeypatch)
     monkeypatch.setattr("vkssim.frames.decode.container.threads_help", lambda: True)
-
-
-def _pictures(frames: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> list[av.VideoFrame]:
-    """Each is much of the one before, moved, and a little of its own."""
-    texture = clip(1, height, width + frames)[0] // 2
-    noise = np.random.default_rng(5).integers(0, 16, (frames, height, width), np.uint8)
-    chroma = [np.full((height // 2, width // 2), value, np.uint8) for value in (100, 150)]
-    return [
-        video_frame(width, height, "yuv420p", [texture[:, number : number + width] + noise[number], *chroma])
-        for number in range(frames)
-    ]
 
 
 def _x264(gop: int, *more: str) -> tuple[str, dict[str, str]]:
@@ -106,7 +95,7 @@ def other(folder: Path) -> str:
 
 
 def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) -> str:
-    return str(path) if path.exists() else encode_frames(path, _pictures(), codec, options=options, **settings)
+    return str(path) if path.exists() else encode_frames(path, moving_frames(FRAMES), codec, options=options, **settings)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -254,7 +243,7 @@ def test_recordings_put_together(folder: Path, seconds: float) -> None:
 def test_a_size_that_changes(folder: Path) -> None:
     """A problem in the middle is one, with the frames before it."""
     first = _encode(folder / "large.ts", *_x264(GOP, "bframes=2"))
-    second = encode_frames(folder / "small.ts", _pictures(10, 48, 64), "libx264")
+    second = encode_frames(folder / "small.ts", moving_frames(10, 48, 64), "libx264")
     path = write(folder / "sizes.ts", Path(first).read_bytes() + Path(second).read_bytes())
     assert same_in_ranges(path, first) == 1
 
@@ -268,7 +257,7 @@ def test_two_video_streams(folder: Path, other: str) -> None:
             stream: Any = container.add_stream(codec, rate=25, options=options)
             stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
             streams.append(stream)
-        for number, frame in enumerate(_pictures()):
+        for number, frame in enumerate(moving_frames(FRAMES)):
             for stream in streams:
                 frame.pts, frame.time_base = number, Fraction(1, 25)
                 container.mux(stream.encode(frame))
@@ -296,7 +285,7 @@ def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: s
     """Some decoders refuse them, some make up what they refer to and say nothing: ranges then differ where they meet."""
     ending, options = LYING[codec]
     pixel_format = "yuv410p" if codec == "svq1" else "yuv420p"
-    frames = [frame.reformat(format=pixel_format) for frame in _pictures()]
+    frames = [frame.reformat(format=pixel_format) for frame in moving_frames(FRAMES)]
     lying = _remuxed(
         encode_frames(folder / f"honest.{ending}", frames, codec, options=options), folder / f"lying.{ending}", key=True
     )

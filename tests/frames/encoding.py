@@ -12,6 +12,8 @@ import numpy as np
 
 from vkssim.types import Planes, plane_shapes
 
+from ..support.pictures import clip
+
 
 def noise_planes(width: int, height: int, chroma: str, bits: int, seed: int = 0) -> Planes:
     """Planes of noise; all values of the depth occur."""
@@ -29,6 +31,17 @@ def video_frame(width: int, height: int, pixel_format: str, planes: Iterable[np.
         data = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
         memory[: data.shape[0], : data.shape[1]] = data
     return frame
+
+
+def moving_frames(count: int, height: int = 64, width: int = 96, noise: int = 16) -> list[av.VideoFrame]:
+    """Each is much of the one before, moved, and a little of its own."""
+    texture = clip(1, height, width + count)[0] // 2
+    own = np.random.default_rng(5).integers(0, noise, (count, height, width), np.uint8)
+    chroma = [np.full((height // 2, width // 2), value, np.uint8) for value in (100, 150)]
+    return [
+        video_frame(width, height, "yuv420p", [texture[:, number : number + width] + own[number], *chroma])
+        for number in range(count)
+    ]
 
 
 def encode_frames(

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import av
-import numpy as np
 import pytest
 
 from vkssim.errors import InputError
@@ -21,8 +20,7 @@ from vkssim.frames.open import open_source
 
 from ..support.clips import write
 from ..support.commands import TINY, vkssim, vkssim_process
-from ..support.pictures import clip
-from .encoding import encode_frames, video_frame
+from .encoding import encode_frames, moving_frames
 from .reading import NOTHING_SAID
 
 FRAMES, GOP = 36, 12
@@ -39,17 +37,6 @@ KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
 Damage = Callable[[str, int], str]
 
 
-def _pictures() -> list[av.VideoFrame]:
-    """Each is the previous one, moved, with a little noise."""
-    texture = clip(1, HEIGHT, WIDTH + FRAMES)[0] // 2
-    noise = np.random.default_rng(5).integers(0, 24, (FRAMES, HEIGHT, WIDTH), np.uint8)
-    chroma = [np.full((HEIGHT // 2, WIDTH // 2), value, np.uint8) for value in (100, 150)]
-    return [
-        video_frame(WIDTH, HEIGHT, "yuv420p", [texture[:, number : number + WIDTH] + noise[number], *chroma])
-        for number in range(FRAMES)
-    ]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("clips")
@@ -58,7 +45,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sound(folder: Path) -> dict[str, str]:
     return {
-        kind: encode_frames(folder / f"{kind}.{ending}", _pictures(), codec, options={"threads": "1", "g": str(GOP), **options})
+        kind: encode_frames(
+            folder / f"{kind}.{ending}",
+            moving_frames(FRAMES, HEIGHT, WIDTH, 24),
+            codec,
+            options={"threads": "1", "g": str(GOP), **options},
+        )
         for kind, (ending, codec, options) in KINDS.items()
     }
 
@@ -208,7 +200,12 @@ def test_the_frame_that_cannot_be_decoded_is_named(
     _threads(monkeypatch, threads)
     whole = folder / "plain.webm"
     if not whole.exists():
-        encode_frames(whole, _pictures(), "libvpx-vp9", options={"g": str(GOP), "lag-in-frames": "0", "cpu-used": "8"})
+        encode_frames(
+            whole,
+            moving_frames(FRAMES, HEIGHT, WIDTH, 24),
+            "libvpx-vp9",
+            options={"g": str(GOP), "lag-in-frames": "0", "cpu-used": "8"},
+        )
     data = bytearray(whole.read_bytes())
     with av.open(str(whole)) as file:
         packet = [bytes(packet) for packet in file.demux(video=0) if packet.size][place]

@@ -17,6 +17,17 @@ from ..support.commands import python_process
 WITHOUT_LOADER = "raise OSError('cannot load library libvulkan.so')"
 
 
+def _failing(monkeypatch: pytest.MonkeyPatch, function: str, error: str) -> Api:
+    """A binding of which one function fails."""
+    api = Api()
+
+    def fail(*_: Any) -> None:
+        raise getattr(api.module, error)
+
+    monkeypatch.setattr(api.module, function, fail)
+    return api
+
+
 @pytest.mark.parametrize(
     ("raised", "expected", "words"),
     [
@@ -29,36 +40,20 @@ WITHOUT_LOADER = "raise OSError('cannot load library libvulkan.so')"
 def test_error_codes_become_errors(
     monkeypatch: pytest.MonkeyPatch, raised: str, expected: type[DeviceError], words: str
 ) -> None:
-    api = Api()
-
-    def fail(*_: Any) -> None:
-        raise getattr(api.module, raised)
-
-    monkeypatch.setattr(api.module, "vkDeviceWaitIdle", fail)
     with pytest.raises(expected, match=words):
-        api.vkDeviceWaitIdle(None)
+        _failing(monkeypatch, "vkDeviceWaitIdle", raised).vkDeviceWaitIdle(None)
 
 
 def test_a_driver_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loader gives no reason, as where memory is limited; the usual ones are named."""
-    api = Api()
-
-    def fail(*_: Any) -> None:
-        raise api.module.VkErrorInitializationFailed
-
-    monkeypatch.setattr(api.module, "vkEnumeratePhysicalDevices", fail)
+    api = _failing(monkeypatch, "vkEnumeratePhysicalDevices", "VkErrorInitializationFailed")
     with pytest.raises(DeviceError, match=r"a Vulkan driver cannot start .*`ulimit -v`.* /dev/dri"):
         api.vkEnumeratePhysicalDevices(None)
 
 
 def _without_driver(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> str:
     """Return the message where the loader finds no driver and gives no reason, on a machine with these signs of GPUs."""
-    api = Api()
-
-    def fail(*_: Any) -> None:
-        raise api.module.VkErrorIncompatibleDriver
-
-    monkeypatch.setattr(api.module, "vkCreateInstance", fail)
+    api = _failing(monkeypatch, "vkCreateInstance", "VkErrorIncompatibleDriver")
     monkeypatch.setattr(api_module, "complaints", lambda _: "")
     monkeypatch.setattr(api_module, "unusable_gpus", lambda _: signs)
     with pytest.raises(NoDeviceError) as caught:
@@ -82,12 +77,7 @@ def test_a_variable_that_leaves_drivers_out_is_named_first(monkeypatch: pytest.M
 
 
 def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = Api()
-
-    def answer(*_: Any) -> None:
-        raise api.module.VkNotReady
-
-    monkeypatch.setattr(api.module, "vkGetFenceStatus", answer)
+    api = _failing(monkeypatch, "vkGetFenceStatus", "VkNotReady")
     with pytest.raises(api.module.VkNotReady):
         api.vkGetFenceStatus(None, None)
 

@@ -70,29 +70,22 @@ def _png(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "told", "flags"),
     [
-        (f"YUV4MPEG2 W{SIDE} H{SIDE} C444p16\nFRAME\n".encode(), "within frame 0"),
-        (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"the limit is {MOST_PIXELS}"),
-        (b"YUV4MPEG2 W99999999 H99999999\nFRAME\n", "each side must be 1 to 32768"),
-        (b"YUV4MPEG2 W16 H12 " + b"X" * 5000 + b"\n", "no complete YUV4MPEG2 header"),
-        (_png(SIDE, SIDE + 1), "no frame can be decoded"),
-        (_png(SIDE // 2, SIDE // 2), "no frame can be decoded"),
+        (f"YUV4MPEG2 W{SIDE} H{SIDE} C444p16\nFRAME\n".encode(), "within frame 0", ()),
+        (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"the limit is {MOST_PIXELS}", ()),
+        (b"YUV4MPEG2 W99999999 H99999999\nFRAME\n", "each side must be 1 to 32768", ()),
+        (b"YUV4MPEG2 W16 H12 " + b"X" * 5000 + b"\n", "no complete YUV4MPEG2 header", ()),
+        (_png(SIDE, SIDE + 1), "no frame can be decoded", ()),
+        (_png(SIDE // 2, SIDE // 2), "no frame can be decoded", ()),
+        (b"x", "ends at byte 1, within frame 0", ("-w", str(SIDE), "-h", str(SIDE), "-p", "444", "-b", "16")),
     ],
 )
-def test_claims_of_size_take_no_memory(tmp_path: Path, content: bytes, told: str) -> None:
+def test_claims_of_size_take_no_memory(tmp_path: Path, content: bytes, told: str, flags: tuple[str, ...]) -> None:
     clip = tmp_path / "clip"
     clip.write_bytes(content)
-    result = python_process("-c", WITHIN, "score", "-r", str(clip), "-d", str(clip), *TINY)
-    assert (result.returncode, told in result.stderr.decode()) == (2, True), result.stderr
-
-
-def test_raw_file_shorter_than_a_frame_takes_no_memory(tmp_path: Path) -> None:
-    clip = tmp_path / "clip.yuv"
-    clip.write_bytes(b"x")
-    flags = ("-w", str(SIDE), "-h", str(SIDE), "-p", "444", "-b", "16")
     result = python_process("-c", WITHIN, "score", "-r", str(clip), "-d", str(clip), *flags, *TINY)
-    assert (result.returncode, b"ends at byte 1, within frame 0" in result.stderr) == (2, True), result.stderr
+    assert (result.returncode, told in result.stderr.decode()) == (2, True), result.stderr
 
 
 def test_size_of_arrays_has_the_same_limit() -> None:
@@ -163,6 +156,7 @@ def test_name_in_bytes_that_are_no_text(tmp_path: Path) -> None:
         assert result.stdout.decode()
 
 
+@pytest.mark.usefixtures("device")  # or the first instance has no folder for wide vectors, and the process keeps narrow ones
 @pytest.mark.parametrize("what", ["file", "pipe", "link to nowhere", "folder that cannot be written"])
 def test_cache_that_is_no_folder_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     clip = tmp_path / "clip.y4m"
