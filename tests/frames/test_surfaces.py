@@ -211,17 +211,14 @@ def test_ranges(
 
 
 def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: HostCopies, _source: object, target: Any, *_size: int) -> None:
-        if target.on_device:
-            raise DeviceError("cuMemcpy2DAsync failed: CUDA_ERROR_ILLEGAL_ADDRESS")
-
     read = HostCopies.copy
 
-    def copy(self: HostCopies, *words: Any) -> None:
-        fail(self, *words)
-        read(self, *words)
+    def fail(self: HostCopies, source: Any, target: Any, *size: int) -> None:
+        if target.on_device:
+            raise DeviceError("cuMemcpy2DAsync failed: CUDA_ERROR_ILLEGAL_ADDRESS")
+        read(self, source, target, *size)
 
-    monkeypatch.setattr(HostCopies, "copy", copy)
+    monkeypatch.setattr(HostCopies, "copy", fail)
     with pytest.raises(DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         _score(folder, "eight", "cuda")
 

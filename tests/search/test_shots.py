@@ -93,6 +93,7 @@ def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> Non
     result = vkssim("search", clip, *WORDS, *words)
     assert result.exit_code == 1
     assert "no crf that was tried meets the targets in 2 shots of 2" in result.stderr
+    assert "av1an" not in result.stdout
     assert [shot["meets"] for shot in json.loads(zones.read_text())["shots"]] == [False, False]
 
 

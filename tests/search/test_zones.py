@@ -114,10 +114,3 @@ def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(
     assert f"zones=0,{CUT - 1},crf={settings[0]:g}/{CUT},{FRAMES - 1},crf={settings[1]:g}" in ffmpeg
     with av.open(str(out)) as container:
         assert sum(1 for _ in container.decode(video=0)) == FRAMES
-
-
-def test_nothing_is_printed_for_shots_that_miss_the_target(clip: str, tmp_path: Path) -> None:
-    limits = ("--target", "float_ssim=0.9999", "--least", "30", "--most", "31")
-    result = vkssim("search", clip, *WORDS, *limits, "--shots", str(tmp_path / "zones.txt"))
-    assert result.exit_code == 1
-    assert "av1an" not in result.stdout
