@@ -122,10 +122,6 @@ def test_a_driver_is_installed_where_vkssim_finds_none(tmp_path: Path, driver: b
     assert calls == installed + ([] if driver else apt)
 
 
-def test_the_default_package_can_write_a_page() -> None:
-    assert ACTION["inputs"]["package"]["default"] == "vkssim[report]"
-
-
 def test_the_documentation_uses_inputs_that_exist() -> None:
     page = (FOLDER.parent / "docs" / "ci.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)

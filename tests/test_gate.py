@@ -155,13 +155,6 @@ def test_a_device_whose_speed_is_measured_agrees(monkeypatch: pytest.MonkeyPatch
     assert _run(monkeypatch, replace(pair, builds=((Shape.STAGED, Precision.EXACT),))).agrees
 
 
-def test_floats_take_eleven_dispatches(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = next(pair for pair in PAIRS if pair.form is Form.FLOAT)
-    feature = pair.features[0]
-    assert feature[1] == 11
-    assert _run(monkeypatch, replace(pair, features=(feature,), builds=((Shape.STAGED, Precision.EXACT),))).agrees
-
-
 def test_scores_of_libvmaf_are_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that both backends share shows against the stored scores, and there alone."""
     monkeypatch.setattr("vkssim.features.float_ms_ssim.GAMMA", (0.0448, 0.2856, 0.31, 0.2363, 0.1333))

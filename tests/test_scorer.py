@@ -246,13 +246,6 @@ def test_device_is_never_ignored() -> None:
         _open(device="voodoo")
 
 
-def test_backend_is_the_one_asked_for() -> None:
-    for backend in BACKENDS:
-        with _open(backend) as scorer:
-            assert scorer.info.backend == backend
-            assert scorer.names == ("float_ssim",)
-
-
 # -- closing ----------------------------------------------------------------------------------------------------------
 
 

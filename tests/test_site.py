@@ -52,16 +52,6 @@ def test_every_command_has_a_page_with_every_option(site: ModuleType) -> None:
                 assert f"| `{', '.join(option.opts)}" in page
 
 
-def test_every_page_of_a_command_is_in_the_navigation(site: ModuleType) -> None:
-    config = SimpleNamespace(nav=[{"Home": "index.md"}, {"Reference": [{"Command line": "cli.md"}, {"API": "api.md"}]}])
-    reference = site.on_config(config).nav[1]["Reference"]
-    names = main.list_commands(click.Context(main))
-    assert reference == [
-        {"Command line": [{"Overview": "cli.md"}, *({f"vkssim {name}": f"cli/{name}.md"} for name in names)]},
-        {"API": "api.md"},
-    ]
-
-
 def test_every_key_of_the_schema_is_in_the_reference(site: ModuleType) -> None:
     rows = re.findall(r"^\| `(\S+)` \|", _page(site, "formats.md"), re.MULTILINE)
     schema = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
@@ -76,11 +66,3 @@ def test_every_public_name_is_in_the_reference(site: ModuleType) -> None:
     assert {f"vkssim.{name}" for name in set(importlib.import_module("vkssim").__all__) - modules - {"__version__"}} <= named
     assert {f"vkssim.report.{name}" for name in importlib.import_module("vkssim.report").__all__} <= named
     assert {"vkssim.torch.ms_ssim", "vkssim.errors.DeviceLostError"} <= named
-
-
-def test_links_lead_to_where_files_are_on_the_site(site: ModuleType) -> None:
-    text = "[a](../fixtures/README.md#clips) [b](adr/0001.md) [c](https://a.b/c) [d](#)\n```\n[f](../fixtures/README.md)\n```\n"
-    page = SimpleNamespace(file=SimpleNamespace(src_uri="loss.md"), meta={})
-    assert site.on_page_markdown(text, page) == text.replace("../fixtures/README.md#", "project/fixtures.md#")
-    page = SimpleNamespace(file=SimpleNamespace(src_uri="project/contributing.md"), meta={})
-    assert site.on_page_markdown("[a](docs/score.md) [b](LICENSE)", page) == "[a](../score.md) [b](LICENSE)"
