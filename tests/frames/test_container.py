@@ -78,18 +78,6 @@ def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None
         open_source(path, RawDescription(66, 48, "420", 8))
 
 
-def test_no_video_stream(tmp_path: Path) -> None:
-    path = tmp_path / "sound.mkv"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("pcm_s16le", rate=8000)
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), layout="mono")
-        frame.sample_rate = 8000
-        container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    with pytest.raises(InputError, match="no video stream"):
-        open_source(str(path), NOTHING_SAID)
-
-
 def test_recording_that_begins_between_key_frames(tmp_path: Path) -> None:
     """libavcodec skips packets that it cannot decode; times count from the first frame that it returns."""
     grey = np.full((24, 32), 77, np.uint8)

@@ -88,10 +88,6 @@ def test_closing_twice_does_nothing(tmp_path: Path) -> None:
     source.close()
 
 
-def test_every_raw_format_is_one_the_clips_know() -> None:
-    assert set(RAW_FORMATS) < set(CHROMA)
-
-
 @pytest.mark.parametrize("bits", [8, 9, 10, 12, 14, 16])
 @pytest.mark.parametrize("pixel_format", CHROMA)
 @pytest.mark.parametrize(("width", "height"), [(32, 24), (33, 24), (32, 25), (35, 27)])
