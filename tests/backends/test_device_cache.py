@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 from vkssim.backends.device_cache import DeviceCache
-from vkssim.errors import DeviceLostError, DeviceMemoryError
+from vkssim.errors import DeviceMemoryError
 from vkssim.host.devices import DEVICE_VARIABLE
 
 from ..support.commands import python_process
@@ -72,21 +72,6 @@ def test_a_harmless_error_closes_nothing() -> None:
     assert _use(kept, "a") is first
     kept.close()
     assert first.closed == 1
-
-
-def test_a_lost_device_is_opened_once_more(kept: DeviceCache[_Thing]) -> None:
-    """The second loss in one call is final, and no closed thing is kept."""
-    used: list[_Thing] = []
-
-    def lose(thing: _Thing) -> _Thing:
-        used.append(thing)
-        return thing if len(used) == 2 else _fail(DeviceLostError("lost"))
-
-    assert kept.run("a", _Thing, lose) is used[1]
-    assert [thing.closed for thing in used] == [1, 0]
-    with pytest.raises(DeviceLostError):
-        kept.run("a", _Thing, lambda thing: (used.append(thing), _fail(DeviceLostError("lost")))[0])
-    assert [thing.closed for thing in used] == [1, 1, 1, 1][: len(used)]
 
 
 def test_a_thing_that_cannot_be_made_leaves_nothing(kept: DeviceCache[_Thing]) -> None:

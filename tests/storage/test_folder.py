@@ -63,15 +63,6 @@ def test_links_and_unfinished_files_are_not_seen(tmp_path: Path) -> None:
     assert folder.names() == {"a"}
 
 
-def test_a_link_is_replaced(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_bytes(b"mine")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "a").symlink_to(other)
-    Folder(tmp_path / "folder").write("a", b"1")
-    assert other.read_bytes() == b"mine"
-
-
 @pytest.mark.parametrize(
     "use",
     [
