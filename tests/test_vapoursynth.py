@@ -14,7 +14,7 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim.errors import FrameError, OptionError
+from vkssim.errors import FrameError
 
 from .support import vapoursynth_stand_in as stand_in
 from .support.pictures import Picture, clip, distort, quantise, texture
@@ -167,9 +167,3 @@ def test_a_clip_that_changes_is_refused(make_clip: MakeClip) -> None:
         changing.width = changing.height = 0
     with pytest.raises(FrameError, match="changes its size or format"):
         vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), changing, **TINY)
-
-
-def test_unknown_feature(make_clip: MakeClip) -> None:
-    same = make_clip("GRAY8", LUMA)
-    with pytest.raises(OptionError, match="unknown feature 'psnr'"):
-        vkssim.vapoursynth.ssim(same, same, features="psnr")

@@ -140,6 +140,7 @@ def test_unknown_flag(tmp_path: Path) -> None:
     path = write(tmp_path / "clip.y4m", y4m_bytes(LUMA))
     result = vkssim("score", "-r", path, "-d", path, *TINY, "--no_such_flag")
     assert result.exit_code == 2
+    assert "No such option" in result.stderr
     assert "--no_such_flag" in result.stderr
 
 

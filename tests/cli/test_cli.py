@@ -163,7 +163,6 @@ def test_a_mistyped_word_is_met_with_the_one_that_was_meant(words: tuple[str, ..
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--no_such_flag",), "No such option"),
         (("-p", "411"), "'411' is not one of '420', '422', '444', '400'"),
         (("-b", "11"), "'11' is not one of"),
         (("-w", "0"), "0 is not in the range"),
