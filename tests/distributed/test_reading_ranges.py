@@ -26,8 +26,9 @@ GOP = 10
 
 @pytest.fixture(autouse=True)
 def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many ranges, and frame threads however few cores there are."""
+    """Many ranges, and frame threads however few cores there are. Short clips count as long ones that list their packets."""
     small_ranges(monkeypatch)
+    monkeypatch.setattr("vkssim.frames.decode.packet_scan._FEW_PACKETS", 1)
     monkeypatch.setattr("vkssim.frames.decode.container.threads_help", lambda: True)
 
 

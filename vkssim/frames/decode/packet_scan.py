@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from .clip_decoder import ClipDecoder
 from .demuxer import choose_stream
 from .description import ClipDescription
 from .packets import Packet, PacketCount, are_in_file_order, are_rising
+from .sample_index import SampleIndex, UnlistedPacketsError
+
+_FEW_PACKETS = 500  # they are all read as quickly as some of them
 
 
 class KeyframeIndex:
@@ -80,12 +83,33 @@ class PacketScan:
         with self._once:  # several readers of a shared clip may call it at once
             if self._total is None and not self._was_read:
                 with suppress(*self._clip.failures):
-                    self.read()
+                    if self._listed() is None:
+                        self.read()
             self._was_read = True
+
+    def _listed(self) -> SampleIndex | None:
+        """Return the index of an MP4 or MOV file that lists its packets; None for other files. Raises the clip's `failures`."""
+        if self._facts.time_base is None:
+            return None
+        with ExitStack() as stack:
+            container = stack.enter_context(self._clip.open())
+            stream, _ = choose_stream(self._clip.path, container, self._clip.index)
+            if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
+                return None
+            try:
+                index = SampleIndex(container, stream, self._first_tick)
+            except UnlistedPacketsError:
+                return None
+            self._total, self._hidden = index.total(self._facts.time_base, self._facts.info.fps), index.hidden
+            stack.pop_all()  # the container is closed with the index
+            return index
 
     def seek_index(self) -> SeekIndex | None:
         """Return the index of key frames; None if their numbers or positions are not certain."""
         try:
+            listed = self._listed()
+            if listed is not None:
+                return listed
             packets = self.read()
         except self._clip.failures:
             return None
