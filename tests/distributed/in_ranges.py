@@ -54,10 +54,10 @@ class _InTurn(InlineHandle):
         return future
 
 
-def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100) -> None:
-    """Have clips divided into ranges of about `pairs` pairs, `most` ranges at most."""
+def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
+    """Have clips divided into ranges of about `pairs` pairs."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
-    monkeypatch.setattr(engine, "_RANGES_EACH", most)
+    monkeypatch.setattr(engine, "_SHARES_EACH", 100)
 
 
 def in_ranges(

@@ -63,10 +63,10 @@ def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
 # -- where ------------------------------------------------------------------------------------------------------------
 
 
-def _ranges(folder: Path, kind: str, pairs: int, least: int = 1, **selection: Any) -> list[FrameRange]:
+def _ranges(folder: Path, kind: str, most: int, shares: int = 1, **selection: Any) -> list[FrameRange]:
     reference, distorted, raw = _clips(folder, kind)
     with open_source(reference, raw) as first, open_source(distorted, raw) as second:
-        return divided((first, second), Selection(**selection), "index", pairs, least)
+        return divided((first, second), Selection(**selection), "index", most, shares)
 
 
 def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
     limits = [(frame_range.first, frame_range.stop) for frame_range in _ranges(folder, "raw", 10)]
     assert limits == [(0, 10), (10, 20), (20, None)]
-    assert [frame_range.first for frame_range in _ranges(folder, "raw", 100, least=3)] == [0, 9, 18]
+    assert [frame_range.first for frame_range in _ranges(folder, "raw", 100, shares=3)] == [0, 9, 15, 19, 21, 23, 24]
     assert [frame_range.first for frame_range in _ranges(folder, "raw", 4, subsample=3, skip_reference=1)] == [0, 4]
 
 
@@ -191,7 +191,7 @@ def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
 def _task(clips: Clips, frame_range: FrameRange | None = None) -> Task:
     """Ask for the division of clips, or for the scores of a range."""
     part = Part(0, clips, frame_range=frame_range or FrameRange())
-    return Task((part,), ScoreOptions(FEATURES), divides=frame_range is None, least=5)
+    return Task((part,), ScoreOptions(FEATURES), divides=frame_range is None, shares=5)
 
 
 def _no_event(_job: int, event: Event) -> None:

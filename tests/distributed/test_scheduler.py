@@ -49,6 +49,7 @@ class FakeHandle(WorkerHandle):
         self.answer = answer
         self.tasks: list[str] = []
         self.then: list[str | None] = []
+        self.rests = 0
         self.waiting: list[Future[TaskResult]] = []
 
     def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
@@ -67,6 +68,9 @@ class FakeHandle(WorkerHandle):
             future.set_result(answer())
         except Exception as error:
             future.set_exception(error)
+
+    def rest(self) -> None:
+        self.rests += 1
 
     def close(self) -> None:
         pass
@@ -130,9 +134,9 @@ def _scheduler(*workers: FakeHandle, tasks: int = 0) -> tuple[Scheduler, FakePoo
     return scheduler, pool, warned
 
 
-def _put(scheduler: Scheduler, number: int, job: int = 0) -> None:
+def _put(scheduler: Scheduler, number: int, job: int = 0, *, divides: bool = False) -> None:
     part = Part(job, Clips(f"{job}", f"{number}.mp4"))
-    scheduler.put(TaskKey(job, number), lambda _batch: Task((part,), ScoreOptions(("float_ssim",))))
+    scheduler.put(TaskKey(job, number), lambda _batch: Task((part,), ScoreOptions(("float_ssim",)), divides=divides))
 
 
 def _indices(scheduler: Scheduler, count: int) -> list[int]:
@@ -223,6 +227,24 @@ def test_a_worker_opens_no_clips_that_another_one_has_begun() -> None:
     _put(scheduler, 2, job=0)
     _find_none_finished(scheduler)
     assert (slow.then, quick.then) == ([None], ["0/2"])
+
+
+def test_a_worker_without_more_work_closes_its_clips_while_the_others_work() -> None:
+    slow, quick = FakeHandle("slow", None), FakeHandle("quick")
+    scheduler, _, _ = _scheduler(slow, quick, tasks=2)
+    assert _indices(scheduler, 1) == [1]
+    _find_none_finished(scheduler)
+    assert (slow.rests, quick.rests) == (0, 1)
+
+
+def test_a_worker_keeps_its_clips_while_more_work_may_come_of_a_division() -> None:
+    dividing, quick = FakeHandle("dividing", None), FakeHandle("quick")
+    scheduler, _, _ = _scheduler(dividing, quick)
+    _put(scheduler, 0, divides=True)
+    _put(scheduler, 1)
+    assert _indices(scheduler, 1) == [1]
+    _find_none_finished(scheduler)
+    assert quick.rests == 0
 
 
 # -- workers that fail ------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from .task import Part, Task, TaskResult, WorkerPool
 MOST_IN_STEP = 8
 """The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
-_RANGES_EACH = 4  # for each worker, of a pair that is scored alone, so that no worker waits long for the last range
+_SHARES_EACH = 2  # of the pairs that are left, for each worker, so that no worker waits long for the last range
 
 Outcome = ScoreReport | Exception
 
@@ -242,10 +242,10 @@ class Engine:
                 self._finish(group, state)
             else:
                 self._put_ranges(group, state)
-        ranges = -(-_RANGES_EACH * self.scheduler.workers // left) if self._pool.several else 1
+        shares = -(-_SHARES_EACH * self.scheduler.workers // left) if self._pool.several else 1
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
             if states:
-                self._put(self._new_group(states), 0, states, divides=self._pool.several, ranges=ranges)
+                self._put(self._new_group(states), 0, states, divides=self._pool.several, shares=shares)
 
     def _new_group(self, states: list[_State]) -> int:
         group = next(self._numbers)
@@ -261,7 +261,7 @@ class Engine:
             state.seen.update(range(frame_range.first, frame_range.first + earlier))
             state.resumed += earlier if index in scored.scores else max(0, earlier - 1)  # the last is scored again
 
-    def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
+    def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, shares: int = 1) -> None:
         live = self._settings.on_frames is not None and not self._pool.several
         again = all(can_reopen(*state.job.clips.paths) for state in states)
 
@@ -278,7 +278,7 @@ class Engine:
                 states[0].options,
                 divides=divides,
                 seconds=self._seconds,
-                least=ranges,
+                shares=shares,
                 by_hardware=self._pool.by_hardware,
                 batch=batch,
                 live=live,

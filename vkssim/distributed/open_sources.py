@@ -103,13 +103,17 @@ class SourceCache:
         kept, self._kept = self._kept, None
         return kept
 
+    def close_kept(self) -> None:
+        """Close the clips of the last task."""
+        kept = self._taken()
+        if kept is not None:
+            kept.stack.close()
+
     def close(self) -> None:
         """Close the clips that no task uses; those of a task are closed after it."""
         self._closed = True
         self._drop_ahead()
-        kept = self._taken()
-        if kept is not None:
-            kept.stack.close()
+        self.close_kept()
 
 
 def _opened(key: Key) -> OpenPair:

@@ -189,6 +189,10 @@ class ThreadHandle(WorkerHandle):
         """See WorkerHandle."""
         return self.thread.submit(self.worker.do, task, tell)
 
+    def rest(self) -> None:
+        """See WorkerHandle."""
+        self.thread.submit(self.worker.rest)
+
     def begin_to_close(self) -> None:
         """Have the worker stop and close its clips, and do not wait for that."""
         self.worker.stop()

@@ -66,8 +66,8 @@ class _PendingTask:
 
     `policy` decides about failures of its device. `again` says that its clips can be read a second time. `tried_by` are the
     workers that have tried it, and `workers` those that are trying it now, the latest since `started`. `attempts` is the number
-    of failed attempts. `unreadable` says that a worker on another machine could not read the clips. `done` says that nobody
-    needs the outcome any more.
+    of failed attempts. `divides` says that its outcome may be more tasks. `unreadable` says that a worker on another machine
+    could not read the clips. `done` says that nobody needs the outcome any more.
     """
 
     key: TaskKey
@@ -79,6 +79,7 @@ class _PendingTask:
     workers: set[WorkerHandle] = field(default_factory=set)
     started: float = 0.0
     attempts: int = 0
+    divides: bool = False
     unreadable: bool = False
     done: bool = False
 
@@ -176,18 +177,27 @@ class Scheduler:
 
     def _hand_out(self) -> None:
         busy = {worker for _, worker in self._running.values()}
-        for worker in self._workers:
-            pending = None if worker in busy else self._next_for(worker)
+        for worker in [worker for worker in self._workers if worker not in busy]:
+            pending = self._next_for(worker)
             if pending is not None:
-                pending.tried_by.add(worker)
-                pending.workers.add(worker)
-                pending.started = time.monotonic()
-                alone = not worker.shares_decoder or len(self._workers) == 1
-                task = replace(pending.make(pending.policy.batch), alone=alone, then=self._after(pending, worker))
-                pending.clip = task.clips.distorted
-                future = worker.submit(task, partial(self._take_event, pending))
-                self._running[future] = pending, worker
-                future.add_done_callback(self._finished.put)
+                self._hand_to(worker, pending)
+            elif worker in self._groups and not self._is_dividing():
+                del self._groups[worker]
+                worker.rest()
+
+    def _hand_to(self, worker: WorkerHandle, pending: _PendingTask) -> None:
+        pending.tried_by.add(worker)
+        pending.workers.add(worker)
+        pending.started = time.monotonic()
+        alone = not worker.shares_decoder or len(self._workers) == 1
+        task = replace(pending.make(pending.policy.batch), alone=alone, then=self._after(pending, worker))
+        pending.clip, pending.divides = task.clips.distorted, task.divides
+        future = worker.submit(task, partial(self._take_event, pending))
+        self._running[future] = pending, worker
+        future.add_done_callback(self._finished.put)
+
+    def _is_dividing(self) -> bool:
+        return any(pending.divides for pending, _ in self._running.values())
 
     def _after(self, pending: _PendingTask, worker: WorkerHandle) -> tuple[Clips, ScoreOptions] | None:
         """Return the clips of another group if a worker will probably go on with them after a task."""

@@ -47,18 +47,18 @@ class Task:
     """The same range of several pairs that share their reference, which is decoded once.
 
     If `divides`, the task is the division of the clips of its only part instead, or for all scores if they cannot be
-    divided. Ranges take about `seconds` seconds each, and there are `least` ranges or more if the clips are long enough. With
-    `by_hardware`, only clips that a hardware decoder decodes are divided. `batch` is the largest number of frames of a batch,
-    None for that of the device. A worker that is not `alone` does not wait for a decoder that is busy. `live` tells of frames
-    as soon as they are scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the task
-    that the worker probably gets next, to be opened meanwhile.
+    divided. Ranges take about `seconds` seconds each at most, and get shorter by `shares`, see `divided`. With `by_hardware`,
+    only clips that a hardware decoder decodes are divided. `batch` is the largest number of frames of a batch, None for that
+    of the device. A worker that is not `alone` does not wait for a decoder that is busy. `live` tells of frames as soon as they
+    are scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the task that the worker
+    probably gets next, to be opened meanwhile.
     """
 
     parts: tuple[Part, ...]
     options: ScoreOptions
     divides: bool = False
     seconds: float = SECONDS
-    least: int = 1
+    shares: int = 1
     by_hardware: bool = False
     batch: int | None = None
     alone: bool = True
@@ -112,6 +112,9 @@ class WorkerHandle(ABC):
         The future raises WorkerDiedError or the errors of `Worker.do`. A worker in the thread of the caller does the task at
         once, and what `tell` raises is raised.
         """
+
+    def rest(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
+        """Have the worker close the clips of its last task, because there will probably be no other task for it."""
 
     @abstractmethod
     def close(self) -> None:

@@ -146,7 +146,7 @@ class Worker:
                 return []
             self._on_open(OpenPair((task.clips, options), sources, ExitStack()))
         pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
-        return divided(sources, options.selection, options.sync, pairs, task.least)
+        return divided(sources, options.selection, options.sync, pairs, task.shares)
 
     def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: OpenBackend, tell: Tell) -> None:
         tell_of = partial(tell, part.job)
@@ -243,6 +243,10 @@ class Worker:
     def _check(self) -> None:
         if self._stopped.is_set():
             raise InterruptedRunError("stopped")
+
+    def rest(self) -> None:
+        """Close the clips of the last task; another task opens them again."""
+        self._sources.close_kept()
 
     def stop(self) -> None:
         """Let the current task end soon with InterruptedRunError. Call this method from another thread."""

@@ -12,6 +12,8 @@ from ..frames.source import FrameSource, SeekIndex
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
+from ..utils.interruption import result_of
+from ..utils.thread_pool import run_in_thread
 from .record import ClipPackets
 
 _LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes
@@ -127,35 +129,38 @@ Event = RangeBegun | BatchScored | RangeEnded
 
 
 def divided(
-    sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int
+    sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, most: int, shares: int
 ) -> list[FrameRange]:
-    """Return ranges of about `pairs` pairs each, which begin at key frames or soon after one.
+    """Return ranges of at most about `most` pairs each, which begin at key frames or soon after one.
 
-    There are at least `least` ranges if the clips have enough pairs, and only one if the clips cannot be read in ranges.
+    Each range has at most one of `shares` equal shares of the pairs that are left. So ranges get shorter, and workers that
+    take them one after the other are done at about the same time. There is only one range if the clips cannot be read in
+    ranges.
     """
     if sync != "index" or any(source.problem is not None for source in sources):
         return [FrameRange()]
     schedule = schedule_pairs(selection, *sources, sync)
-    if schedule.pairs is None:
+    if schedule.pairs is None or schedule.pairs <= _pairs_of_range(schedule.pairs, most, shares):
         return [FrameRange()]
-    pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))
-    if schedule.pairs <= pairs:
-        return [FrameRange()]
-    marks = [source.seek_index() for source in sources]
-    reference, distorted = marks
+    scan = run_in_thread("vkssim-scan", sources[1].seek_index)
+    reference, distorted = sources[0].seek_index(), result_of(scan)
     if reference is None or distorted is None:
         return [FrameRange()]
-    cuts = list(_cuts(schedule, (reference, distorted), pairs))
+    cuts = list(_cuts(schedule, (reference, distorted), most, shares))
     return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
 
 
-def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) -> Iterator[RangeBoundary]:
+def _pairs_of_range(left: int, most: int, shares: int) -> int:
+    return max(_LEAST_PAIRS, min(most, -(-left // shares)))
+
+
+def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], most: int, shares: int) -> Iterator[RangeBoundary]:
     """Yield cuts at or just after a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
     total = schedule.pairs
     assert total is not None
     reference, distorted = marks
-    before = 0
-    for wanted in range(pairs, total, pairs):
+    before = wanted = 0
+    while (wanted := wanted + _pairs_of_range(total - wanted, most, shares)) < total:
         first, second = schedule.frames(wanted)
         if max(first - reference.frames, second - distorted.frames) >= 0:
             return
