@@ -13,11 +13,12 @@
 
 #include "constants.glsl"
 
-#ifdef FAST
-layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { vec4 target[]; };  // rows begin on a vec4
+#if defined(STAGED) && !defined(FAST)
+#define STORED vec2  // two outputs a thread
 #else
-layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { float target[]; };
+#define STORED vec4
 #endif
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { STORED target[]; };  // rows begin on a vec4
 layout(push_constant) uniform Push {
     int width;         // of the input, samples
     int height;

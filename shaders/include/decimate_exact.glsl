@@ -81,6 +81,7 @@ void main() {
                 }
             }
         }
+        STORED stored;  // Mesa 22.3 writes lane by lane, so several outputs are written at a time
         [[unroll]] for (int c = 0; c < OUTPUTS; ++c) {
             SplitSum even0 = row_sum(samples[0], c, 0), even2 = row_sum(samples[0], c, 2), even4 = row_sum(samples[0], c, 4);
             SplitSum odd1 = row_sum(samples[1], c, 1), odd3 = row_sum(samples[1], c, 3);
@@ -89,10 +90,11 @@ void main() {
             open[1][c] = plus(open[2][c], plus(even0, odd1));
             open[2][c] = plus(open[3][c], plus(even2, odd1));
             open[3][c] = plus(even4, odd3);
-            if (pair >= 0 && column + c < target_pitch) {
-                precise float total = done.multiple + done.rest;
-                target[out_index + pair * target_pitch + c] = mix(0.0, total, column + c < (width + 1) >> 1);
-            }
+            precise float total = done.multiple + done.rest;
+            int place = c % stored.length();
+            stored[place] = mix(0.0, total, column + c < (width + 1) >> 1);
+            if (place == stored.length() - 1 && pair >= 0 && column + c < target_pitch)
+                target[(out_index + pair * target_pitch + c) / stored.length()] = stored;
         }
     }
 }

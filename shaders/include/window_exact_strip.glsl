@@ -10,6 +10,7 @@
 
 layout(local_size_x_id = 0) in;
 
+#include "read_ahead.glsl"
 #include "window_sum.glsl"
 
 const int SPAN = STRIP_COLUMNS + MARGIN;
@@ -61,7 +62,8 @@ void main() {
     [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c)
         [[unroll]] for (int k = 0; k < MARGIN; ++k)
             [[unroll]] for (int m = 0; m < MOMENTS; ++m) kept[c][k][m] = 0.0;
-    [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = lost[s] = 0.0;
+    float zero = read_ahead(row, rows + MARGIN, last);
+    [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = lost[s] = zero;
 
     for (int i = 0; i < MARGIN; ++i, row += pitch) {
         filter_across(row, last, column, across);

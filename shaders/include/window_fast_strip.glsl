@@ -8,6 +8,8 @@
 
 layout(local_size_x_id = 0) in;
 
+#include "read_ahead.glsl"
+
 const int SPAN = STRIP_COLUMNS + MARGIN;
 
 // Adds the row to the unfinished windows of each moment. `done` receives the moments of the windows that the row completes.
@@ -41,7 +43,8 @@ void main() {
     [[unroll]] for (int m = 0; m < 5; ++m)
         [[unroll]] for (int k = 0; k < MARGIN; ++k)
             [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) open[m][k][c] = 0.0;
-    [[unroll]] for (int i = 0; i < SUMS; ++i) sums[i] = 0.0;
+    float zero = read_ahead(row, rows + MARGIN, last);
+    [[unroll]] for (int i = 0; i < SUMS; ++i) sums[i] = zero;
 
     for (int i = -MARGIN; i < rows; ++i, row += pitch) {
         add_row(row, last, column, open, done);
