@@ -16,7 +16,7 @@ import pytest
 
 from vkssim import Scorer, ScoreReport, score_files, score_many
 from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, ThresholdError
-from vkssim.frames import raw, stream
+from vkssim.frames import raw
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
 from vkssim.report.frame_scores import FrameScores
@@ -257,7 +257,7 @@ def test_a_disk_that_fails_keeps_what_was_scored(tmp_path: Path, kind: str, monk
         return read_or_fail
 
     monkeypatch.setattr(raw, "_read_at", counted(raw._read_at))
-    monkeypatch.setattr(stream.PlanarStream, "_fill", counted(stream.PlanarStream._fill))
+    monkeypatch.setattr(raw.PlanarStream, "_fill", counted(raw.PlanarStream._fill))
     many = np.concatenate([LUMA] * 4)
     with pytest.raises(ReadError, match="cannot be read on: Input/output error") as caught:
         _score(tmp_path, kind, many, many)

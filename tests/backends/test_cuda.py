@@ -18,7 +18,7 @@ import pytest
 from vkssim.backends import cuda, decoding
 from vkssim.backends.cuda import Region
 from vkssim.errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
-from vkssim.frames.picture.surfaces import Rows
+from vkssim.frames.picture.pixels import Rows
 from vkssim.host import device as host_device
 from vkssim.host.device import Device
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from vkssim.distributed.task import Part, Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
-from vkssim.frames.decode.packet_scan import KeyframeIndex
+from vkssim.frames.decode.packets import KeyframeIndex
 from vkssim.frames.info import VideoPackets
 from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection

@@ -12,7 +12,7 @@ from vkssim.errors import InputError, OptionError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import open_source
 from vkssim.frames.picture.crop import Crop, without_bars
-from vkssim.frames.wrapped import ProcessedSource
+from vkssim.frames.source import ProcessedSource
 from vkssim.types import plane_shapes
 
 from ..support.clips import raw_bytes, write

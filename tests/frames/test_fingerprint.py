@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vkssim.frames import fingerprint as input_state
-from vkssim.frames.fingerprint import input_states
+from vkssim.frames import inputs as input_state
+from vkssim.frames.inputs import input_states
 from vkssim.ladder.batch import keys_of
 from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.options import ScoreOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkssim.frames.pairing.pairing import ByIndex, ByTime
+from vkssim.frames.pairing.schedule import ByIndex, ByTime
 
 
 def _pairs(reference: list[float], distorted: list[float], skips: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:

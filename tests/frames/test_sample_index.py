@@ -10,9 +10,9 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.decode import packet_scan
+from vkssim.frames.decode import packets
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.decode.packet_scan import KeyframeIndex
+from vkssim.frames.decode.packets import KeyframeIndex
 from vkssim.frames.decode.sample_index import SampleIndex
 from vkssim.frames.source import SeekIndex
 
@@ -54,7 +54,7 @@ def _clip(path: Path, codec: str, options: dict[str, str], muxer: dict[str, str]
 
 
 def _facts(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> tuple[SeekIndex, Any, int]:
-    monkeypatch.setattr(packet_scan, "_FEW_PACKETS", few)
+    monkeypatch.setattr(packets, "_FEW_PACKETS", few)
     with ContainerFile(str(path), None, None) as clip:
         totals = clip.packets(), clip.hidden_frames()
         index = clip.seek_index()

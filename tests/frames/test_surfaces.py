@@ -19,8 +19,7 @@ from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.frames.decode import hardware
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.picture.pixels import pixel_format, plane_rows, plane_samples
-from vkssim.frames.picture.surfaces import SurfaceReader
+from vkssim.frames.picture.pixels import SurfaceReader, pixel_format, plane_rows, plane_samples
 from vkssim.host import executor, waiting
 from vkssim.host.api import vk
 from vkssim.host.device import Device

@@ -11,11 +11,9 @@ import pytest
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.crop import Crop
-from vkssim.frames.picture.orientation import Orientation
+from vkssim.frames.picture.crop import Crop, Orientation
 from vkssim.frames.picture.scale import Scale, ToBitDepth
-from vkssim.frames.source import FrameSource
-from vkssim.frames.wrapped import ATTRIBUTES, ProcessedSource, Step, WrappedSource
+from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, Step, WrappedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 

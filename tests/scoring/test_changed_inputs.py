@@ -15,7 +15,7 @@ import pytest
 from vkssim import RawDescription, score_files
 from vkssim.distributed import worker
 from vkssim.errors import InputError
-from vkssim.frames.fingerprint import Opened
+from vkssim.frames.inputs import Opened
 from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.run import score_range

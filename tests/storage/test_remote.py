@@ -11,9 +11,8 @@ import pytest
 
 from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
-from vkssim.frames.fingerprint import input_states
+from vkssim.frames.inputs import input_states, sequence
 from vkssim.frames.open import can_reopen, open_source
-from vkssim.frames.sequence import sequence
 from vkssim.ladder.manifest import read_manifest
 from vkssim.storage.location import is_url, redact_url
 

@@ -12,7 +12,7 @@ import pytest
 
 from vkssim.backends import cuda
 from vkssim.frames.decode.hardware import CodedVideo
-from vkssim.frames.picture.surfaces import Rows
+from vkssim.frames.picture.pixels import Rows
 from vkssim.host import device as host_device
 from vkssim.host.api import vk
 from vkssim.host.device import Device

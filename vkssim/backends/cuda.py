@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
-from ..frames.picture.surfaces import Rows
+from ..frames.picture.pixels import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
 from ..host.sharing import Timeline, memory_descriptor

@@ -51,7 +51,7 @@ class MapOutput:
 
     def _check_inputs_stay(self, inputs: Sequence[str]) -> None:
         """Raise OutputError if a map could have the name of a picture that is read."""
-        from ..frames.fingerprint import input_states
+        from ..frames.inputs import input_states
 
         assert self.folder is not None
         for name in inputs:

@@ -19,11 +19,11 @@ from ..backends.open import open_backend
 from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
 from ..frames.decode.hardware import HardwareDecoder
+from ..frames.inputs import sequence
 from ..frames.open import open_regular, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.tee import Tee
-from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded, divided

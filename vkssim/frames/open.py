@@ -20,13 +20,10 @@ from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
 from .decode import boxes
 from .decode.hardware import HardwareDecoder
-from .fingerprint import Opened
+from .inputs import Opened, sequence
 from .options import RawDescription
-from .raw import RawFile, RawUrl
-from .sequence import sequence
-from .source import FrameSource
-from .stream import interruptible, open_stream, raw_pipe
-from .wrapped import ProcessedSource
+from .raw import RawFile, RawUrl, interruptible, open_stream, raw_pipe
+from .source import FrameSource, ProcessedSource
 
 _TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
 _PEEK = 2 * _TRANSPORT_PACKET + _TRANSPORT_HEADER

@@ -13,9 +13,8 @@ from typing import BinaryIO
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
 from .info import VideoInfo
-from .raw import FixedSizeIndex, PlanarLayout, truncated
+from .raw import FixedSizeIndex, PlanarLayout, PlanarStream, truncated
 from .source import SeekIndex
-from .stream import PlanarStream
 
 MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME\n"

@@ -18,7 +18,7 @@ from ..distributed.engine import Job, RunSettings, score_jobs
 from ..distributed.pools import WorkerOptions
 from ..distributed.rates import SECONDS
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
-from ..frames.fingerprint import input_states
+from ..frames.inputs import input_states
 from ..report import render
 from ..report.merging import merge_report
 from ..report.numbers import NumberFormat

@@ -34,7 +34,7 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
-from ..frames.fingerprint import input_states
+from ..frames.inputs import input_states
 from ..frames.open import can_reopen
 from ..report.backend_info import BackendInfo
 from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record

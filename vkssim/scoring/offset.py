@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ..errors import InputError, OptionError, ThresholdError, VkssimError
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..frames.pairing.pairing import ByTime
 from ..frames.pairing.preprocessing import open_pair
+from ..frames.pairing.schedule import ByTime
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
 from ..storage.location import is_url, redact_url

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..frames.decode.demuxer import local_name
-from ..frames.sequence import sequence
+from ..frames.inputs import sequence
 from ..storage.location import is_url
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER

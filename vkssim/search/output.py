@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ..errors import OutputError
 from ..frames.decode.demuxer import local_name, open_clip
-from ..frames.sequence import sequence
+from ..frames.inputs import sequence
 from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file
 from ..utils.interruption import unfinished

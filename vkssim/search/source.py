@@ -17,12 +17,11 @@ from ..errors import InputError, RangeError
 from ..frames.decode.clip_decoder import UnknownFormatError
 from ..frames.decode.container import ContainerFile
 from ..frames.decode.description import side_data
-from ..frames.fingerprint import Opened
+from ..frames.inputs import Opened
 from ..frames.open import can_reopen, open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.outcome import ReadOutcome
-from ..frames.picture.crop import Crop
-from ..frames.picture.orientation import Orientation
+from ..frames.picture.crop import Crop, Orientation
 from ..frames.picture.pixels import new_picture, planar_name, plane_of
 from ..frames.source import FrameSource, SeekIndex, changed_error, check_unchanged
 from .costs import FrameCosts

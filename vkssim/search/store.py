@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import OptionError
-from ..frames.fingerprint import input_states
+from ..frames.inputs import input_states
 from ..storage.checked_journal import SEARCH, CheckedJournal
 from ..storage.journal_file import journal_path
 from ..utils.limits import LARGEST_JOURNAL_BYTES

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from ...errors import InputError
 from ..info import check_size
+from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
-from ..sequence import Sequence, sequence
 from .boxes import lacks_index
 from .decoder import Begin, Decoder, UndecodableError, reason
 from .demuxer import choose_stream, open_container
@@ -36,7 +36,7 @@ class ClipDecoder:
         self._invalid_data = av.InvalidDataError
         self.path = path
         self.index = index
-        self.sequence: Sequence | None = None
+        self.sequence: PictureSequence | None = None
         """The files of a sequence of pictures, which is one container."""
         self.notes: tuple[str, ...] = ()
         """The notes on the choice of the stream."""

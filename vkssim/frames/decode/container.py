@@ -19,17 +19,14 @@ from ...errors import InputError, RangeError, ReadError
 from ...types import Planes
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoInfo, VideoPackets
-from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour
-from ..picture.pixels import RowsOf, new_scaler, pixel_format, plane_rows
-from ..picture.surfaces import DecodedFrame, SurfaceReader, format_name
+from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
+from ..picture.pixels import DecodedFrame, RowsOf, SurfaceReader, format_name, new_scaler, pixel_format, plane_rows
 from ..source import SeekIndex, SequentialSource
 from .clip_decoder import ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
-from .description import describe, stated_colours
-from .hardware import UNCOMPRESSED, HardwareDecoder
-from .hardware_start import HardwareStart, start_by_hardware
-from .packet_scan import PacketScan
-from .packets import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
+from .description import describe
+from .hardware import UNCOMPRESSED, HardwareDecoder, HardwareStart, start_by_hardware
+from .packets import SEEK_SECONDS, FrameTimes, PacketScan, packets_are_frames, rising_seconds
 
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 

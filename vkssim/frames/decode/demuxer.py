@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...storage.location import is_url
 from ...storage.remote import open_url
 from ...utils.limits import MOST_PIXELS
-from ..sequence import sequence
+from ..inputs import sequence
 from .ffmpeg_log import parked
 
 _ELSEWHERE = frozenset(

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo
-from ..picture.colour import MATRICES, RANGES, TRANSFERS, YCBCR_BITS
-from ..picture.crop import Crop
-from ..picture.orientation import Orientation, by_degrees, orientation
+from ..picture.colour import YCBCR_BITS, stated_colours
+from ..picture.crop import Crop, Orientation, by_degrees, orientation
 from ..picture.pixels import PixelFormat, pixel_format
 from .boxes import Track, stated_crop, tiff_pages
 from .clip_decoder import ClipDecoder
@@ -151,15 +150,6 @@ def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
     if turned is None and first.rotation:
         return None, (f"its rotation by {first.rotation} degrees was not applied, because it is not a multiple of 90",)
     return turned, ()
-
-
-def stated_colours(frame: Any) -> dict[str, str | None]:
-    """Return range, matrix and transfer that a frame states; None for each that it does not state."""
-    return {
-        "range": "full" if frame.format.name.startswith("yuvj") else RANGES.get(frame.color_range),
-        "matrix": MATRICES.get(frame.colorspace),
-        "transfer": TRANSFERS.get(frame.color_trc),
-    }
 
 
 def _rate(stream: Any) -> Fraction | None:

@@ -17,8 +17,7 @@ from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.crop import Crop, without_bars
 from ..picture.scale import Scale, ToBitDepth, unlike
 from ..raw import RAW
-from ..source import FrameSource
-from ..wrapped import ProcessedSource
+from ..source import FrameSource, ProcessedSource
 
 _SAMPLED_FRAMES = 12
 

@@ -11,9 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from ...types import ExternalFrame, Planes
-from ..picture.surfaces import DecodedFrame
-from ..source import FrameSource
-from ..wrapped import WrappedSource
+from ..picture.pixels import DecodedFrame
+from ..source import FrameSource, WrappedSource
 
 Target = TypeVar("Target", Planes, ExternalFrame)
 

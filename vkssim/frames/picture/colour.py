@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,15 @@ WEIGHTS = {
 
 YCBCR_BITS = 16
 """Depth of Y'CbCr from R'G'B': 256 times as fine as 8 bits, so that rounding has no effect on a score."""
+
+
+def stated_colours(frame: Any) -> dict[str, str | None]:
+    """Return range, matrix and transfer that a frame states; None for each that it does not state."""
+    return {
+        "range": "full" if frame.format.name.startswith("yuvj") else RANGES.get(frame.color_range),
+        "matrix": MATRICES.get(frame.colorspace),
+        "transfer": TRANSFERS.get(frame.color_trc),
+    }
 
 
 @dataclass(frozen=True)
