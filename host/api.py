@@ -4,16 +4,100 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from . import fork
-from .call_order import CallOrder
 from .driver_files import FILTERS, NAMED_FILES
 from .errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
-from .loader import complaints
 from .machine import Machine
 from .unusable_gpus import unusable_gpus
+
+ALONE = ("vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkDestroyDevice")
+"""The functions that change the layer's table of devices."""
+
+
+class CallOrder:
+    """An order: calls of all threads run side by side, but a function of `ALONE` only while no other thread is in a call.
+
+    Vulkan allows one thread to open a device while other threads use theirs. The validation layer changes its table of devices
+    without a lock (issue 4391 of KhronosGroup/Vulkan-ValidationLayers), so that a look-up at that moment crashes or never ends.
+    All other calls stay side by side, because the layer also reports objects that two threads use at once.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._calls: Counter[int] = Counter()  # by the thread's identifier
+        self._waiting = 0  # threads that wait to be alone; new calls let them go first
+        self._alone = False
+
+    @contextmanager
+    def call(self, name: str) -> Iterator[None]:
+        """Wait until a function may be called. Its thread counts as in a call until the context ends.
+
+        A call within a call, as a destructor makes it, waits for nothing, because it would wait for its own thread.
+        """
+        thread = threading.get_ident()
+        with self._changed:
+            if thread not in self._calls:
+                self._wait(name in ALONE)
+            self._calls[thread] += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._calls[thread] -= 1
+                if not self._calls[thread]:
+                    del self._calls[thread]
+                    self._alone = False
+                    self._changed.notify_all()
+
+    def _wait(self, alone: bool) -> None:
+        if not alone:
+            self._changed.wait_for(lambda: not self._alone and not self._waiting)
+            return
+        self._waiting += 1
+        try:
+            self._changed.wait_for(lambda: not self._calls)
+            self._alone = True
+        finally:
+            self._waiting -= 1
+            self._changed.notify_all()
+
+
+_SAID_ANYWAY = "Found no drivers"
+_MOST = 3
+_EXTENSION = "VK_EXT_debug_utils"
+
+
+def complaints(module: Any) -> str:
+    """Return the loader's messages about drivers, at most three sentences; empty if there are none.
+
+    The loader only returns a code, and the code can be misleading: for a file that is not JSON, it means out of memory. The
+    reason is only in the debug messages that it sends while an instance is made. So the function makes one once more, with a
+    callback for messages. `module` is the binding.
+    """
+    said: list[str] = []
+    ffi = module.ffi
+
+    def listen(_severity: int, _types: int, data: Any, _user: Any) -> int:
+        said.append(ffi.string(data.pMessage).decode(errors="replace").strip())
+        return 0
+
+    callback = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", listen)
+    messenger = module.VkDebugUtilsMessengerCreateInfoEXT(
+        messageSeverity=module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        messageType=module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
+    )
+    messenger.pfnUserCallback = callback  # the binding's own callback is shared by all instances
+    info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=[_EXTENSION])
+    with suppress(module.VkError, module.VkException, KeyError):  # the call is expected to fail
+        module.vkDestroyInstance(module.vkCreateInstance(info, None), None)
+    return "; ".join([text for text in dict.fromkeys(said) if _SAID_ANYWAY not in text][:_MOST]).rstrip(".")
+
 
 _INSTALL = (
     "Install the Vulkan loader and a driver: on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers` (Mesa's drivers,"

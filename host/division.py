@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .devices import DeviceKind
 from .plan import Dispatch, Plan
 
 
@@ -91,3 +92,42 @@ def _parts(whole: Part, work: int, most: int) -> Iterator[tuple[Part, int]]:
                 ends_dispatch=row + groups[1] == rows and layer + groups[2] == layers,
             )
             yield part, work * groups[1] * groups[2] // (rows * layers)
+
+
+# -- the size of submissions ------------------------------------------------------------------------------------------
+
+TARGET_SECONDS = 0.2
+"""The time that a submission should take at most: a tenth of the shortest limit that is known."""
+
+_FIRST_WORK = {DeviceKind.DISCRETE: 1 << 31}
+_FIRST_WORK_OF_OTHERS = 1 << 26
+_SMALLEST_WORK = 1 << 16
+_FAST = 8
+
+
+class SubmissionBudget:
+    """The work that one submission on a device may have, in bytes, from the time that earlier submissions took there.
+
+    `kind` decides about the first submissions, before anything is measured. `batch_work` is the work of the largest batch. A
+    device that cannot measure has no timestamps; the work of a submission then stays at that of the first ones.
+
+    `most` is the work that a submission may have, or None if there is no limit. `measuring` is True if the time of the next
+    batch should be measured and passed to `note`. docs/adr/0008-divided-submissions.md has the reasons for the numbers.
+    """
+
+    def __init__(self, kind: DeviceKind, batch_work: int, *, can_measure: bool = True) -> None:
+        self._batch_work = batch_work
+        has_limit = kind is not DeviceKind.CPU  # nothing ends the work of a software driver
+        self.most = _FIRST_WORK.get(kind, _FIRST_WORK_OF_OTHERS) if has_limit else None
+        self.measuring = has_limit and can_measure
+
+    def note(self, work: int, seconds: float) -> None:
+        """Learn that the device took `seconds` for a batch with `work` bytes of work.
+
+        If it is so fast that the largest batch takes an eighth of the target, nothing is limited or measured from then on.
+        """
+        most = work * TARGET_SECONDS / max(seconds, 1e-9)
+        if most >= _FAST * self._batch_work:
+            self.most, self.measuring = None, False
+        else:  # powers of two, because each new value means that commands are recorded again
+            self.most = 1 << max(_SMALLEST_WORK, int(most)).bit_length() - 1

@@ -1,21 +1,24 @@
 """List the files of Vulkan drivers that the loader reads, in its order of search, without loading a driver.
 
 Such a file is called a driver manifest or an ICD file: a JSON file that names the library of a driver. The order is that of the
-Vulkan loader's document "Driver interface to the Vulkan Loader". On Windows the registry names the files, see `registry`.
+Vulkan loader's document "Driver interface to the Vulkan Loader". On Windows the registry names the files.
 """
 
 from __future__ import annotations
 
+import ctypes
 import fnmatch
+import importlib
 import json
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .machine import Machine
-from .registry import registered_files
 
 NAMED_FILES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """The variables that name files in place of the system's. The loader reads only the first one that is set."""
@@ -138,3 +141,71 @@ def _left_out(path: Path, machine: Machine) -> str | None:
         if patterns and any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in patterns) is not is_used:
             return f"{variable} leaves it out"
     return None
+
+
+# -- the registry of Windows ------------------------------------------------------------------------------------------
+#
+# The keys are those of the loader's document: the keys of display adapters and of their software components, to which the
+# drivers of GPUs belong, and a key for all other drivers. The keys of an adapter stay when it is removed. The loader asks
+# Windows which adapters are present; this module leaves out files that do not exist.
+
+
+DRIVERS = r"SOFTWARE\Khronos\Vulkan\Drivers"
+"""The key of drivers that belong to no adapter: its values have the paths as names, and 0 as data if the driver is enabled."""
+
+CLASSES = r"SYSTEM\CurrentControlSet\Control\Class"
+"""The key with a key for each class of devices, which have a numbered key for each device."""
+
+ADAPTERS = "{4d36e968-e325-11ce-bfc1-08002be10318}"
+COMPONENTS = "{5c4c3332-344d-483c-8739-259e934c9cc8}"
+"""The classes of display adapters and of software components."""
+
+VALUE = "VulkanDriverName"
+"""The value of a device's key that has the path of its driver file, or several paths."""
+
+
+def registered_files() -> Iterator[Path]:
+    """Yield the driver files that the registry of this machine names: those of adapters first, as the loader reads them."""
+    winreg = importlib.import_module("winreg")  # which Windows alone has
+    for name in (ADAPTERS, COMPONENTS):
+        yield from (path for path in map(Path, _of_class(winreg, rf"{CLASSES}\{name}")) if path.exists())
+    with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, DRIVERS) as key:
+        for index in range(winreg.QueryInfoKey(key)[1]):
+            path, disabled, kind = winreg.EnumValue(key, index)
+            if kind == winreg.REG_DWORD and disabled == 0:
+                yield Path(path)
+
+
+def _of_class(winreg: Any, name: str) -> Iterator[str]:
+    """Yield the paths that the devices of a class name. Keys that this user may not open are left out."""
+    with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, name) as devices:
+        for index in range(winreg.QueryInfoKey(devices)[0]):
+            with suppress(OSError), winreg.OpenKey(devices, winreg.EnumKey(devices, index)) as device:
+                named, kind = winreg.QueryValueEx(device, VALUE)
+                if kind == winreg.REG_SZ:
+                    yield named
+                elif kind == winreg.REG_MULTI_SZ:
+                    yield from named
+
+
+# -- libraries --------------------------------------------------------------------------------------------------------
+
+_OTHER_WORD_SIZE = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
+
+
+def load_problem(library: str) -> str | None:
+    """Return the message of the dynamic loader for a library that it cannot load; None if it can.
+
+    The library is an absolute path or a name that is searched for. Functions that the library lacks do not count, as for the
+    Vulkan loader: they are looked up when they are first called.
+    """
+    try:
+        ctypes.CDLL(library, mode=getattr(os, "RTLD_LAZY", ctypes.DEFAULT_MODE))
+    except OSError as error:
+        return str(error) or f"{library} cannot be loaded"
+    return None
+
+
+def is_for_other_programs(problem: str) -> bool:
+    """Return whether a message of `load_problem` says that the library is for programs of another word size or processor."""
+    return any(words in problem for words in _OTHER_WORD_SIZE)

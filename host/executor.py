@@ -14,16 +14,14 @@ import numpy.typing as npt
 from .api import vk
 from .binding import Binding, barrier
 from .device import Device
-from .division import divide, undivided, work_of
+from .division import SubmissionBudget, divide, undivided, work_of
 from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Timelines, TimelineSubmitter
-from .submission_budget import SubmissionBudget
-from .timeouts import timeout_seconds
 from .timestamps import Stamps, Timestamps
-from .waiting import check_answering, wait_for_fences
+from .waiting import check_answering, timeout_seconds, wait_for_fences
 
 Bytes = npt.NDArray[np.uint8]
 

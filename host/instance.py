@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from . import fork, vectors
-from .api import vk
-from .call_order import CallOrder
+from .api import CallOrder, vk
 from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import cache_file, private
+from . import private
 from .api import vk
-from .compiling import Compilations
 from .device import Device
 from .plan import Kernel
+from .waiting import Compilations
 
 PUSH_BYTES = 64
 """The bytes of push constants that every pipeline layout declares; Vulkan guarantees 128."""
 
+_MOST_BYTES = 1 << 26  # of a cache file; typical files have some 100 kB
+_OWN_HEADER = struct.Struct("<16sIQ32s")  # magic, form, length of the data, its SHA-256
 _CACHE_HEADER = struct.Struct("<IIII16s")  # VkPipelineCacheHeaderVersionOne
 
 
@@ -40,8 +43,10 @@ class Pipeline:
 class PipelineCache:
     """The driver's cache of compiled pipelines, one file for each device, driver version and size of subgroups.
 
-    The file is ignored if it cannot be read, if others may have written it, if it is damaged (see `cache_file`), or if it names
-    another device or driver. A cache that cannot be written is no error, because it only saves compilations.
+    Drivers trust the data after Vulkan's own header, and may crash if it is damaged. So a header of our own comes before it,
+    with a digest, and drivers only get data that was written completely. The file is ignored if it cannot be read, if others
+    may have written it, if it is damaged, or if it names another device or driver. A cache that cannot be written is no error,
+    because it only saves compilations.
     """
 
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
@@ -60,7 +65,7 @@ class PipelineCache:
         if self._file is None:
             return b""
         try:
-            stored = cache_file.read(self._file)
+            stored = unpacked(private.load(self._file, _MOST_BYTES))
             size, version, vendor, device, _ = _CACHE_HEADER.unpack_from(stored)
         except struct.error:
             return b""
@@ -80,8 +85,19 @@ class PipelineCache:
         data = ffi.new("char[]", size[0])
         if library.vkGetPipelineCacheData(device, self.handle, size, data):
             return
-        if private.store(self._file, cache_file.packed(bytes(ffi.buffer(data, size[0])))):
+        if private.store(self._file, packed(bytes(ffi.buffer(data, size[0])))):
             self._stored_size = size[0]
+
+
+def packed(data: bytes) -> bytes:
+    """Return the content of a cache file for the driver's data."""
+    return _OWN_HEADER.pack(b"vkssim pipelines", 1, len(data), hashlib.sha256(data).digest()) + data
+
+
+def unpacked(content: bytes) -> bytes:
+    """Return the driver's data from the content of a file; empty if the content is not exactly the output of `packed`."""
+    data = content[_OWN_HEADER.size :]
+    return data if content == packed(data) else b""
 
 
 class PipelineBuilder:

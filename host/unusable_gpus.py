@@ -19,8 +19,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from .driver_files import FILTERS, NAMED_FILES, DriverFile, driver_files
-from .libraries import is_for_other_programs, load_problem
+from .driver_files import FILTERS, NAMED_FILES, DriverFile, driver_files, is_for_other_programs, load_problem
 from .machine import Machine
 
 KERNEL_DRIVERS = {

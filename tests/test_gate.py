@@ -22,7 +22,7 @@ from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
-from vkssim.host.submission_budget import SubmissionBudget
+from vkssim.host.division import SubmissionBudget
 from vkssim.shaders.interface import Precision, Shape, module_name, modules
 
 from .support.commands import python_process

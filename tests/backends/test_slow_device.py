@@ -15,13 +15,12 @@ import torch
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import FrameError
 from vkssim.features.planes import KernelShape
-from vkssim.host import executor, submission_budget
+from vkssim.host import division, executor
 from vkssim.host.api import vk
 from vkssim.host.binding import Binding
 from vkssim.host.devices import DeviceInfo, DeviceKind
-from vkssim.host.division import Submission
+from vkssim.host.division import TARGET_SECONDS, Submission, SubmissionBudget
 from vkssim.host.plan import Plan
-from vkssim.host.submission_budget import TARGET_SECONDS, SubmissionBudget
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
 from vkssim.scorer import Scorer
@@ -97,8 +96,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     )
     monkeypatch.setattr(SubmissionBudget, "note", noted)
     monkeypatch.setattr(Binding, "record", recorded)
-    monkeypatch.setattr(submission_budget, "_SMALLEST_WORK", 1)
-    monkeypatch.setattr(submission_budget, "_FIRST_WORK_OF_OTHERS", FIRST)
+    monkeypatch.setattr(division, "_SMALLEST_WORK", 1)
+    monkeypatch.setattr(division, "_FIRST_WORK_OF_OTHERS", FIRST)
     return seen
 
 

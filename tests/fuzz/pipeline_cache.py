@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from contextlib import ExitStack
 
-from vkssim.host import cache_file
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
-from vkssim.host.pipelines import PipelineBuilder, PipelineCache
+from vkssim.host.pipelines import PipelineBuilder, PipelineCache, unpacked
 from vkssim.host.plan import Kernel
 from vkssim.shaders import load_module
 
@@ -40,6 +39,6 @@ def pipeline_cache(data: bytes) -> None:
     place = choices.pick([None, *range(len(whole))])
     content = choices.rest() if place is None else whole[:place] + choices.rest() + whole[place + len(choices.rest()) :]
     (FOLDER / name).write_bytes(content)
-    assert cache_file.unpacked(content) in (b"", cache_file.unpacked(whole)), "only what was written whole reaches a driver"
+    assert unpacked(content) in (b"", unpacked(whole)), "only what was written whole reaches a driver"
     with ExitStack() as stack:
         PipelineCache(_device(), stack, FOLDER).save()

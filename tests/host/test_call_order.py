@@ -8,8 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from vkssim.host.api import vk
-from vkssim.host.call_order import ALONE, CallOrder
+from vkssim.host.api import ALONE, CallOrder, vk
 from vkssim.host.instance import Instance
 
 SOON = 20.0

@@ -9,11 +9,10 @@ from typing import cast
 
 import pytest
 
-from vkssim.host import compiling, notices
-from vkssim.host.compiling import Compilations
+from vkssim.host import notices, waiting
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceMemoryError, DeviceTimeoutError
-from vkssim.host.timeouts import TIMEOUT_VARIABLE, compilation_seconds
+from vkssim.host.waiting import TIMEOUT_VARIABLE, Compilations, compilation_seconds
 
 from .made_up import device_info
 
@@ -57,7 +56,7 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
 
 def test_a_long_call_is_reported(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """The call ends once the notice was given."""
-    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
     reported = threading.Event()
     sentences: list[str] = []
     notices.set_listener(lambda sentence: (sentences.append(sentence), reported.set())[0])
@@ -72,7 +71,7 @@ def test_a_long_call_is_reported(device: Device, monkeypatch: pytest.MonkeyPatch
 def test_kernels_that_take_long_together_are_reported_once(
     device: Device, heard: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
     compilations = Compilations(device, 2)
     for kernel in ("first", "second"):
         compilations.run(kernel, lambda: threading.Event().wait(0.25))
@@ -81,7 +80,7 @@ def test_kernels_that_take_long_together_are_reported_once(
 
 def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the driver may still use is left alone."""
-    monkeypatch.setattr(compiling, "compilation_seconds", lambda: 0.2)
+    monkeypatch.setattr(waiting, "compilation_seconds", lambda: 0.2)
     released = threading.Event()
     with pytest.raises(DeviceTimeoutError, match=r"did not compile the kernel ssim\.strip in 0\.2 s.*VKSSIM_TIMEOUT=SECONDS"):
         Compilations(device, 2).run("ssim.strip", released.wait)
@@ -95,8 +94,8 @@ def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch
     def interrupt(_sentence: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
-    monkeypatch.setattr(compiling, "notify", interrupt)
+    monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "notify", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Compilations(device, 2).run("kernel", released.wait)
     assert device.abandoned

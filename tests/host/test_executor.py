@@ -14,7 +14,7 @@ from vkssim.host.device import Device
 from vkssim.host.errors import DeviceError, DeviceTimeoutError, VkssimError
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan, Role
-from vkssim.host.timeouts import TIMEOUT_VARIABLE
+from vkssim.host.waiting import TIMEOUT_VARIABLE
 from vkssim.shaders import load_module
 
 from .doubling import SOURCE, doubling

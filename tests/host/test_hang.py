@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkssim.host.timeouts import TIMEOUT_VARIABLE
+from vkssim.host.waiting import TIMEOUT_VARIABLE
 
 from ..support.commands import python_process, run_program
 

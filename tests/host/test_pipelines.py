@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from vkssim.host import cache_file
 from vkssim.host.api import vk
 from vkssim.host.device import Device
-from vkssim.host.pipelines import PipelineBuilder
+from vkssim.host.pipelines import PipelineBuilder, packed, unpacked
 from vkssim.host.plan import Kernel
 from vkssim.shaders import load_module
 
@@ -60,7 +59,7 @@ def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial
     assert file.name == f"{device.info.cache_name}.pipelines"
     before = file.stat().st_mtime_ns
     _build(device, folder)
-    assert initial_bytes == [0, len(cache_file.unpacked(written))]
+    assert initial_bytes == [0, len(unpacked(written))]
     assert initial_bytes[1] > 0
     assert _file(folder).stat().st_mtime_ns == before, "a cache that did not grow is not written again"
 
@@ -75,15 +74,15 @@ def test_corrupted_file_is_ignored_and_replaced(
     _build(device, tmp_path)
     _build(device, tmp_path)
     assert initial_bytes[:2] == [0, 0]
-    assert initial_bytes[2] == len(cache_file.unpacked(file.read_bytes())) > 0
+    assert initial_bytes[2] == len(unpacked(file.read_bytes())) > 0
 
 
 def test_file_of_another_device_is_ignored(device: Device, tmp_path: Path, initial_bytes: list[int]) -> None:
     _build(device, tmp_path)
     file = _file(tmp_path)
-    data = bytearray(cache_file.unpacked(file.read_bytes()))
+    data = bytearray(unpacked(file.read_bytes()))
     data[8:12] = b"\x01\x02\x03\x04"  # the vendor, in the header that Vulkan prescribes
-    file.write_bytes(cache_file.packed(bytes(data)))
+    file.write_bytes(packed(bytes(data)))
     _build(device, tmp_path)
     assert initial_bytes == [0, 0]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.host.driver_files import driver_files
-from vkssim.host.registry import ADAPTERS, CLASSES, COMPONENTS, DRIVERS, VALUE
+from vkssim.host.driver_files import ADAPTERS, CLASSES, COMPONENTS, DRIVERS, VALUE, driver_files
 
 from ..support.machines import Registry, machine, write_driver_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkssim.host.devices import DeviceKind
-from vkssim.host.submission_budget import TARGET_SECONDS, SubmissionBudget
+from vkssim.host.division import TARGET_SECONDS, SubmissionBudget
 
 BATCH = 150_000_000  # eight frames of 1080p, 8 bit, all scales
 

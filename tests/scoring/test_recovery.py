@@ -36,7 +36,7 @@ from vkssim.errors import (
 )
 from vkssim.host.devices import DEVICE_VARIABLE, list_devices
 from vkssim.host.instance import shared_instance
-from vkssim.host.timeouts import TIMEOUT_VARIABLE
+from vkssim.host.waiting import TIMEOUT_VARIABLE
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.manifest import Pair
 from vkssim.scoring.journal import open_journal

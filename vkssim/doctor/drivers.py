@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..host.driver_files import FILTERS, NAMED_FILES, DriverFile, search_folders
-from ..host.libraries import is_for_other_programs
+from ..host.driver_files import DRIVERS, FILTERS, NAMED_FILES, DriverFile, is_for_other_programs, search_folders
 from ..host.machine import Machine
-from ..host.registry import DRIVERS
 from .findings import Finding, Level, Section
 from .packages import install_driver, install_libraries, install_loader
 from .survey import Survey

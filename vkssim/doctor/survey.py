@@ -17,10 +17,9 @@ from typing import Any
 from ..errors import DeviceError, NoLoaderError
 from ..host.api import vk
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
-from ..host.driver_files import NAMED_FILES, DriverFile
+from ..host.driver_files import NAMED_FILES, DriverFile, load_problem
 from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
-from ..host.libraries import load_problem
 from ..host.vectors import choose_width
 from .apart import Send, run_in_process
 

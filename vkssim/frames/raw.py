@@ -1,4 +1,7 @@
-"""Read raw planar YUV from files and URLs."""
+"""Read raw planar YUV from files and URLs, and planar frames from streams.
+
+Pipes are opened so that a thread that waits for a writer can be interrupted.
+"""
 
 from __future__ import annotations
 
@@ -277,8 +280,7 @@ class RawUrl(_RawFrames):
         """Do nothing: no file is open between two reads."""
 
 
-# -- streams -----------------------------------------------------------------------------------------------------------
-
+# -- streams ----------------------------------------------------------------------------------------------------------
 
 _MILLISECONDS = 100  # between two checks for an interruption, in a thread that receives no signals
 

@@ -1,4 +1,4 @@
-"""Interfaces of sources of frames."""
+"""Interfaces of sources of frames, and sources around a source, which may apply a step to its frames."""
 
 from __future__ import annotations
 
@@ -277,8 +277,7 @@ def changed_error(path: str, problem: InputError | None = None) -> InputError:
     )
 
 
-# -- sources around a source -------------------------------------------------------------------------------------------
-
+# -- sources around a source ------------------------------------------------------------------------------------------
 
 _PLANES = ("y", "cb", "cr")
 

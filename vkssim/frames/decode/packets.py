@@ -219,7 +219,7 @@ def rising_seconds(ticks: Sequence[int], first: int, time_base: float) -> npt.ND
     return seconds
 
 
-# -- packets of a file -------------------------------------------------------------------------------------------------
+# -- packets of a file ------------------------------------------------------------------------------------------------
 
 _FEW_PACKETS = 500  # they are all read as quickly as some of them
 

@@ -1,4 +1,4 @@
-"""Crop to a rectangle, and find the rectangle without black bars."""
+"""Crop to a rectangle, find the rectangle without black bars, and turn pictures by the display matrix of their stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FFmpeg's pixel formats, and the places of Y, Cb and Cr in a decoded frame."""
+"""FFmpeg's pixel formats, and the places of Y, Cb and Cr in a decoded frame, on the host or in the memory of a GPU."""
 
 from __future__ import annotations
 
@@ -173,8 +173,7 @@ def _converted(name: str) -> PixelFormat | None:
     return PixelFormat(chroma, bits, via=f"yuv{chroma}p" + ("" if bits == 8 else f"{bits}le"))
 
 
-# -- surfaces ----------------------------------------------------------------------------------------------------------
-
+# -- surfaces ---------------------------------------------------------------------------------------------------------
 
 _SURFACE = "cuda"
 """FFmpeg's name of the pixel format of frames in surfaces."""
