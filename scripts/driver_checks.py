@@ -20,7 +20,7 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import known_answers, loss_engine, loss_evaluation, vulkan
+from vkssim.backends import known_answers, loss_engine, vulkan
 from vkssim.backends.known_answers import CASES
 from vkssim.backends.open_device import open_device
 from vkssim.backends.selftest import TOLERANCE
@@ -130,7 +130,7 @@ def _compiled_once() -> Iterator[None]:
         stack.enter_context(patch.object(executor, "PipelineBuilder", builder))
         for module in (vulkan, loss_engine, known_answers):
             stack.enter_context(patch.object(module, "open_device", opened))
-        stack.callback(loss_evaluation._kept.close)
+        stack.callback(loss_engine._kept.close)
         yield
 
 

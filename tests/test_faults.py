@@ -14,7 +14,7 @@ import pytest
 
 import vkssim
 from vkssim.backends import loss_engine as engine
-from vkssim.backends import loss_evaluation as evaluate
+from vkssim.backends import loss_engine as evaluate
 from vkssim.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.device import Device
 from vkssim.host.devices import list_devices

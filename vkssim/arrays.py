@@ -16,8 +16,7 @@ from .backends.device_cache import DeviceCache
 from .errors import FrameError, OptionError
 from .features.float_ms_ssim import FloatMsSsimOptions
 from .features.float_ssim import FloatSsimOptions
-from .features.keywords import documents
-from .features.options import OptionValue, declared_options, option_text, parse_options
+from .features.options import OptionValue, declared_options, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last

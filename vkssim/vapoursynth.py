@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .backends.failure_policy import tried_again
+from .backends.device_cache import tried_again
 from .errors import FrameError
 from .report.frame_scores import FrameScores
 from .scorer import Scorer
@@ -78,7 +78,7 @@ class _Scorers:
         self._scorer: Scorer | None = open_scorer()
 
     def score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        """Return the scores of a pair; see `backends.failure_policy` for a device that fails."""
+        """Return the scores of a pair; see `backends.device_cache` for a device that fails."""
         return tried_again(lambda: self._score(reference, distorted))
 
     def _score(self, reference: Samples, distorted: Samples) -> FrameScores:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkssim.backends.failure_policy import FailurePolicy, tried_again
+from vkssim.backends.device_cache import FailurePolicy, tried_again
 from vkssim.errors import (
     DeviceLostError,
     DeviceMemoryError,

@@ -14,7 +14,7 @@ from vulkan import _vulkan
 
 import vkssim
 from vkssim import shaders
-from vkssim.backends import loss_evaluation as evaluate
+from vkssim.backends import loss_engine as evaluate
 from vkssim.backends import selftest
 from vkssim.backends.known_answers import CASES, Case
 from vkssim.errors import WrongNumbersError, exit_code

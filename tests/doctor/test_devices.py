@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.doctor.devices import devices_section, try_devices
+from vkssim.doctor.devices import Trial, devices_section, try_devices
 from vkssim.doctor.diagnosis import _summary
 from vkssim.doctor.findings import Finding, Level
 from vkssim.doctor.survey import Survey
-from vkssim.doctor.trial import Trial
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind
 
 from ..support.machines import machine

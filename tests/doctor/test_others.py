@@ -11,10 +11,9 @@ import pytest
 from vkssim.backends.cuda import Answer
 from vkssim.doctor import decoders
 from vkssim.doctor.decoders import Engines, ask_engines, decoders_section, send_answers
-from vkssim.doctor.extras import PURPOSES, extras_section, missing_packages, requirements
 from vkssim.doctor.findings import Level
 from vkssim.doctor.survey import Survey
-from vkssim.doctor.system import is_container, is_wsl, system_section
+from vkssim.doctor.system import PURPOSES, extras_section, is_container, is_wsl, missing_packages, requirements, system_section
 from vkssim.host.machine import Machine
 
 from ..support.machines import machine, write_file

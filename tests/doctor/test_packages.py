@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.doctor.packages import debian_package, distribution, install_driver, install_libraries, install_loader
+from vkssim.doctor.drivers import debian_package, distribution, install_driver, install_libraries, install_loader
 from vkssim.host.machine import Machine
 
 from ..support.machines import machine, write_file

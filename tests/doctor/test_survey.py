@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from vkssim.backends import known_answers
+from vkssim.doctor import devices as trial_module
 from vkssim.doctor import survey as survey_module
-from vkssim.doctor import trial as trial_module
 from vkssim.doctor.apart import Send
+from vkssim.doctor.devices import Trial, make_trial, try_device
 from vkssim.doctor.survey import Survey, list_libraries, make_survey, missing_libraries, survey
-from vkssim.doctor.trial import Trial, make_trial, try_device
 from vkssim.errors import WrongNumbersError
 from vkssim.host.device import Device
 from vkssim.host.driver_files import NAMED_FILES, DriverFile, driver_files

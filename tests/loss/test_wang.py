@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative
-from vkssim.loss.wang import product
+from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, product
 
 from ..support.differences import check_number
 from ..support.tolerances import PRODUCT_SLOPE

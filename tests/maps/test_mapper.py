@@ -11,9 +11,9 @@ import vkssim
 from vkssim import arrays
 from vkssim.backends.vulkan import frame_plan
 from vkssim.errors import FrameError, OptionError
+from vkssim.features.float_ssim import SsimMap
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.features.planes import KernelShape
-from vkssim.features.ssim_map import SsimMap
 from vkssim.host.plan import Role
 from vkssim.maps.mapper import SsimMapper
 from vkssim.reference.uniform import uniform_maps

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkssim.reference.border import mirror
 from vkssim.reference.ssim import downscale, downscaled_size
+from vkssim.reference.window import mirror
 
 from ..support.pictures import texture
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from vkssim.features.float_ssim import ESTIMATE, UNIFORM8
 from vkssim.features.planes import KernelShape, PlanePair, partials, window
-from vkssim.features.windows import ESTIMATE, UNIFORM8
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.samples import ingest

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from vkssim.features.float_ssim import GAUSSIAN11
 from vkssim.features.planes import MARGIN, KernelShape
-from vkssim.features.windows import GAUSSIAN11
 from vkssim.host.device import Device
 from vkssim.shaders.interface import Precision
 from vkssim.types import FrameFormat

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vkssim.features.float_ssim import Windows
 from vkssim.features.planes import KernelShape, PlanePair, partials, window
-from vkssim.features.windows import Windows
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.samples import ingest

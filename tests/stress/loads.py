@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import vkssim
 from vkssim import arrays
-from vkssim.backends import loss_evaluation as losses
+from vkssim.backends import loss_engine as losses
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription

@@ -502,7 +502,7 @@ MUTATIONS = (
     ),
     Mutation("ingest dispatched once too often", PLANES, "return one(0), one(1)", "return one(0), one(1), one(1)"),
     Mutation("precision ignored", MS_SSIM, 'Precision(self._options["precision"])', "Precision.FAST"),
-    Mutation("CPU reference: a border", "vkssim/reference/border.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
+    Mutation("CPU reference: a border", "vkssim/reference/window.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
     # -- what scores no clip
     Mutation(
         "map: rows of windows",

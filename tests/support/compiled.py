@@ -10,7 +10,7 @@ import pytest
 
 from vkssim import arrays
 from vkssim.backends import loss_engine as engine
-from vkssim.backends import loss_evaluation as evaluate
+from vkssim.backends import loss_engine as evaluate
 from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.host import executor

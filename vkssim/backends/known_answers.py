@@ -15,14 +15,13 @@ import numpy.typing as npt
 
 from ..features import make_scorer
 from ..features.base import FrameScorer
+from ..features.float_ssim import SsimMap
 from ..features.plane_metrics import PlaneMetrics
 from ..features.planes import CHROMA, KernelShape, PlanePair, deinterleave
-from ..features.ssim_map import SsimMap
 from ..host.executor import Executor
 from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
-from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
-from ..loss.wang import product
+from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants, product
 from ..reference.samples import deinterleave as deinterleaved
 from ..reference.samples import largest_samples
 from ..shaders import load_module

@@ -1,10 +1,10 @@
-"""Run a loss on a Vulkan device: with arrays of the host, or with planes that another API of the GPU has."""
+"""Evaluate losses: on a Vulkan device, with arrays of the host or with planes that another API of the GPU has, or by NumPy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,13 @@ from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
-from ..loss.spec import Loss
+from ..loss.spec import Loss, product
 from ..shaders import load_module
+from ..utils.choices import BACKENDS
+from .device_cache import DeviceCache
+from .open import unknown_backend
 from .open_device import fit_batch, open_device, software_warnings, warn
+from .selftest import check
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -214,3 +218,52 @@ class LossEngine:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+# -- evaluation -------------------------------------------------------------------------------------------------------
+
+Planes = npt.NDArray[Any]
+
+_kept: DeviceCache[LossEngine] = DeviceCache(most=4)
+
+
+def evaluate(
+    loss: Loss,
+    reference: Planes,
+    distorted: Planes,
+    *,
+    gradient: bool,
+    weight: float = 1.0,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> tuple[Doubles, Planes | None]:
+    """Return values (P,) float64 of planes and, if requested, their gradients.
+
+    The gradients (P, H, W) are by the distorted planes, times `weight`.
+
+    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
+    the NumPy twin, in float64.
+    """
+    if backend not in BACKENDS:
+        raise unknown_backend(backend)
+    if backend == "cpu":
+        from ..loss.reference import value_and_gradient
+
+        values, slopes = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
+        return values, weight * slopes if gradient else None
+    result = np.empty(distorted.shape, np.float32) if gradient else None
+
+    def make() -> LossEngine:
+        with ExitStack() as guard:
+            planes = len(distorted)
+            engine = guard.enter_context(LossEngine(loss, gradient=gradient, weight=weight, planes=planes, device=device))
+            check(engine.device.info, engine.plan, device)
+            guard.pop_all()
+        return engine
+
+    means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))
+    values, slopes = product(loss, means)
+    if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
+        for plane in np.flatnonzero(slopes[:, 0] != 1.0):
+            result[plane] *= np.float32(slopes[plane, 0])
+    return values, result

@@ -16,8 +16,8 @@ from ..distributed.rates import SECONDS
 from ..errors import OptionError, ThresholdError
 from ..host import notices
 from ..storage.location import is_url, redact_url
+from ..utils.choices import Section
 from ..utils.progress import ProgressBar
-from ..utils.sections import Section
 from .command import make_command, option
 from .messages import say, say_written, with_flags
 from .options import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from ..utils.sections import Section
+from ..utils.choices import Section
 from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, pooling_option

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from ..utils.sections import Section
+from ..utils.choices import Section
 from ..utils.wording import counted
 from .batch import check_all_scored, score_pairs_of
 from .command import make_command, option

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..utils.sections import Section
+from ..utils.choices import Section
 from .command import make_command, option
 from .output import print_text
 

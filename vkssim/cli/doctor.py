@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..utils.choices import Section
 from ..utils.sanitize import visible
-from ..utils.sections import Section
 from .command import make_command, option
 from .output import print_text
 from .tables import print_line

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
+from ..utils.choices import Section
 from ..utils.progress import ProgressBar
-from ..utils.sections import Section
 from .command import Choice, option
 from .output import json_text
 from .tables import decimals

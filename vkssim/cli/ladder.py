@@ -9,7 +9,7 @@ import click
 
 from ..errors import OptionError, ThresholdError
 from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
-from ..utils.sections import Section
+from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json

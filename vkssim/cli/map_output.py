@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError, OutputError
-from ..utils.sections import Section
+from ..utils.choices import Section
 from .command import CommandOption
 from .options import option_group
 

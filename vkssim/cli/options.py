@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS
+from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS, Section
 from ..utils.options import DeclaredOption, options_of
-from ..utils.sections import Section
 from . import choices
 from .command import Choice, CommandOption, option
 

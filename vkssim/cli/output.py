@@ -16,9 +16,9 @@ from ..errors import OptionError, OutputError
 from ..report.forms import FORMS
 from ..report.numbers import finite
 from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of
+from ..utils.choices import Section
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
-from ..utils.sections import Section
 from .command import option
 
 if TYPE_CHECKING:

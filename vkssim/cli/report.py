@@ -11,7 +11,7 @@ import click
 
 from ..errors import InterruptedRunError, OptionError, ThresholdError, VkssimError
 from ..page.defaults import PICTURE_BUDGET, WORST
-from ..utils.sections import Section
+from ..utils.choices import Section
 from .command import make_command, option
 from .messages import say_findings, say_written, with_flags
 from .options import backend_options, fail_under_option, force_option, raw_options, urls_option

@@ -15,9 +15,9 @@ import click
 from ..errors import OptionError, ThresholdError, VkssimError
 from ..host import notices
 from ..page.defaults import WORST
+from ..utils.choices import Section
 from ..utils.interruption import check
 from ..utils.progress import ProgressBar
-from ..utils.sections import Section
 from .command import make_command, option
 from .map_output import MapOutput, map_options
 from .messages import say, say_written

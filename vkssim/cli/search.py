@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from ..errors import OptionError, ThresholdError
 from ..report.numbers import percent, shortest
 from ..search.defaults import MOST_TRIALS, SURE, TARGET
-from ..utils.sections import Section
+from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json

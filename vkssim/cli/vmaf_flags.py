@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..errors import OptionError
-from ..utils.sections import Section
+from ..utils.choices import Section
 from ..utils.version import __version__
 from .command import option
 

@@ -12,7 +12,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from statistics import mean
 
-from ..backends.failure_policy import FailurePolicy
+from ..backends.device_cache import FailurePolicy
 from ..errors import (
     DecoderBusyError,
     DeviceError,

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from ..host.driver_files import driver_files
 from ..host.machine import Machine
 from .decoders import ask_engines, decoders_section
-from .devices import devices_section, try_devices
+from .devices import Trial, devices_section, try_devices
 from .drivers import drivers_section, loader_section
-from .extras import extras_section, missing_packages, requirements
 from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
 from .survey import Survey, make_survey
-from .system import system_section
-from .trial import Trial
+from .system import extras_section, missing_packages, requirements, system_section
 
 
 def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Diagnosis:

@@ -15,8 +15,8 @@ from typing import Any
 from ..host.driver_files import DriverFile, files_in
 from ..host.machine import Machine
 from ..host.unusable_gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, unusable_gpus
+from .drivers import distribution
 from .findings import Finding, Level, Section
-from .packages import distribution
 from .survey import Survey
 from .system import is_container, is_wsl
 

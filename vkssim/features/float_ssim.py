@@ -1,17 +1,20 @@
-"""float_ssim: single-scale SSIM after an automatic downscale, like libvmaf's extractor, or with another window."""
+"""float_ssim: single-scale SSIM after an automatic downscale, like libvmaf's extractor, or with another window; and its map."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FrameError
+from ..errors import FrameError, OptionError
 from ..host.plan import BufferSpec, Dispatch, Role
-from ..reference.ssim import downscaled_size, ssim_means
+from ..reference.ssim import downscaled_size, ssim_maps, ssim_means
+from ..reference.uniform import estimate_columns, estimate_maps, uniform_maps
+from ..reference.window import LcsMaps, lcs_maps
+from ..shaders.constants import GAUSSIAN, UNIFORM
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
@@ -28,8 +31,46 @@ from .options import (
     settings,
     to_decibel,
 )
-from .planes import KernelShape, PlanePair, WindowWalk, downscale, partials, window
-from .windows import Windows, choose_windows
+from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A window, the positions that count, and the kernels that compute l, c, s.
+
+    `stem` is the kernel. `has_map` is False if some windows are left out. `walk` returns the workgroups, `maps` is the NumPy
+    twin, and `columns` returns the number of columns of windows that count for a plane width.
+    """
+
+    side: int
+    stem: str
+    has_map: bool
+    walk: Callable[[KernelShape, PlanePair], WindowWalk]
+    columns: Callable[[int], int]
+    maps: Callable[[FloatPlane, FloatPlane], LcsMaps]
+
+    def count(self, width: int, height: int) -> int:
+        """Return the number of windows that count in a plane."""
+        return self.columns(width) * (height - self.side + 1)
+
+
+GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", True, WindowWalk.over, lambda width: width - MARGIN, lcs_maps)
+UNIFORM8 = Windows(UNIFORM, "ssim_uniform", True, WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps)
+ESTIMATE = Windows(
+    UNIFORM, "ssim_estimate", False, WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps
+)
+
+
+def choose_windows(feature: str, options: FloatSsimOptions) -> Windows:
+    """Return the windows that the options select. Raises OptionError for contradictory options."""
+    if options["window"] == "gaussian11":
+        if options["estimate"]:
+            raise OptionError(f"{feature}: estimate=true is for window=uniform8; the Gaussian window has no estimate")
+        return GAUSSIAN11
+    if options["precision"] == Precision.FAST.value:
+        raise OptionError(f"{feature}: precision=fast is for window=gaussian11; window=uniform8 is fast, and loses no digits")
+    return ESTIMATE if options["estimate"] else UNIFORM8
+
 
 TERMS = ("", "_l", "_c", "_s")
 
@@ -145,3 +186,48 @@ class FloatSsimScorer:
         scores = dict(zip(self.names, means.T, strict=False))
         scores[FloatSsim.name] = self.as_requested(self.score(means))
         return scores
+
+
+# -- maps -------------------------------------------------------------------------------------------------------------
+
+
+class SsimMap(FloatSsim):
+    """float_ssim with maps. It is not listed as a metric: reading a map back for every frame of a clip takes too long."""
+
+    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
+        """Return the metric as FloatSsim does. Raises OptionError if the options leave out windows."""
+        values, windows, factor, size = self._settled(frame, options)
+        if not windows.has_map:
+            raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
+        return SsimMapScorer(frame, values, windows, factor, size)
+
+
+class SsimMapScorer(FloatSsimScorer):
+    """float_ssim that appends the map of each frame to `maps` when it computes the frame's means."""
+
+    def __init__(
+        self, frame: FrameFormat, options: FloatSsimOptions, windows: Windows, factor: int, size: tuple[int, int]
+    ) -> None:
+        super().__init__(frame, options, windows, factor, size)
+        self.map_shape = size[1] - windows.side + 1, windows.columns(size[0])
+        self.maps: list[FloatPlane] = []
+        """Maps of shape `map_shape`, in the order of the frames. The caller removes the maps that it takes."""
+
+    def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
+        rows, columns = self.map_shape
+        target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)
+        return window(shape, self._windows.stem, level, walk, target, first_window=sums), target
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return the means as FloatSsimScorer does, and append the maps, which follow the sums in memory."""
+        rows, columns = self.map_shape
+        first = len(TERMS) * sum(plan.groups)
+        windows = partial_sums[:, first : first + rows * columns]
+        self.maps += [values.reshape(rows, columns).copy() for values in windows]  # the next batch overwrites the memory
+        return super().means(partial_sums, plan)
+
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+        """Return the means as FloatSsimScorer does, and append the map."""
+        maps = ssim_maps(reference, distorted, self._factor, self._windows.maps)
+        self.maps.append(maps[0].astype(np.float32))
+        return np.array([term.mean() for term in maps])

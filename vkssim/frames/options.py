@@ -12,11 +12,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, OptionError
-from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS
+from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS, Section
 from ..utils.facts import ComparisonRule
 from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
 from ..utils.options import check_declared, option
-from ..utils.sections import Section
 from ..utils.wording import either
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..features.geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
-from ..features.planes import KernelShape
+from ..features.planes import DECIMATE_ROWS, KernelShape, aligned, ceil_div, strip_rows
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.constants import LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, Precision, SampleCode, Shape

@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..reference.border import mirror
+from ..reference.window import mirror
 from ..shaders.constants import LOW_PASS, WINDOW
-from .spec import RADIUS, Loss, Padding, Pyramid
-from .wang import product
+from .spec import RADIUS, Loss, Padding, Pyramid, product
 
 Doubles = npt.NDArray[np.float64]
 

@@ -1,4 +1,7 @@
-"""The specification of a loss: scales and exponents, constants, border rule, pyramid, and the treatment of negative terms."""
+"""The specification of a loss: scales and exponents, constants, border rule, pyramid, and negative terms; and its last step.
+
+The last step of every loss is Wang's product over the scales.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
@@ -144,3 +150,37 @@ def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str,
         raise OptionError(f"data_range, K1 and K2 must be numbers above 0, got {data_range!r}, {k[0]!r} and {k[1]!r}")
     c1, c2 = (scaled * scaled for scaled in (data_range * factor for factor in k))  # a power would raise OverflowError
     return {"c1": c1, "c2": c2, "data_range": data_range}
+
+
+Doubles = npt.NDArray[np.float64]
+
+
+def product(loss: Loss, means: Doubles) -> tuple[Doubles, Doubles]:
+    """Return values (P,) of P planes and their derivatives (P, scales) by each mean.
+
+    `means` are (P, scales) float64 means of the terms.
+
+    The value is prod(mean^weight), equation 7 of Wang, Simoncelli, Bovik 2003, with contrast and structure as one term. A scale
+    with mean 0 and a weight below 1 has an infinite derivative; the function returns 0 for it, as for a negative mean with
+    `clamp`.
+    """
+    weights = np.array(loss.weights)
+    if loss.negative is Negative.CLAMP:
+        bases = np.maximum(means, 0.0)
+    elif loss.negative is Negative.NULL:
+        bases = np.where(means < 0.0, np.nan, means)
+    else:
+        bases = means
+    powers = bases**weights
+    values = np.prod(powers, axis=1)
+    slopes = np.zeros_like(powers)
+    for scale, weight in enumerate(loss.weights):
+        others = np.prod(np.delete(powers, scale, axis=1), axis=1)
+        base = bases[:, scale]
+        if loss.negative is Negative.KEEP:  # every weight is 1
+            slopes[:, scale] = others
+        elif weight > 0:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = weight * base ** (weight - 1) * others
+            slopes[:, scale] = np.where(base == 0.0, 0.0, slope)
+    return values, slopes

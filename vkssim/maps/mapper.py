@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..backends.open import open_backend, open_with_warnings
+from ..features.float_ssim import SsimMap
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
-from ..features.ssim_map import SsimMap
 from ..types import Doubles, FrameFormat
 
 FloatMaps = npt.NDArray[np.float32]

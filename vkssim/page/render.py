@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..reference.decibel import decibel
+from ..reference.samples import decibel
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..reference.decibel import decibel
+from ..reference.samples import decibel
 from ..report.results import ScoreReport
 from .tables import Limit, rate_text, score_text
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from ..shaders.constants import LOW_PASS_QUARTER, SCALES
 from ..types import DoublePlane, FloatPlane
-from .border import mirror
-from .window import lcs_maps
+from .window import lcs_maps, mirror
 
 _RADIUS = 4
 

@@ -1,11 +1,14 @@
-"""Twins of `ingest.comp`, `deinterleave.comp` and `largest_sample.comp`, which read the samples of frames."""
+"""Twins of `ingest.comp`, `deinterleave.comp` and `largest_sample.comp`, and the formulas of single samples.
+
+The formulas are the noise of `psnr.comp`, PSNR, and a similarity in decibels.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from ..types import FloatPlane, Samples
+from ..types import Doubles, FloatPlane, Samples
 
 
 def ingest(samples: Samples, factor: float) -> FloatPlane:
@@ -25,3 +28,33 @@ def largest_samples(planes: Samples) -> npt.NDArray[np.uint32]:
     """Return the largest sample of each of (..., H, W) planes of integers, as uint32."""
     largest: npt.NDArray[np.uint32] = planes.max(axis=(-2, -1)).astype(np.uint32)
     return largest
+
+
+def decibel(similarity: Doubles) -> Doubles:
+    """Return -10 log10(1 - similarity): infinite for 1, NaN for NaN. A value above 1, caused by rounding, counts as 1."""
+    with np.errstate(divide="ignore"):
+        values: Doubles = -10 * np.log10(np.maximum(0.0, 1 - similarity))
+    return values
+
+
+EPSILON = 1e-10
+"""The smallest noise of the formula. Identical frames of peak 255 would have 148.13 dB if there were no lower limit."""
+
+
+def noise(reference: FloatPlane, distorted: FloatPlane) -> float:
+    """Return the mean squared difference of two (H, W) float32 planes.
+
+    Differences and their squares are rounded to float32 and added in double, as in `compute_psnr` of libvmaf's psnr.c.
+    """
+    difference = reference - distorted
+    return float(np.square(difference).sum(dtype=np.float64) / difference.size)
+
+
+def psnr(noise: Doubles, peak: float, limit: float) -> Doubles:
+    """Return min(10 log10(peak^2 / max(noise, 1e-10)), limit) in dB, as `compute_psnr` does.
+
+    The result is NaN if the noise is not finite. libvmaf does not expect such samples, and would give the best score.
+    """
+    finite = np.where(np.isfinite(noise), noise, np.nan)
+    found: Doubles = np.minimum(10 * np.log10(peak**2 / np.maximum(finite, EPSILON)), limit)
+    return found

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..types import DoublePlane, FloatPlane
-from .border import mirror
-from .window import LcsMaps, lcs_maps
+from .window import LcsMaps, lcs_maps, mirror
 
 
 def downscaled_size(width: int, height: int, scale: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The Gaussian window and the l, c, s maps of `ssim` and `ms_ssim`, rounded where libvmaf rounds.
+"""The border rule, the Gaussian window, and the l, c, s maps of `ssim` and `ms_ssim`, rounded where libvmaf rounds.
 
 libvmaf rounds every product of a tap and a sample to float32, sums in double, and stores the result of each pass (horizontal,
 then vertical) as float32. The maps of variance and covariance are float32, and the three quotients are double.
@@ -9,9 +9,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..shaders.constants import C1, C2, C3, GAUSSIAN
 from ..types import DoublePlane, FloatPlane
+
+
+def mirror(index: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.int64]:
+    """Return the index that is read for an index outside 0..length-1: 0 for -1, 1 for -2, n-1 for n, with period 2n.
+
+    This is the one border rule of the metrics: symmetric reflection, with the edge sample repeated.
+    """
+    folded = np.mod(index, 2 * length)
+    return np.where(folded < length, folded, 2 * length - 1 - folded)
 
 
 class LcsMaps(NamedTuple):

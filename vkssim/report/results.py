@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..frames.options import PictureOptions, Selection
-from ..reference.decibel import decibel
+from ..reference.samples import decibel
 from ..types import Doubles
 from ..utils.version import __version__
 from ..utils.wording import counted

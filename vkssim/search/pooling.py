@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..reference.decibel import decibel
+from ..reference.samples import decibel
 from ..report.results import pool
 from ..report.thresholds import POOLINGS
 from ..types import Doubles

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import EncodeError, OptionError
-from ..reference.decibel import decibel
+from ..reference.samples import decibel
 from ..report.thresholds import Threshold, check_names, parse_threshold
 from ..scorer import Scorer
 from ..types import Doubles

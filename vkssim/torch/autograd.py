@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from ..backends.loss_evaluation import evaluate
+from ..backends.loss_engine import evaluate
 from ..loss.spec import Loss
 from . import composed, cuda
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812 - the usual name
 from torch import Tensor
 
 from ..loss.spec import RADIUS, Loss, Negative, Padding, Pyramid
-from ..reference.border import mirror
+from ..reference.window import mirror
 from ..shaders.constants import LOW_PASS, WINDOW
 
 
@@ -65,7 +65,7 @@ def _shrink(pyramid: Pyramid, planes: Tensor) -> Tensor:
 
 
 def _power(negative: Negative, mean: Tensor, weight: float) -> Tensor:
-    """Return mean^weight by the rules of `loss.wang.product`, also for derivatives: they are 0 if a mean is not above 0."""
+    """Return mean^weight by the rules of `loss.spec.product`, also for derivatives: they are 0 if a mean is not above 0."""
     if weight == 0:
         return torch.ones_like(mean)
     if negative is Negative.KEEP:  # every weight is 1

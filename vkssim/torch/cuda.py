@@ -426,7 +426,7 @@ class _TensorLoss(LossExecutor):
         return self._means
 
     def finish(self, planes: int) -> tuple[Tensor, Tensor | None]:
-        """Return values (P,), as in loss/wang.py, and the remaining factor of a single scale's gradient."""
+        """Return values (P,), as in loss/spec.py, and the remaining factor of a single scale's gradient."""
         if planes not in self._columns:
             assert self._means is not None
             self._columns[planes] = self._means[:planes, :, 0], self._means[:planes, 0, 3]

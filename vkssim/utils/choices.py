@@ -1,12 +1,14 @@
-"""List the words and numbers that options choose from, each list once.
+"""List the words and numbers that options choose from, each list once, and the sections of the help.
 
 The first entry of a list of words is the default.
 
 The command line offers the entries of these lists, and the modules that act on them refuse everything else. This module imports
-nothing, so that the help of a command is printed without NumPy.
+no declared options, so that the help of a command is printed without NumPy.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 BACKENDS = ("vulkan", "cpu")
 """The backends that compute scores: a Vulkan device, or NumPy."""
@@ -30,3 +32,18 @@ RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc
 
 BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
 """The depths of samples that can be read, in bits."""
+
+
+class Section(StrEnum):
+    """The sections in which the help of a command lists its options, in the order of the help."""
+
+    INPUTS = "Inputs"
+    FRAMES = "Frames"
+    PICTURES = "Pictures"
+    METRICS = "Metrics"
+    ENCODER = "Encoder"
+    OUTPUTS = "Outputs"
+    VERDICT = "Verdict"
+    DEVICE = "Device"
+    GENERAL = "General"
+    LIBVMAF = "Flags of libvmaf's tool"

@@ -13,9 +13,9 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ..errors import InputError, OptionError
+from .choices import Section
 from .facts import ComparisonRule, Fact, types_of
 from .limits import LARGEST_NUMBER, abbreviated
-from .sections import Section
 
 
 @dataclass(frozen=True)
