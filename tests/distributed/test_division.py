@@ -17,7 +17,7 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.decode.packets import KeyframeIndex
 from vkssim.frames.info import VideoPackets
-from vkssim.frames.open import open_source
+from vkssim.frames.open import open_source, planar_layout
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
@@ -206,7 +206,7 @@ def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: Non
     with Worker(CPU) as worker:
         clips = Clips(reference, str(path), raw)
         ranges = worker.do(_task(clips), _no_event).ranges
-        path.write_bytes(Path(distorted).read_bytes()[: 12 * raw.layout("").frame_bytes])
+        path.write_bytes(Path(distorted).read_bytes()[: 12 * planar_layout(raw, "").frame_bytes])
         assert worker.do(_task(clips, ranges[0]), lambda _job, _event: None).frames == ranges[0].stop
         with pytest.raises(RangeError, match="end before pair"):
             worker.do(_task(clips, ranges[-2]), lambda _job, _event: None)

@@ -37,7 +37,7 @@ READERS: tuple[Callable[[str], object], ...] = (
     _crop,
     lambda text: Selection(start=text),
     lambda text: Selection(end=text),
-    lambda text: PictureOptions(scale=text).size(INFO, INFO),
+    lambda text: PictureOptions(scale=text),
     lambda text: PictureOptions(resampler=text),
     lambda text: choose_frames(REPORT, text),
     lambda text: NumberFormat.parse(text).text(0.5, ""),

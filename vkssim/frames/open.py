@@ -20,9 +20,10 @@ from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
 from .decode import boxes
 from .decode.hardware import HardwareDecoder
+from .info import VideoInfo
 from .inputs import Opened, sequence
 from .options import RawDescription
-from .raw import RawFile, RawUrl, interruptible, open_stream, raw_pipe
+from .raw import PlanarLayout, RawFile, RawUrl, interruptible, open_stream, raw_pipe
 from .source import FrameSource, ProcessedSource
 
 _TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
@@ -79,7 +80,7 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: in
     """
     opened = open_file(path, raw, stream)
     try:
-        raw.check(opened.info)
+        check_description(raw, opened.info)
     except InputError:
         opened.close()
         raise
@@ -115,6 +116,27 @@ def _close_opened(opening: Future[FrameSource]) -> None:
     """Close a file that is no longer needed, as soon as it is open."""
     if opening.exception() is None:
         opening.result().close()
+
+
+def planar_layout(raw: RawDescription, path: str) -> PlanarLayout:
+    """Return the layout of a raw file. Raises InputError if a value of its description is missing or not possible."""
+    values = {name: getattr(raw, name) for name in ("width", "height", "pixel_format", "bits")}
+    missing = [f"`{name}`" for name, value in values.items() if value is None]
+    if missing:
+        raise InputError(
+            f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)} as well"
+        )
+    return PlanarLayout(**values)
+
+
+def check_description(raw: RawDescription, info: VideoInfo) -> None:
+    """Raise InputError if the description of raw files contradicts the header of a file."""
+    for name in ("width", "height", "bits"):
+        given, own = getattr(raw, name), getattr(info, name)
+        if given not in (None, own):
+            raise InputError(
+                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave `{name}` out"
+            )
 
 
 def may_be_container(path: str, raw: RawDescription) -> bool:
@@ -202,7 +224,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     stream.close()
     if is_container(head) or raw.is_empty:
         return _open_container(path, head, number, hardware)
-    return RawFile(path, raw.layout(path), allow_partial=raw.allow_partial)
+    return RawFile(path, planar_layout(raw, path), allow_partial=raw.allow_partial)
 
 
 def _open_url(url: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
@@ -217,7 +239,7 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or raw.is_empty:
         return _open_container(url, head, number, hardware)
-    return RawUrl(url, raw.layout(url), size, allow_partial=raw.allow_partial)
+    return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
 
 
 def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
@@ -281,7 +303,7 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
         return y4m.Y4mStream(path, buffered)
     if is_container(head):
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
-    return raw_pipe(path, buffered, raw.layout(path))
+    return raw_pipe(path, buffered, planar_layout(raw, path))
 
 
 def open_regular(

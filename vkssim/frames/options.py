@@ -9,20 +9,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import partial
 
-from ..errors import InputError, OptionError
+from ..errors import OptionError
 from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS, Section
 from ..utils.facts import ComparisonRule
 from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
 from ..utils.options import check_declared, option
 from ..utils.wording import either
 
-if TYPE_CHECKING:
-    from .info import VideoInfo
-    from .raw import PlanarLayout
-
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
+_input_option = partial(option, section=Section.INPUTS)
+_picture_option = partial(option, section=Section.PICTURES)
+_frame_option = partial(option, section=Section.FRAMES, differs=ComparisonRule.WARNED)
+
 _DIGITS = rf"\d{{1,{MOST_DIGITS}}}"
 _SECONDS = re.compile(rf"({_DIGITS}(?:\.{_DIGITS})?)s")
 _CLOCK = re.compile(rf"(?:({_DIGITS}):)?({_DIGITS}):({_DIGITS}(?:\.{_DIGITS})?)")
@@ -66,7 +66,7 @@ def _parse_scale(_name: str, text: str) -> None:
 class RawDescription:
     """The description of raw files, which have no header. A value that is not given is None.
 
-    `layout` checks the values together, once a file turns out to be raw.
+    The values are checked together, once a file turns out to be raw.
 
     Parameters
     ----------
@@ -83,106 +83,30 @@ class RawDescription:
 
     """
 
-    width: int | None = option(None, "width", "-w", "--width", section=Section.INPUTS, least=1, help="Width of raw files.")
-    height: int | None = option(None, "height", "-h", "--height", section=Section.INPUTS, least=1, help="Height of raw files.")
-    pixel_format: str | None = option(
-        None,
-        "pixel format",
-        "-p",
-        "--pixel_format",
-        section=Section.INPUTS,
-        choices=("420", "422", "444", "400"),
-        help="Pixel format of raw files.",
+    width: int | None = _input_option(None, "width", "-w", "--width", least=1, help="Width of raw files.")
+    height: int | None = _input_option(None, "height", "-h", "--height", least=1, help="Height of raw files.")
+    pixel_format: str | None = _input_option(
+        None, "pixel format", "-p", "--pixel_format", choices=("420", "422", "444", "400"), help="Pixel format of raw files."
     )
-    bits: int | None = option(
+    bits: int | None = _input_option(
         None,
         "depth",
         "-b",
         "--bitdepth",
-        section=Section.INPUTS,
         choices=BIT_DEPTHS,
         help="Depth of raw files. Samples of more than 8 bits take two bytes, little-endian.",
     )
-    allow_partial: bool = option(
+    allow_partial: bool = _input_option(
         False,
         "partial last frame",
         "--allow-partial",
-        section=Section.INPUTS,
         help="Score the complete frames of a raw file that ends within a frame; else it is refused.",
     )
 
     @property
     def is_empty(self) -> bool:
         """Return whether no value is given."""
-        return all(value is None for value in self._fields().values())
-
-    def layout(self, path: str) -> PlanarLayout:
-        """Return the layout of the planes of a raw file.
-
-        Parameters
-        ----------
-        path : str
-            The file, for messages.
-
-        Returns
-        -------
-        PlanarLayout
-            Size, pixel format and depth.
-
-        Raises
-        ------
-        InputError
-            A value is missing or not possible.
-
-        """
-        from .raw import PlanarLayout
-
-        fields = self._fields()
-        missing = [name for name, value in fields.items() if value is None]
-        if missing:
-            raise InputError(
-                f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)}"
-                " as well"
-            )
-        assert self.width is not None
-        assert self.height is not None
-        assert self.pixel_format is not None
-        assert self.bits is not None
-        return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
-
-    def check(self, info: VideoInfo) -> None:
-        """Raise InputError if the description contradicts the header of a file.
-
-        Parameters
-        ----------
-        info : VideoInfo
-            The facts that the file states.
-
-        Raises
-        ------
-        InputError
-            Width, height or depth are given and differ.
-
-        """
-        values = {
-            "width": (self.width, info.width),
-            "height": (self.height, info.height),
-            "bits": (self.bits, info.bits),
-        }
-        for name, (given, own) in values.items():
-            if given is not None and given != own:
-                raise InputError(
-                    f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
-                    f" `{name}` out"
-                )
-
-    def _fields(self) -> dict[str, int | str | None]:
-        return {
-            "`width`": self.width,
-            "`height`": self.height,
-            "`pixel_format`": self.pixel_format,
-            "`bits`": self.bits,
-        }
+        return all(value is None for value in (self.width, self.height, self.pixel_format, self.bits))
 
 
 @dataclass(frozen=True)
@@ -213,98 +137,61 @@ class PictureOptions:
 
     """
 
-    crop: str | None = option(
+    crop: str | None = _picture_option(
         None,
         "crop",
         "--crop",
-        section=Section.PICTURES,
         metavar="WxH+X+Y|auto",
         help="Crop both clips; auto removes the black bars of the reference.",
         parse=_parse_crop,
         rank=-1,
     )
-    scale: str | None = option(
+    scale: str | None = _picture_option(
         None,
         "scale",
         "--scale",
-        section=Section.PICTURES,
         metavar="reference|distorted|WxH",
         help="Scale both clips to that size, and bring them to one depth.",
         across=ComparisonRule.REFUSED,
         optional=True,
         parse=_parse_scale,
     )
-    resampler: str = option(
+    resampler: str = _picture_option(
         RESAMPLERS[0],
         "resampler",
         "--resampler",
-        section=Section.PICTURES,
         metavar="NAME",
         shows_default=True,
         help=f"Scale with {either(RESAMPLERS)}.",
         choices=RESAMPLERS,
     )
-    crop_reference: str | None = option(
+    crop_reference: str | None = _picture_option(
         None,
         "reference crop",
         "--crop-reference",
-        section=Section.PICTURES,
         metavar="WxH+X+Y|auto",
         help="Crop the reference alone, before scaling; auto: its black bars.",
         parse=_parse_crop,
         rank=-1,
     )
-    crop_distorted: str | None = option(
+    crop_distorted: str | None = _picture_option(
         None,
         "distorted crop",
         "--crop-distorted",
-        section=Section.PICTURES,
         metavar="WxH+X+Y|auto",
         help="Crop the distorted clip alone, before scaling.",
         parse=_parse_crop,
         rank=-1,
     )
-    deepen: bool = option(
+    deepen: bool = _picture_option(
         False,
         "deepen",
         "--deepen",
-        section=Section.PICTURES,
         help="Bring the clip of less depth to the depth of the other, exactly; --scale does so too.",
     )
 
     def __post_init__(self) -> None:
         check_declared(self)
-
-    @property
-    def own_crops(self) -> tuple[str | None, str | None]:
-        """Return the crops of the reference alone and of the distorted clip alone."""
-        return self.crop_reference, self.crop_distorted
-
-    def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
-        """Return the common size of both clips.
-
-        Parameters
-        ----------
-        reference, distorted : VideoInfo
-            The facts about the clips after their own crops.
-
-        Returns
-        -------
-        (int, int) or None
-            Width and height in samples; None if both keep their size.
-
-        """
-        if self.scale is None:
-            return None
-        if match := _SIZE.fullmatch(self.scale):
-            return int(match[1]), int(match[2])
-        info = reference if self.scale == "reference" else distorted
-        return info.width, info.height
-
-    @property
-    def scales_to_clip(self) -> bool:
-        """Return whether both clips are scaled to the size of one of them."""
-        return self.scale in ("reference", "distorted")
 
 
 @dataclass(frozen=True)
@@ -339,89 +226,44 @@ class Selection:
 
     """
 
-    skip_reference: int = option(
-        0,
-        "frames skipped of the reference",
-        "--frame_skip_ref",
-        section=Section.FRAMES,
-        least=0,
-        help="Skip frames of the reference.",
-        differs=ComparisonRule.WARNED,
+    skip_reference: int = _frame_option(
+        0, "frames skipped of the reference", "--frame_skip_ref", least=0, help="Skip frames of the reference."
     )
-    skip_distorted: int = option(
-        0,
-        "frames skipped of the distorted clip",
-        "--frame_skip_dist",
-        section=Section.FRAMES,
-        least=0,
-        help="Skip frames of the distorted clip.",
-        differs=ComparisonRule.WARNED,
+    skip_distorted: int = _frame_option(
+        0, "frames skipped of the distorted clip", "--frame_skip_dist", least=0, help="Skip frames of the distorted clip."
     )
-    count: int | None = option(
-        None,
-        "most frames",
-        "--frame_cnt",
-        section=Section.FRAMES,
-        least=1,
-        help="Compare that many frames at most.",
-        differs=ComparisonRule.WARNED,
-        rank=-1,
+    count: int | None = _frame_option(
+        None, "most frames", "--frame_cnt", least=1, help="Compare that many frames at most.", rank=-1
     )
-    subsample: int = option(
-        1,
-        "subsample",
-        "--subsample",
-        "--every",
-        section=Section.FRAMES,
-        least=1,
-        shows_default=True,
-        help="Score every N-th frame only.",
-        differs=ComparisonRule.WARNED,
-        rank=-2,
+    subsample: int = _frame_option(
+        1, "subsample", "--subsample", "--every", least=1, shows_default=True, help="Score every N-th frame only.", rank=-2
     )
-    offset: int = option(
-        0,
-        "offset",
-        "--offset",
-        section=Section.FRAMES,
-        shows_default=True,
-        help="Compare frame i of the reference with i+N of the distorted.",
-        differs=ComparisonRule.WARNED,
+    offset: int = _frame_option(
+        0, "offset", "--offset", shows_default=True, help="Compare frame i of the reference with i+N of the distorted."
     )
-    start: int | str | None = option(
+    start: int | str | None = _frame_option(
         None,
         "start",
         "--start",
-        section=Section.FRAMES,
         metavar="FRAME|TIME",
         help="Start at that frame of the reference: 250, 12.5s or 00:01:02.5.",
-        differs=ComparisonRule.WARNED,
         parse=parse_position,
     )
-    end: int | str | None = option(
-        None,
-        "end",
-        "--end",
-        section=Section.FRAMES,
-        metavar="FRAME|TIME",
-        help="Stop before that frame of the reference.",
-        differs=ComparisonRule.WARNED,
-        parse=parse_position,
+    end: int | str | None = _frame_option(
+        None, "end", "--end", metavar="FRAME|TIME", help="Stop before that frame of the reference.", parse=parse_position
     )
-    stream_reference: int | None = option(
+    stream_reference: int | None = _input_option(
         None,
         "stream of the reference",
         "--stream-reference",
-        section=Section.INPUTS,
         metavar="N",
         least=0,
         help="Read that stream of the reference's container, counted as ffprobe does. Default: its default video stream.",
     )
-    stream_distorted: int | None = option(
+    stream_distorted: int | None = _input_option(
         None,
         "stream of the distorted clip",
         "--stream-distorted",
-        section=Section.INPUTS,
         metavar="N",
         least=0,
         help="Read that stream of the distorted container.",

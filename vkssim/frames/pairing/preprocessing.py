@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import can_reopen, check_chroma, open_both, open_file, oriented
+from ..open import can_reopen, check_chroma, check_description, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.crop import Crop, without_bars
@@ -58,14 +58,13 @@ def match_pair(
     """Return two open files as `open_pair` does. Closing the returned sources closes the files."""
     if RAW not in (reference.info.kind, distorted.info.kind):  # otherwise the description is meant for the raw one
         for source in (reference, distorted):
-            raw.check(source.info)
+            check_description(raw, source.info)
     _agree_on_colour(reference, distorted)
     rgb = reference.is_rgb or distorted.is_rgb
     first, second = oriented(reference), oriented(distorted)
-    crops = [_own_crop(source, raw, text) for source, text in zip((first, second), pictures.own_crops, strict=True)]
+    crops = _own_crop(first, raw, pictures.crop_reference), _own_crop(second, raw, pictures.crop_distorted)
     first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
-    size = pictures.size(first.info, second.info)
-    aspect = (second if pictures.scale == "distorted" else first).info.sample_aspect if pictures.scales_to_clip else None
+    size, aspect = _common_size(pictures.scale, first.info, second.info)
     bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
 
     def alike(source: FrameSource) -> FrameSource:
@@ -137,6 +136,19 @@ def _cropped(source: FrameSource, crop: Crop | None, chroma: bool) -> FrameSourc
     if chroma:
         crop.check_aligned(source.info)
     return ProcessedSource(source, crop)
+
+
+def _common_size(
+    scale: str | None, reference: VideoInfo, distorted: VideoInfo
+) -> tuple[tuple[int, int] | None, Fraction | None]:
+    """Return the size to which both clips are scaled, and the shape of its samples; None if they keep their size."""
+    if scale is None:
+        return None, None
+    if scale in ("reference", "distorted"):
+        info = reference if scale == "reference" else distorted
+        return (info.width, info.height), info.sample_aspect
+    width, height = map(int, scale.split("x"))
+    return (width, height), None
 
 
 def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str, sample_aspect: Fraction | None) -> FrameSource:
