@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
@@ -25,6 +25,9 @@ from .inputs import Opened, sequence
 from .options import RawDescription
 from .raw import PlanarLayout, RawFile, RawUrl, interruptible, open_stream, raw_pipe
 from .source import FrameSource, ProcessedSource
+
+if TYPE_CHECKING:
+    from .decode.container import ContainerFile
 
 _TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
 _PEEK = 2 * _TRANSPORT_PACKET + _TRANSPORT_HEADER
@@ -135,7 +138,8 @@ def check_description(raw: RawDescription, info: VideoInfo) -> None:
         given, own = getattr(raw, name), getattr(info, name)
         if given not in (None, own):
             raise InputError(
-                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave `{name}` out"
+                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
+                f" `{name}` out"
             )
 
 
@@ -185,7 +189,7 @@ def open_file(
     return source
 
 
-def _container_file() -> type[FrameSource]:
+def _container_file() -> type[ContainerFile]:
     from .decode.container import ContainerFile  # here, because only containers need it and PyAV
 
     return ContainerFile
@@ -201,9 +205,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if has_other_scheme(path) and not os.path.exists(path):
         raise InputError(other_scheme(path))
     if sequence(path) is not None:
-        from .decode.container import ContainerFile
-
-        return ContainerFile(path, number, _offered(hardware))
+        return _container_file()(path, number, _offered(hardware))
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -244,14 +246,14 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
 
 def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
     from .decode.clip_decoder import UnknownFormatError
-    from .decode.container import ContainerFile
 
     try:
-        return ContainerFile(path, number, _offered(hardware))
+        return _container_file()(path, number, _offered(hardware))
     except UnknownFormatError:
         if is_container(head):
             raise
-        if _is_text(head):
+        # Samples may look like letters, but hardly with line feeds between them and without any other byte.
+        if b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head):
             raise InputError(
                 f"{path} is a text, not a video; lists of other files, such as HLS, DASH, SDP and concat, are not read. Give"
                 " the file itself"
@@ -275,14 +277,6 @@ def is_container(head: bytes) -> bool:
         or head[4:8] in boxes.FIRST
         or (len(head) == _PEEK and all(_begins_packet(head[start:]) for start in range(0, _PEEK, _TRANSPORT_PACKET)))
     )
-
-
-def _is_text(head: bytes) -> bool:
-    """Return whether bytes are lines of ASCII.
-
-    Samples may look like letters, but hardly with line feeds between them and without any other byte.
-    """
-    return b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head)
 
 
 def _begins_packet(data: bytes) -> bool:

@@ -10,8 +10,9 @@ import os
 import select
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
@@ -121,7 +122,7 @@ class _RawFrames(FrameSource):
 
     concurrent = True
 
-    def __init__(self, path: str, layout: PlanarLayout, size: int, allow_partial: bool) -> None:
+    def __init__(self, path: str, layout: PlanarLayout, size: int, *, allow_partial: bool = False) -> None:
         self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
         self._counting = threading.Lock()
         frames, rest = divmod(size, layout.frame_bytes)
@@ -187,7 +188,7 @@ class RawFile(_RawFrames):
 
     def __init__(self, path: str, layout: PlanarLayout, *, allow_partial: bool = False) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        super().__init__(path, layout, os.fstat(self._descriptor).st_size, allow_partial)
+        super().__init__(path, layout, os.fstat(self._descriptor).st_size, allow_partial=allow_partial)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -197,17 +198,12 @@ class RawFile(_RawFrames):
             if number >= self.info.frames:
                 return count
             start = number * self._frame_bytes
-            if not all(self._read_plane(start + offset, plane) for offset, plane in zip(self._offsets, target, strict=False)):
+            places = zip(self._offsets, target, strict=False)
+            if not all(_read_into(plane, partial(self._fill, start + offset)) for offset, plane in places):
                 return count
         return len(numbers)
 
-    def _read_plane(self, offset: int, target: Samples) -> bool:
-        if not target.flags.c_contiguous:  # rows are padded: read into a plane without padding first
-            plane = np.empty(target.shape, target.dtype)
-            complete = self._read_plane(offset, plane)
-            target[:] = plane
-            return complete
-        memory = target.data.cast("B")
+    def _fill(self, offset: int, memory: memoryview) -> bool:
         done = 0
         while done < len(memory):
             try:
@@ -228,6 +224,16 @@ class RawFile(_RawFrames):
             self._descriptor = -1
 
 
+def _read_into(target: Samples, fill: Callable[[memoryview], bool]) -> bool:
+    """Have the memory of a plane filled, and return whether it was. A plane with padded rows is read without padding first."""
+    if target.flags.c_contiguous:
+        return fill(target.data.cast("B"))
+    plane = np.empty(target.shape, target.dtype)
+    complete = fill(plane.data.cast("B"))
+    target[:] = plane
+    return complete
+
+
 def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [target], offset)
@@ -243,9 +249,6 @@ if not hasattr(os, "preadv"):
 
 class RawUrl(_RawFrames):
     """Raw YUV by URL. One range of each frame is read, from its beginning to the end of the last requested plane."""
-
-    def __init__(self, path: str, layout: PlanarLayout, size: int, *, allow_partial: bool = False) -> None:
-        super().__init__(path, layout, size, allow_partial)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -369,19 +372,11 @@ class PlanarStream(SequentialSource):
         start = self._offset
         end = start + self._frame_bytes
         complete = all(
-            self._skip(start + offset - self._offset) and self._read_plane(plane)
+            self._skip(start + offset - self._offset) and _read_into(plane, self._fill)
             for offset, plane in zip(self._offsets, target or (), strict=False)
         ) and self._skip(end - self._offset)
         if not complete and (self._offset > start or self._has_frame_headers):
             self.problem = truncated(self.info.path, self._position, start, self._offset, self._frame_bytes)
-        return complete
-
-    def _read_plane(self, target: Samples) -> bool:
-        if target.flags.c_contiguous:
-            return self._fill(target.data.cast("B"))
-        plane = np.empty(target.shape, target.dtype)
-        complete = self._fill(plane.data.cast("B"))
-        target[:] = plane
         return complete
 
     def _was_last(self, position: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from fractions import Fraction
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
@@ -30,21 +30,13 @@ class Y4mStream(PlanarStream):
     def __init__(self, path: str, stream: BinaryIO) -> None:
         line = stream.readline(LONGEST_LINE)
         layout, fps = parse_header(path, line)
-        info = VideoInfo(
-            path,
-            "Y4M",
-            layout.width,
-            layout.height,
-            layout.bits,
-            fps=fps,
-            chroma=layout.chroma,
-            range=_stated_range(line),
-            field_order=_stated_order(line),
-            sample_aspect=_stated_aspect(line),
-        )
+        info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, fps=fps, chroma=layout.chroma, **_stated(line))
         super().__init__(stream, info, layout, position=len(line))
         self._start = len(line)
-        self.file_bytes = _size(stream) if stream.seekable() else None
+        if stream.seekable():
+            position = stream.tell()
+            self.file_bytes = stream.seek(0, os.SEEK_END)
+            stream.seek(position)
         self._size = None if self.file_bytes is None else self.file_bytes - len(line)
         if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is allocated
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
@@ -83,13 +75,6 @@ class Y4mStream(PlanarStream):
         return True
 
 
-def _size(stream: BinaryIO) -> int:
-    position = stream.tell()
-    end = stream.seek(0, os.SEEK_END)
-    stream.seek(position)
-    return end
-
-
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:
     """Return layout and frame rate from the first line. Raises InputError for anything but a supported Y4M header."""
     words = line.decode("ascii", errors="replace").split()
@@ -113,21 +98,16 @@ def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]
         raise InputError(f"{path}: {error}") from None
 
 
-def _stated_order(line: bytes) -> str | None:
-    match = re.search(rb" I([ptbm])\b", line)
-    return _FIELD_ORDERS[match[1]] if match else None
-
-
-def _stated_range(line: bytes) -> str | None:
-    """Return the colour range by FFmpeg's own extension of the header."""
-    match = re.search(rb" XCOLORRANGE=(FULL|LIMITED)\b", line)
-    return match[1].decode().lower() if match else None
-
-
-def _stated_aspect(line: bytes) -> Fraction | None:
-    """Return the width of a sample divided by its height; None if the header does not state it, as with A0:0."""
-    match = re.search(rb" A([1-9]\d{0,8}):([1-9]\d{0,8})\b", line)
-    return Fraction(int(match[1]), int(match[2])) if match else None
+def _stated(line: bytes) -> dict[str, Any]:
+    """Return the fields of `VideoInfo` that a header states: the range by FFmpeg's own extension, and no aspect for A0:0."""
+    order = re.search(rb" I([ptbm])\b", line)
+    colours = re.search(rb" XCOLORRANGE=(FULL|LIMITED)\b", line)
+    aspect = re.search(rb" A([1-9]\d{0,8}):([1-9]\d{0,8})\b", line)
+    return {
+        "field_order": _FIELD_ORDERS[order[1]] if order else None,
+        "range": colours[1].decode().lower() if colours else None,
+        "sample_aspect": Fraction(int(aspect[1]), int(aspect[2])) if aspect else None,
+    }
 
 
 def _number(path: str, fields: dict[str, str], key: str) -> int:

@@ -97,7 +97,7 @@ class ClipDecoder:
         self.decoder = Decoder(
             self.container, self.stream, context, threads=threads, begin=begin, hardware=hardware is not None
         )
-        _keep_in_forks(self, context)
+        _decoders[self] = context
 
     def check_size(self, width: int, height: int) -> None:
         """Raise InputError with the name of the clip for a size that no frame can have."""
@@ -159,23 +159,12 @@ class ClipDecoder:
     def close(self) -> None:
         """Close the container and the decoder; a second call does nothing."""
         self._let_go()
-        _keep_no_longer(self)
+        _decoders.pop(self, None)  # existing forks keep it
         self.container = self.stream = None
 
 
-# -- forks: a forked child has no threads of FFmpeg, so closing a decoder there would wait for them forever ------------------
-
-_decoders: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
-
-
-def _keep_in_forks(source: object, decoder: Any) -> None:
-    """Keep the decoder of an open source alive in forks: freeing it there would hang."""
-    _decoders[source] = decoder
-
-
-def _keep_no_longer(source: object) -> None:
-    """Forget the decoder of a closed source. Existing forks keep it."""
-    _decoders.pop(source, None)
+# A forked child has no threads of FFmpeg, so freeing a decoder there would wait for them forever: it keeps the open ones.
+_decoders: WeakKeyDictionary[ClipDecoder, Any] = WeakKeyDictionary()
 
 
 def _in_child() -> None:

@@ -106,12 +106,6 @@ class ContainerFile(SequentialSource):
         self.info = replace(self.info, notes=(*self.info.notes, note))
         self._unconverted = replace(self._unconverted, notes=(*self._unconverted.notes, note))
 
-    def _is_of_first_size(self, frame: Any) -> bool:
-        """Return whether a frame has the size of the first one. Surfaces may be larger by a sample, which is not copied."""
-        if self._clip.decoder.hardware and self._hardware is not None:
-            return self._hardware.has_size(frame, *self._facts.size)
-        return (frame.width, frame.height) == self._facts.size
-
     def _decode_again(self, failure: Exception | None) -> None:
         """Decode again without threads, from the beginning or the last seek, up to the next frame to read."""
         position = self._position
@@ -279,7 +273,13 @@ class ContainerFile(SequentialSource):
     def _has_known_format(self, frame: Any) -> bool:
         """Set the pixel format of a frame; return False, and set `problem`, if its size or format has changed."""
         name = format_name(frame)
-        if self._is_of_first_size(frame) and name in self._formats:
+        if (
+            self._clip.decoder.hardware and self._hardware is not None
+        ):  # surfaces may be larger by a sample, which is not copied
+            is_of_first_size = self._hardware.has_size(frame, *self._facts.size)
+        else:
+            is_of_first_size = (frame.width, frame.height) == self._facts.size
+        if is_of_first_size and name in self._formats:
             self._pixels = self._formats[name]
             return True
         self.problem = InputError(

@@ -96,7 +96,8 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
     notes = clip.notes
     if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
-    pages = _pages(clip) if stream.codec_context.name == "tiff" else 1
+    first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
+    pages = tiff_pages(first_file) if stream.codec_context.name == "tiff" else 1
     if pages > 1:
         notes += (f"only the first of its {pages} pages is read",)
     if clip.decoder.begin.packets:
@@ -118,11 +119,6 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
         field_order=None if is_picture or pixels.rgb else field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
     )
-
-
-def _pages(clip: ClipDecoder) -> int:
-    """Return the number of pages of a TIFF picture, or of the first picture of a sequence."""
-    return tiff_pages(clip.path if clip.sequence is None else clip.sequence.files[0])
 
 
 def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:

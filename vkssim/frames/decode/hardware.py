@@ -181,7 +181,11 @@ def start_by_hardware(clip: ClipDecoder, facts: ClipDescription, first: Any, har
 
     `first` is the processor's first frame, and `facts` belong to it. Raises DecoderBusyError.
     """
-    refusal = hardware.refuses(_coded_video(clip, facts), facts.pixels, facts.format_name)
+    codec = clip.stream.codec_context
+    # The size before cropping is not known for each codec, but is never smaller.
+    width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
+    video = CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
+    refusal = hardware.refuses(video, facts.pixels, facts.format_name)
     if refusal is not None:
         return refusal
     begin = clip.decoder.begin
@@ -197,13 +201,6 @@ def start_by_hardware(clip: ClipDecoder, facts: ClipDescription, first: Any, har
         if hardware.shared:
             raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
         return problem
-
-
-def _coded_video(clip: ClipDecoder, facts: ClipDescription) -> CodedVideo:
-    """Return the stream for a driver. The size before cropping is not known for each codec, but is never smaller."""
-    codec = clip.stream.codec_context
-    width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
-    return CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
 
 
 def _difference(

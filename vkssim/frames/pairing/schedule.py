@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,51 +17,48 @@ from ..source import FrameSource
 ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 
 
-class Pairing(Protocol):
+class Pairing(ABC):
     """The frames of each pair. All pairs are counted from 0, also those left out.
 
     `skips` are the frames of the first pair.
     """
 
-    skips: tuple[int, int]
-
-    def reference(self, pairs: range) -> Sequence[int]:
-        """Return the numbers of the reference's frames."""
-
-    def distorted(self, pairs: range) -> Sequence[int]:
-        """Return the numbers of the distorted clip's frames."""
-
-    def indices(self, pairs: range) -> Sequence[int]:
-        """Return the numbers that the pairs have in a report."""
-
-    def pair_of(self, index: int) -> int:
-        """Return the first pair whose number in a report is at least `index`."""
-
-
-class ByIndex:
-    """Pairs by number: first with first and second with second, after the skipped frames of each clip."""
-
     def __init__(self, skip_reference: int, skip_distorted: int) -> None:
         self.skips = skip_reference, skip_distorted
 
-    def reference(self, pairs: range) -> range:
-        """See Pairing."""
-        return range(pairs.start + self.skips[0], pairs.stop + self.skips[0], pairs.step)
+    def reference(self, pairs: range) -> Sequence[int]:
+        """Return the numbers of the reference's frames."""
+        return self._frames(pairs, 0, self.skips[0])
 
-    def distorted(self, pairs: range) -> range:
-        """See Pairing."""
-        return range(pairs.start + self.skips[1], pairs.stop + self.skips[1], pairs.step)
+    def distorted(self, pairs: range) -> Sequence[int]:
+        """Return the numbers of the distorted clip's frames."""
+        return self._frames(pairs, 1, self.skips[1])
 
-    def indices(self, pairs: range) -> range:
-        """See Pairing."""
-        return pairs
+    def indices(self, pairs: range) -> Sequence[int]:
+        """Return the numbers that the pairs have in a report."""
+        return self._frames(pairs, 0, 0)
+
+    @abstractmethod
+    def pair_of(self, index: int) -> int:
+        """Return the first pair whose number in a report is at least `index`."""
+
+    @abstractmethod
+    def _frames(self, pairs: range, clip: int, skip: int) -> Sequence[int]:
+        """Return the numbers of the frames of a clip, 0 for the reference, counted from `skip` frames before."""
+
+
+class ByIndex(Pairing):
+    """Pairs by number: first with first and second with second, after the skipped frames of each clip."""
 
     def pair_of(self, index: int) -> int:
         """See Pairing."""
         return index
 
+    def _frames(self, pairs: range, _clip: int, skip: int) -> range:
+        return range(pairs.start + skip, pairs.stop + skip, pairs.step)
 
-class ByTime:
+
+class ByTime(Pairing):
     """Pairs by presentation time, counted from the first frame of each clip that is not skipped.
 
     A frame of the reference forms a pair with the nearest frame of the distorted clip that is less than half its duration away.
@@ -76,8 +73,8 @@ class ByTime:
         skip_reference: int,
         skip_distorted: int,
     ) -> None:
+        super().__init__(skip_reference, skip_distorted)
         first, second = reference[skip_reference:], distorted[skip_distorted:]
-        self.skips = skip_reference, skip_distorted
         self._lengths = len(first), len(second)
         if not (len(first) and len(second)):
             self._pairs = np.empty((0, 2), int)
@@ -91,18 +88,6 @@ class ByTime:
 
     def __len__(self) -> int:
         return len(self._pairs)
-
-    def reference(self, pairs: range) -> list[int]:
-        """See Pairing."""
-        return self._column(pairs, 0, self.skips[0])
-
-    def distorted(self, pairs: range) -> list[int]:
-        """See Pairing."""
-        return self._column(pairs, 1, self.skips[1])
-
-    def indices(self, pairs: range) -> list[int]:
-        """See Pairing."""
-        return self._column(pairs, 0, 0)
 
     def pair_of(self, index: int) -> int:
         """See Pairing; `index` is the number of the reference's frame, counted after the skipped ones."""
@@ -119,8 +104,8 @@ class ByTime:
         first, second = (int(end - begin) - len(pairs) for begin, end in zip(begins, ends, strict=True))
         return first, second
 
-    def _column(self, pairs: range, column: int, skip: int) -> list[int]:
-        chosen: list[int] = (self._pairs[pairs.start : pairs.stop : pairs.step, column] + skip).tolist()
+    def _frames(self, pairs: range, clip: int, skip: int) -> list[int]:
+        chosen: list[int] = (self._pairs[pairs.start : pairs.stop : pairs.step, clip] + skip).tolist()
         return chosen
 
 

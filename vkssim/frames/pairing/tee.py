@@ -47,10 +47,11 @@ class Tee:
 
         def memory() -> Planes:
             with self._changed:
-                return self._spare.pop() if self._spare else _blank(target)
+                return self._spare.pop() if self._spare else tuple(np.empty_like(plane, order="C") for plane in target)
 
         def use(frame: _Frame) -> None:
-            _copy(frame.on_host(memory), target)
+            for plane, place in zip(frame.on_host(memory), target, strict=True):
+                np.copyto(place, plane)
 
         return self._take(reader, number, lambda: self._read(number, memory), use)
 
@@ -193,12 +194,3 @@ class _TeeReader(WrappedSource):
     def close(self) -> None:
         """Let the other readers go on without this one; a second call does nothing."""
         self._tee.leave(self)
-
-
-def _blank(like: Planes) -> Planes:
-    return tuple(np.empty(plane.shape, plane.dtype) for plane in like)
-
-
-def _copy(frame: Planes, target: Planes) -> None:
-    for source, place in zip(frame, target, strict=True):
-        np.copyto(place, source)
