@@ -102,7 +102,14 @@ _SAMPLE_BYTES = 4096
 
 def input_states(path: str) -> list[FileState]:
     """Return the state of a file, or of each picture of a sequence."""
-    return [_state(file) for file in _files(path)]
+    states: list[FileState] = []
+    for file in _files(path):
+        (size, version), found = _look(file)
+        if found is not None:
+            times = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+            size, version = found.st_size, times if version is None else f"{times} {version}"
+        states.append((file if is_url(file) else os.path.abspath(file), size, version))
+    return states
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,11 @@ class Opened:
     @classmethod
     def now(cls, path: str) -> Opened:
         """Return the current state."""
-        return cls(path, tuple(map(_opened, _files(path))))
+        looks = map(_look, _files(path))
+        return cls(
+            path,
+            tuple((content, (found.st_mtime_ns, found.st_ino) if found and content[1] else None) for content, found in looks),
+        )
 
     @property
     def changed(self) -> bool:
@@ -131,19 +142,6 @@ class Opened:
         return hashlib.sha256(json.dumps([content for content, _ in self.files]).encode()).hexdigest()[:32]
 
 
-def _opened(path: str) -> tuple[Content, tuple[int, int] | None]:
-    try:
-        name = remote.local_path(path) if is_url(path) else path
-        if name is None:
-            return _url_state(path), None
-        found = os.stat(name)
-        if not stat.S_ISREG(found.st_mode):
-            return (None, None), None
-        return _content(name, found.st_size), (found.st_mtime_ns, found.st_ino)
-    except (OSError, ValueError):
-        return (None, None), None
-
-
 def _files(path: str) -> Sequence[str]:
     try:
         pictures = sequence(path)
@@ -152,34 +150,20 @@ def _files(path: str) -> Sequence[str]:
     return [path] if pictures is None else pictures.files
 
 
-def _state(path: str) -> FileState:
+def _look(path: str) -> tuple[Content, os.stat_result | None]:
+    """Return the content of a file, None and None if it is not known, and the status of a local file."""
     try:
-        if is_url(path):
-            return path, *_url_state(path)
-        return os.path.abspath(path), *_file_state(path)
+        name = remote.local_path(path) if is_url(path) else path
+        if name is None:
+            size, version = remote.state(path)
+            return (size, version or _sample(size, lambda start, stop: remote.read(path, start, stop))), None
+        found = os.stat(name)
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
+            return (None, None), found
+        with open(name, "rb", buffering=0) as file:
+            return (found.st_size, _sample(found.st_size, lambda start, stop: _read(file.fileno(), start, stop))), found
     except (OSError, ValueError):
-        return path if is_url(path) else os.path.abspath(path), None, None
-
-
-def _url_state(url: str) -> tuple[int, str]:
-    local = remote.local_path(url)
-    if local is not None:
-        return _file_state(local)
-    size, version = remote.state(url)
-    return size, version or _sample(size, lambda start, stop: remote.read(url, start, stop))
-
-
-def _file_state(path: str) -> tuple[int, str]:
-    found = os.stat(path)
-    version = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
-    if stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
-        version += f" {_content(path, found.st_size)[1]}"
-    return found.st_size, version
-
-
-def _content(path: str, size: int) -> tuple[int, str]:
-    with open(path, "rb", buffering=0) as file:
-        return size, _sample(size, lambda start, stop: _read(file.fileno(), start, stop))
+        return (None, None), None
 
 
 def _sample(size: int, read: Callable[[int, int], bytes]) -> str:
