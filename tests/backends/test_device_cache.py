@@ -11,11 +11,12 @@ import pytest
 from vkssim.backends.device_cache import DeviceCache
 from vkssim.errors import DeviceMemoryError
 from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.utils.thread_pool import Closable
 
 from ..support.commands import python_process
 
 
-class _Thing:
+class _Thing(Closable):
     """Counts how often it is closed."""
 
     def __init__(self) -> None:

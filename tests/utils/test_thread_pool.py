@@ -21,7 +21,7 @@ from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.utils import thread_pool
-from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use
+from vkssim.utils.thread_pool import Closable, ThreadPool, close_at_end, mark_in_use
 
 from ..frames.reading import describe
 from ..support.clips import raw_bytes, raw_flags, write
@@ -93,7 +93,7 @@ def test_a_thread_that_works_on_after_an_interrupted_wait_is_left_behind(monkeyp
 def test_what_is_in_use_stays_open(in_use: bool) -> None:
     closed: list[str] = []
 
-    class Thing:
+    class Thing(Closable):
         def close(self) -> None:
             closed.append("closed")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from ..features.plane_metrics import PlaneMetrics
 from ..reference.samples import largest_samples
 from ..report.backend_info import BackendInfo
 from ..types import Doubles, ExternalFrame, Samples
+from ..utils.thread_pool import Closable
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Batch:
         return len(self.reference[0]) if self.external is None else len(self.external[0])
 
 
-class Backend(ABC):
+class Backend(Closable, ABC):
     """A device that computes the means of each metric for batches of frames; use with `with`.
 
     A batch is used again and again: `free` has it, its owner fills the first `frames` frames of its planes, `submit` starts
@@ -104,12 +105,6 @@ class Backend(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the device; a second call does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 LargestSamples = npt.NDArray[np.integer]

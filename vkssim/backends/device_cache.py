@@ -7,10 +7,11 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError
 from ..host.devices import DEVICE_VARIABLE
+from ..utils.thread_pool import Closable
 
 Result = TypeVar("Result")
 
@@ -59,14 +60,6 @@ def tried_again(work: Callable[[], Result]) -> Result:
             policy = policy or FailurePolicy()
             if not policy.allows_another_try(error):
                 raise
-
-
-class Closable(Protocol):
-    """An object that has a device open."""
-
-    def close(self) -> None:
-        """Close the device."""
-        ...
 
 
 Thing = TypeVar("Thing", bound=Closable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
 from ..shaders import load_module
 from ..utils.choices import BACKENDS
+from ..utils.thread_pool import Closable
 from .device_cache import DeviceCache
 from .open import unknown_backend
 from .open_device import fit_batch, open_device, software_warnings, warn
@@ -104,7 +105,7 @@ class LossExecutor:
             executor.close()
 
 
-class LossEngine:
+class LossEngine(Closable):
     """A loss for planes of one size on one device, with arrays of the host; use with `with`.
 
     Parameters
@@ -212,12 +213,6 @@ class LossEngine:
     def close(self) -> None:
         """Wait for the device and destroy everything on it; a second call does nothing."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 # -- evaluation -------------------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
 
 from ..errors import DeviceError
 from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
+from ..utils.thread_pool import Closable
 from .base import Backend, Batch
 
 _SECONDS_TO_CLOSE = 5.0
@@ -20,7 +20,7 @@ _SECONDS_TO_CLOSE = 5.0
 _Key = tuple[tuple[FrameFormat, tuple[str, ...]], ...]  # the format of each plane, and its metrics
 
 
-class SharedBackend:
+class SharedBackend(Closable):
     """Backends that stay open between runs, one for each format of frames with its metrics; use with `with`.
 
     `open_engine` opens a backend. A backend is closed when frames of another format arrive and no run uses it. After `close`,
@@ -88,12 +88,6 @@ class SharedBackend:
                 self._close_idle()
             finally:
                 self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _key(planes: Sequence[PlaneMetrics]) -> _Key:

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import InputError, RangeError
 from ..types import ExternalFrame, Planes, largest_beyond
 from ..utils.interruption import check
+from ..utils.thread_pool import Closable
 from .info import ClipFacts, VideoInfo, VideoPackets
 from .inputs import Opened
 from .picture.colour import Colour
@@ -46,7 +47,7 @@ class SeekIndex(Protocol):
         """Return the position of a frame, for `FrameSource.seek`."""
 
 
-class FrameSource(ABC):
+class FrameSource(Closable, ABC):
     """A stream of frames; use it with `with`.
 
     A source that is `concurrent` may be read from several threads at once and in any order. All other sources are read in
@@ -80,7 +81,7 @@ class FrameSource(ABC):
     is_rgb = False
     """True if pictures are R'G'B'; `convert_to` then chooses the Y'CbCr that they become."""
 
-    def convert_to(self, colour: Colour) -> None:  # noqa: B027 - only R'G'B' has a choice
+    def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes. Call it before the first frame is read."""
 
     @property
@@ -194,18 +195,12 @@ class FrameSource(ABC):
                 return
             yield target
 
-    def give_up(self) -> None:  # noqa: B027 - only pipes are waited for
+    def give_up(self) -> None:
         """End a `read` that waits for data which may never come. Call it from another thread."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 class SequentialSource(FrameSource):

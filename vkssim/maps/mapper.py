@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,13 @@ from ..features.float_ssim import SsimMap
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
+from ..utils.thread_pool import Closable
 
 FloatMaps = npt.NDArray[np.float32]
 """(N, H', W') float32: SSIM of every window, at most 1."""
 
 
-class SsimMapper:
+class SsimMapper(Closable):
     """A device that computes float_ssim and its map for frames of one format; use it with `with`.
 
     Parameters
@@ -76,9 +77,3 @@ class SsimMapper:
     def close(self) -> None:
         """Close the device; a second call does nothing."""
         self._backend.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

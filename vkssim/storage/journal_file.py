@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 
 from ..errors import OptionError, OutputError
 from ..host.private import open_private
+from ..utils.thread_pool import Closable
 from .atomic import replace_file, sync_folder
 
 try:
@@ -28,7 +28,7 @@ def journal_path(results: Path) -> Path:
     return results.with_name(results.name + ".journal")
 
 
-class JournalFile:
+class JournalFile(Closable):
     """A private file of lines, opened or created, and locked against other processes; use it with `with`.
 
     An existing file is not changed before the first write, because it may turn out not to be a journal. Raises OutputError if
@@ -166,9 +166,3 @@ class JournalFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

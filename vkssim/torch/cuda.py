@@ -34,6 +34,7 @@ from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
 from ..loss.spec import Loss, Negative
 from ..shaders import load_module
+from ..utils.thread_pool import Closable
 from . import staging
 
 _GRANULE = 1 << 21
@@ -207,7 +208,7 @@ class _Lease:
         }
 
 
-class Sharing:
+class Sharing(Closable):
     """One CUDA device and the Vulkan device that is the same GPU. One thread uses it at a time."""
 
     def __init__(self, index: int) -> None:

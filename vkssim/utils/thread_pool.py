@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 SECONDS_TO_END = 30.0
 """How long `close` waits for threads that have no more work, in seconds."""
@@ -28,11 +28,17 @@ Call = tuple[Future[Any], Callable[[], Any]]
 
 
 class Closable(Protocol):
-    """An object that can be closed."""
+    """An object that can be closed, and that a `with` statement closes at its end."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close it; a second call does nothing."""
         ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 Resource = TypeVar("Resource", bound=Closable)
