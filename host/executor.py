@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -90,54 +89,28 @@ class Executor:
     shared, because the submissions of a queue run one after the other. Commands are recorded once for each slot and number of
     frames. On a device that is slow for the size of the batch, they are several submissions; see `SubmissionBudget`.
 
-    With `timelines`, another API of the GPU has the buffers of inputs and outputs, and hands them over and takes them back
-    without the host: `bind` makes a slot over such buffers, and `start` runs it.
+    `kernels` are compiled kernels of the device, to which those of the plan are added, or a function that returns the SPIR-V of
+    a module by name. `batch` is the largest number of frames of one submission, and `slots` the number of submissions that may
+    be in flight. `profile` takes timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the
+    kernels' queue.
 
-    Parameters
-    ----------
-    device
-        The device that runs the plan.
-    plan
-        The plan to run.
-    load_module
-        A function that returns the SPIR-V of a module by name.
-    batch
-        The largest number of frames of one submission.
-    slots
-        The number of submissions that may be in flight; 0 with `timelines`.
-    cache_folder
-        The folder for compiled pipelines; None stores none.
-    profile
-        Take timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the kernels' queue.
-    external
-        The API that writes the inputs in place of the host. The device must have been opened for sharing.
-    timelines
-        The semaphores of the API that has inputs and outputs. The device must have been opened for sharing.
-    pipelines
-        Compiled kernels of the device, to which those of the plan are added. By default the executor has its own.
+    An `external` API of the GPU, for which the device must have been opened for sharing, writes the inputs in place of the
+    host. If only its timelines are given, it has the buffers of inputs and outputs, and hands them over and takes them
+    back without the host: there are no slots, `bind` makes a slot over such buffers, and `start` runs it.
 
-    Raises
-    ------
-    DeviceMemoryError
-        The buffers do not fit.
-    VkssimError
-        VKSSIM_TIMEOUT is not a valid time.
-
+    Raises DeviceMemoryError if the buffers do not fit, and VkssimError if VKSSIM_TIMEOUT is not a valid time.
     """
 
     def __init__(
         self,
         device: Device,
         plan: Plan,
-        load_module: Callable[[str], bytes],
+        kernels: PipelineBuilder | Callable[[str], bytes],
         *,
         batch: int = 1,
         slots: int = 2,
-        cache_folder: Path | None = None,
         profile: bool = False,
-        external: ExternalInputs | None = None,
-        timelines: Timelines | None = None,
-        pipelines: PipelineBuilder | None = None,
+        external: ExternalInputs | Timelines | None = None,
     ) -> None:
         plan.validate()
         self.plan = plan
@@ -145,16 +118,17 @@ class Executor:
         self._device = device
         self._timeout = timeout_seconds()
         self._submitting = False
-        self._external = external
-        if external is not None:
-            timelines = Timelines(external.timeline)
+        if external is None or isinstance(external, Timelines):
+            self._external, timelines = None, external
+        else:
+            self._external, timelines = external, Timelines(external.timeline)
         self._submitter = None if timelines is None else TimelineSubmitter(device, timelines)
         self._started = False  # whether a slot was started for which nobody waits
         self._timed: tuple[int, int] | None = None  # the turn and the work of a started slot whose time is measured
         self._stack = ExitStack()
         with ExitStack() as guard:  # a failure destroys the objects that were made before it
             guard.callback(self._stack.close)
-            self._pipelines = pipelines or PipelineBuilder(device, self._stack, load_module, cache_folder)
+            self._pipelines = PipelineBuilder(device, self._stack, kernels) if callable(kernels) else kernels
             self._pipelines.build(plan.kernels)
             upload_family = None if profile or timelines is not None else device.upload_family
             self._upload_apart = upload_family is not None

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,14 @@ class PipelineBuilder:
         self._device = device
         self._stack = stack
         self._load_module = load_module
-        self._cache = PipelineCache(device, stack, cache_folder)
+        self._cache_folder = cache_folder
         self._built: dict[Kernel, Pipeline] = {}
         self._layouts: dict[tuple[bool, int, int], Layout] = {}
+
+    @cached_property
+    def _cache(self) -> PipelineCache:
+        """Return the cache, made for the first kernel: if there is too little memory for it, the next build tries again."""
+        return PipelineCache(self._device, self._stack, self._cache_folder)
 
     def _layout(self, kernel: Kernel) -> Layout:
         key = kernel.texel_input, kernel.sources, kernel.targets

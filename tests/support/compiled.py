@@ -45,7 +45,8 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
         return device if selector is None and not sharing else opened.open_device(stack, selector, sharing=sharing)
 
     with _opened_by(open_shared), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "PipelineBuilder", builder)
+        for module in (executor, opened):
+            patch.setattr(module, "PipelineBuilder", builder)
         yield
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import platformdirs
 
 from ..errors import UnusableGpuWarning
 from ..features.planes import KernelShape
@@ -20,12 +19,11 @@ from ..host.plan import Plan
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
-from ..shaders import load_module
 from ..utils.choices import BACKENDS
 from ..utils.thread_pool import Closable
 from .device_cache import DeviceCache
 from .open import unknown_backend
-from .open_device import fit_batch, open_device, software_warnings, warn
+from .open_device import fit_batch, open_device, open_pipelines, software_warnings, warn
 from .selftest import check
 
 Floats = npt.NDArray[np.float32]
@@ -34,28 +32,34 @@ Doubles = npt.NDArray[np.float64]
 _BATCH_BYTES = 1 << 26
 
 
+class LossStep(NamedTuple):
+    """A loss, whether it is computed with its gradient, and the factor of the gradient."""
+
+    loss: Loss
+    gradient: bool
+    weight: float = 1.0
+
+
 class LossExecutor:
     """A loss on an open device. Its executor grows with the planes of a call, as far as the memory allows.
 
-    A frame of the plan is a plane. See `loss_plan` for `packed`, and `Executor` for the other options. With `timelines`,
-    another API has the planes, and there are no slots.
+    A frame of the plan is a plane. See `Executor` for `pipelines` and `profile`. With `timelines`, another API has the planes,
+    which are packed as `loss_plan` says, and there are no slots.
     """
 
     def __init__(
         self,
         device: Device,
-        loss: Loss,
+        pipelines: PipelineBuilder,
+        step: LossStep,
         *,
-        gradient: bool,
-        weight: float = 1.0,
-        packed: bool = False,
         profile: bool = False,
         timelines: Timelines | None = None,
-        pipelines: PipelineBuilder | None = None,
     ) -> None:
-        self.loss = loss
+        self.loss = step.loss
         self._device = device
-        made = loss_plan(loss, KernelShape.for_device(device.info), gradient=gradient, weight=weight, packed=packed)
+        shape, packed = KernelShape.for_device(device.info), timelines is not None
+        made = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
         self.plan, self.layout = made.plan, made.planes
         self._profile, self._timelines, self._pipelines = profile, timelines, pipelines
         largest = max(spec.frame_bytes for spec in self.plan.buffers)
@@ -86,17 +90,8 @@ class LossExecutor:
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""
-        return Executor(
-            self._device,
-            self.plan,
-            load_module,
-            batch=batch,
-            slots=slots,
-            cache_folder=platformdirs.user_cache_path("vkssim"),
-            profile=self._profile,
-            timelines=self._timelines,
-            pipelines=self._pipelines,
-        )
+        plan, kernels, external = self.plan, self._pipelines, self._timelines
+        return Executor(self._device, plan, kernels, batch=batch, slots=slots, profile=self._profile, external=external)
 
     def close(self) -> None:
         """Wait for the device and destroy the executor; a second call does nothing."""
@@ -106,29 +101,12 @@ class LossExecutor:
 
 
 class LossEngine(Closable):
-    """A loss for planes of one size on one device, with arrays of the host; use with `with`.
+    """A loss for planes of one size on one device, with arrays of the host.
 
-    Parameters
-    ----------
-    loss
-        The loss to compute.
-    gradient
-        Whether the gradient by the distorted planes is computed as well.
-    weight
-        The factor of the gradient.
-    planes
-        The expected number of planes of a call. A call with more planes gets larger buffers, up to a limit. Beyond it, planes
-        are computed in batches.
-    device
-        Index, name or UUID of the device; see `host.devices.choose_device`.
-    profile
-        Measure the time of every stage.
-
-    Raises
-    ------
-    DeviceError
-        No device is usable, or the buffers of one plane do not fit.
-
+    `weight` is the factor of the gradient. `planes` is the expected number of planes of a call. A call with more planes gets
+    larger buffers, up to a limit. Beyond it, planes are computed in batches. See `host.devices.choose_device` for `device`.
+    `profile` measures the time of every stage. Raises DeviceError if no device is usable, or if the buffers of one plane do not
+    fit.
     """
 
     def __init__(
@@ -147,7 +125,8 @@ class LossEngine(Closable):
             guard.callback(self._stack.close)
             self.device = open_device(self._stack, device)
             warn(software_warnings(self.device.info, device), UnusableGpuWarning)
-            self._made = LossExecutor(self.device, loss, gradient=gradient, weight=weight, profile=profile)
+            pipelines = open_pipelines(self.device, self._stack)
+            self._made = LossExecutor(self.device, pipelines, LossStep(loss, gradient, weight), profile=profile)
             self._stack.callback(self._made.close)
             self._make_room(planes)
             guard.pop_all()

@@ -11,14 +11,18 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from typing import TypeVar
 
+import platformdirs
+
 from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..host.machine import Machine
+from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan, Role
 from ..host.unusable_gpus import unusable_gpus
 from ..report.backend_info import BackendInfo
+from ..shaders import load_module
 
 Thing = TypeVar("Thing")
 
@@ -55,6 +59,11 @@ def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool =
     with _lock:
         _meant[key] = info.uuid
     return device
+
+
+def open_pipelines(device: Device, stack: ExitStack) -> PipelineBuilder:
+    """Return the compiled kernels of a device, which are stored in the user's cache. The stack destroys them."""
+    return PipelineBuilder(device, stack, load_module, platformdirs.user_cache_path("vkssim"))
 
 
 def largest_batch(device: Device, plan: Plan, slots: int) -> int:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 import numpy as np
-import platformdirs
 
 from ..features.base import FeaturePlan
 from ..features.plane_metrics import PLANES, PlaneMetrics
@@ -18,12 +17,11 @@ from ..features.planes import SAMPLES, KernelShape, PlanePair, deinterleave, ing
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
-from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open_device import fit_batch, info_of, largest_batch, open_device, software_warnings
+from .open_device import fit_batch, info_of, largest_batch, open_device, open_pipelines, software_warnings
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -174,17 +172,10 @@ class VulkanBackend(Backend):
             if not self._host_looks:
                 plan, self._largest = with_largest_samples(plan, planes, kernels)
 
+            pipelines = open_pipelines(self.device, self._stack)
+
             def make(frames: int) -> Executor:
-                return Executor(
-                    self.device,
-                    plan,
-                    load_module,
-                    batch=frames,
-                    slots=slots,
-                    cache_folder=platformdirs.user_cache_path("vkssim"),
-                    profile=profile,
-                    external=self._inputs,
-                )
+                return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, external=self._inputs)
 
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)

@@ -15,14 +15,13 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TypeVar
 
-import platformdirs
 import torch
 from torch import Tensor
 
 from ..backends.cuda import Cuda
 from ..backends.device_cache import DeviceCache
-from ..backends.loss_engine import LossExecutor
-from ..backends.open_device import open_device
+from ..backends.loss_engine import LossExecutor, LossStep
+from ..backends.open_device import open_device, open_pipelines
 from ..backends.selftest import check
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
@@ -33,7 +32,6 @@ from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
 from ..loss.spec import Loss, Negative
-from ..shaders import load_module
 from ..utils.thread_pool import Closable
 from . import staging
 
@@ -43,9 +41,6 @@ _MOST_LOSSES = 8
 _MOST_BOUND = 16
 
 _OUT_OF_MEMORY = (DeviceMemoryError, torch.OutOfMemoryError)
-
-_Step = tuple[Loss, bool, float]
-"""A loss, whether with its gradient, and the factor of the gradient."""
 
 Result = TypeVar("Result")
 
@@ -100,7 +95,7 @@ def compute(
     The images are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError if memory cannot be shared
     with it.
     """
-    step = loss, gradient, weight
+    step = LossStep(loss, gradient, weight)
 
     def action(sharing: Sharing) -> tuple[Tensor, Tensor | None]:
         values, result = sharing.compute(distorted, reference, step)
@@ -223,7 +218,7 @@ class Sharing(Closable):
             self.device = open_device(of_device, self._selector, sharing=True)
             guard.callback(self._stack.close)
             self._cuda = Cuda(gpu)
-            self._pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
+            self._pipelines = open_pipelines(self.device, self._stack)
             self._handed, self._returned = (self._cuda.timeline(self.device, self._stack) for _ in range(2))
             self.timelines = Timelines(self._handed.handle, self._returned.handle)
             self._memory = _Memory(of_device.pop_all())
@@ -233,8 +228,8 @@ class Sharing(Closable):
         self._last_handle: int | None = None
         self._staging: dict[str, Tensor] = {}
         self._copies: dict[str, Tensor] = {}  # views of the staging memory, with the shape of the last image
-        self._losses: OrderedDict[_Step, _TensorLoss] = OrderedDict()
-        self._last: tuple[_Step, _TensorLoss] | None = None
+        self._losses: OrderedDict[LossStep, _TensorLoss] = OrderedDict()
+        self._last: tuple[LossStep, _TensorLoss] | None = None
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
@@ -315,10 +310,10 @@ class Sharing(Closable):
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def compute(self, distorted: Tensor, reference: Tensor, step: _Step) -> tuple[Tensor, Tensor | None]:
+    def compute(self, distorted: Tensor, reference: Tensor, step: LossStep) -> tuple[Tensor, Tensor | None]:
         """Return values (P,) and the gradient in the shape of the images, in chunks of planes for which there is memory."""
         stream = self._followed()
-        loss = step[0]
+        loss = step.loss
         size = loss.height * loss.width
         planes = distorted.numel() // size
         made = self._loss(step)
@@ -381,7 +376,7 @@ class Sharing(Closable):
             submit(turn)
             self._returned.wait(turn, stream)
 
-    def _loss(self, step: _Step) -> _TensorLoss:
+    def _loss(self, step: LossStep) -> _TensorLoss:
         if self._last is not None and self._last[0] == step:  # quicker than to compute the hash of a loss
             return self._last[1]
         made = self._losses.get(step)
@@ -399,17 +394,9 @@ class Sharing(Closable):
 class _TensorLoss(LossExecutor):
     """A loss of tensors: the slots for each set of blocks, and the last step, which PyTorch computes."""
 
-    def __init__(self, sharing: Sharing, step: _Step, pipelines: PipelineBuilder) -> None:
-        loss, self.has_gradient, weight = step
-        super().__init__(
-            sharing.device,
-            loss,
-            gradient=self.has_gradient,
-            weight=weight,
-            packed=True,
-            timelines=sharing.timelines,
-            pipelines=pipelines,
-        )
+    def __init__(self, sharing: Sharing, step: LossStep, pipelines: PipelineBuilder) -> None:
+        self.has_gradient = step.gradient
+        super().__init__(sharing.device, pipelines, step, timelines=sharing.timelines)
         self._sharing = sharing
         self._means: Tensor | None = None
         self._weights: Tensor | None = None
