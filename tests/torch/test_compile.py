@@ -153,7 +153,7 @@ def test_derivatives_by_functions_within_are_an_error_or_right() -> None:
 @pytest.mark.filterwarnings(r"ignore:.torch\.jit\.script. is deprecated:FutureWarning:torch\.")  # PyTorch 2.15 warns of itself
 def test_forward_mode_through_the_operator_is_an_error() -> None:
     pair = tensors("natural", 1, 2, 30, 33, grad=False)
-    options = (True, False, True, 1.0, 1e-4, 9e-4, "valid", [1.0], "average", "keep", "vulkan", None)
+    options = (True, False, True, [1e-4, 9e-4, 1.0, 1.0], "valid average keep vulkan ")
     with torch.autograd.forward_ad.dual_level():
         image = torch.autograd.forward_ad.make_dual(pair[0], torch.ones_like(pair[0]))
         with pytest.raises(OptionError, match="forward-mode"):
@@ -176,7 +176,7 @@ def test_the_operator_keeps_pytorchs_rules(wanted: tuple[bool, bool]) -> None:
     pair = [
         image.requires_grad_(asked) for image, asked in zip(tensors("natural", 2, 1, 22, 21, grad=False), wanted, strict=True)
     ]
-    options = (*wanted, False, 1.0, 1e-4, 9e-4, "same", [0.5, 0.5], "average", "clamp", "vulkan", None)
+    options = (*wanted, False, [1e-4, 9e-4, 1.0, 0.5, 0.5], "same average clamp vulkan ")
     tests = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static")
     torch.library.opcheck(value_and_gradients, (*pair, *options), test_utils=tests)
 

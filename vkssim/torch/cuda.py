@@ -189,7 +189,7 @@ def _close(blocks: dict[int, _Block], stack: ExitStack) -> None:
         stack.close()
 
 
-class _Lease:
+class _BlockOwner:
     """The owner of a block that a tensor refers to; when the tensor is freed, the block is free again."""
 
     def __init__(self, memory: _Memory, block: _Block, shape: tuple[int, ...]) -> None:
@@ -238,7 +238,7 @@ class Sharing(Closable):
         size = -(-4 * max(1, math.prod(shape)) // _GRANULE) * _GRANULE
         idle = self._memory.idle[size, stream]
         block = idle.pop() if idle else self._new_block(size)
-        lease = _Lease(self._memory, block, shape)
+        lease = _BlockOwner(self._memory, block, shape)
         weakref.finalize(lease, idle.append, block).atexit = False
         return tensor_of(lease, self._place)
 
@@ -461,6 +461,6 @@ class _TensorLoss(LossExecutor):
         super().close()
 
 
-def tensor_of(lease: _Lease, device: torch.device) -> Tensor:
+def tensor_of(lease: _BlockOwner, device: torch.device) -> Tensor:
     """Return the tensor over the block of a lease, which it keeps."""
     return torch.as_tensor(lease, device=device)

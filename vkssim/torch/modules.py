@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -11,7 +12,24 @@ from ..loss.spec import Negative, Padding, Pyramid, chosen
 from .functions import check_window, ms_ssim, ssim
 
 
-class SSIM(nn.Module):
+class _Similarity(nn.Module):
+    """A function of two batches with its `arguments`, which may be changed between calls."""
+
+    def __init__(self, function: Callable[..., Tensor], window: tuple[int, float], spatial_dims: int, **arguments: Any) -> None:
+        super().__init__()
+        check_window(*window, None)
+        if spatial_dims != 2:
+            raise OptionError(f"spatial_dims is {spatial_dims}; images of 2 dimensions are possible")
+        chosen(Padding, arguments["padding"])
+        self.function = function
+        self.arguments = arguments
+
+    def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803 - pytorch-msssim's names
+        """Return the similarity of two batches, as the function of the same name does."""
+        return self.function(X, Y, **self.arguments)
+
+
+class SSIM(_Similarity):
     """`ssim` as a module.
 
     Parameters
@@ -61,46 +79,21 @@ class SSIM(nn.Module):
         backend: str = "vulkan",
         device: str | int | None = None,
     ) -> None:
-        super().__init__()
-        check_window(win_size, win_sigma, None)
-        _check_dimensions(spatial_dims)
-        chosen(Padding, padding)
-        self.data_range = data_range
-        self.size_average = size_average
-        self.K = K
-        self.nonnegative_ssim = nonnegative_ssim
-        self.padding = padding
-        self.backend = backend
-        self.device = device
-
-    def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803
-        """Return the similarity of two batches.
-
-        Parameters
-        ----------
-        X, Y : Tensor
-            Images, one image, or clips; see `ssim`.
-
-        Returns
-        -------
-        Tensor
-            A scalar, or (N,) if `size_average` is False and the tensors have N images or clips.
-
-        """
-        return ssim(
-            X,
-            Y,
-            self.data_range,
-            self.size_average,
-            K=self.K,
-            nonnegative_ssim=self.nonnegative_ssim,
-            padding=self.padding,
-            backend=self.backend,
-            device=self.device,
+        super().__init__(
+            ssim,
+            (win_size, win_sigma),
+            spatial_dims,
+            data_range=data_range,
+            size_average=size_average,
+            K=K,
+            nonnegative_ssim=nonnegative_ssim,
+            padding=padding,
+            backend=backend,
+            device=device,
         )
 
 
-class MS_SSIM(nn.Module):  # noqa: N801
+class MS_SSIM(_Similarity):  # noqa: N801
     """`ms_ssim` as a module.
 
     Parameters
@@ -156,51 +149,19 @@ class MS_SSIM(nn.Module):  # noqa: N801
         backend: str = "vulkan",
         device: str | int | None = None,
     ) -> None:
-        super().__init__()
-        check_window(win_size, win_sigma, None)
-        _check_dimensions(spatial_dims)
-        chosen(Padding, padding)
         chosen(Pyramid, pyramid)
         chosen(Negative, negative, without=Negative.KEEP)
-        self.data_range = data_range
-        self.size_average = size_average
-        self.weights = weights
-        self.K = K
-        self.pyramid = pyramid
-        self.padding = padding
-        self.negative = negative
-        self.backend = backend
-        self.device = device
-
-    def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803
-        """Return the similarity of two batches.
-
-        Parameters
-        ----------
-        X, Y : Tensor
-            Images, one image, or clips; see `ms_ssim`.
-
-        Returns
-        -------
-        Tensor
-            A scalar, or (N,) if `size_average` is False and the tensors have N images or clips.
-
-        """
-        return ms_ssim(
-            X,
-            Y,
-            self.data_range,
-            self.size_average,
-            weights=self.weights,
-            K=self.K,
-            pyramid=self.pyramid,
-            padding=self.padding,
-            negative=self.negative,
-            backend=self.backend,
-            device=self.device,
+        super().__init__(
+            ms_ssim,
+            (win_size, win_sigma),
+            spatial_dims,
+            data_range=data_range,
+            size_average=size_average,
+            weights=weights,
+            K=K,
+            pyramid=pyramid,
+            padding=padding,
+            negative=negative,
+            backend=backend,
+            device=device,
         )
-
-
-def _check_dimensions(spatial_dims: int) -> None:
-    if spatial_dims != 2:
-        raise OptionError(f"spatial_dims is {spatial_dims}; images of 2 dimensions are possible")

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..loss.spec import Loss, Negative, Padding, Pyramid
-from .autograd import Job, Where, differentiable_gradients, has_tangent, leading, transforms_active
+from .autograd import LossJob, Where, differentiable_gradients, has_tangent, leading, transforms_active
 
 # A CUDA graph would record the signals to Vulkan, but not the work of Vulkan.
 _TAGS: dict[str, Any] = {"tags": (torch.Tag.cudagraph_unsafe,)} if hasattr(torch.Tag, "cudagraph_unsafe") else {}
@@ -23,20 +23,13 @@ def value_and_gradients(
     by_first: bool,
     by_second: bool,
     average: bool,
-    data_range: float,
-    c1: float,
-    c2: float,
-    padding: str,
-    weights: list[float],
-    pyramid: str,
-    negative: str,
-    backend: str,
-    device: str | None,
+    numbers: list[float],
+    words: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the value and both gradients; a gradient that is not needed is empty. The arguments are those of a `Job`."""
+    """Return the value and both gradients; a gradient that is not needed is empty. `numbers` and `words` are of `_packed`."""
     if has_tangent(first, second):
         raise OptionError("forward-mode differentiation of a compiled loss is not possible; leave it out of torch.compile")
-    job = _job(first, average, data_range, c1, c2, padding, weights, pyramid, negative, backend, device)
+    job = _job(first, average, numbers, words)
     result, found = job.gradients(first, second, (by_first, by_second))
     gradients = [first.new_empty(0) if gradient is None else gradient for gradient in found]
     return result, gradients[0], gradients[1]
@@ -93,26 +86,25 @@ def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
 value_and_gradients.register_autograd(_backward, setup_context=_setup_context)
 
 
-def _job(
-    images: Tensor,
-    average: bool,
-    data_range: float,
-    c1: float,
-    c2: float,
-    padding: str,
-    weights: list[float],
-    pyramid: str,
-    negative: str,
-    backend: str,
-    device: str | None,
-) -> Job:
-    """Return the job for the operator's arguments."""
-    height, width = images.shape[2:]
+def _packed(job: LossJob) -> tuple[list[float], str]:
+    """Return a job as arguments of the operator: the constants, the range and the weights, and the choices between spaces."""
+    loss, where = job.loss, job.where
+    choices = f"{loss.padding.value} {loss.pyramid.value} {loss.negative.value}"
+    device = "" if where.device is None else where.device
+    return [loss.c1, loss.c2, loss.data_range, *loss.weights], f"{choices} {where.backend} {device}"
+
+
+def _job(images: Tensor, average: bool, numbers: list[float], words: str) -> LossJob:
+    """Return the job of `_packed`."""
+    c1, c2, data_range, *weights = numbers
+    padding, pyramid, negative, backend, device = words.split(" ", 4)
     choices = Padding(padding), tuple(weights), Pyramid(pyramid), Negative(negative)
-    return Job(Loss(height, width, c1, c2, *choices, data_range=data_range), Where(backend, device), average)
+    height, width = images.shape[2:]
+    loss = Loss(height, width, c1, c2, *choices, data_range=data_range)
+    return LossJob(loss, Where(backend, device or None), average)
 
 
-def traced_value(first: Tensor, second: Tensor, job: Job) -> Tensor:
+def traced_value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     """Return the value of two tensors as `autograd.value` does, in a graph that is being traced.
 
     Raises OptionError within torch.compile under a transform of `torch.func` other than vmap.
@@ -124,20 +116,5 @@ def traced_value(first: Tensor, second: Tensor, job: Job) -> Tensor:
         )
     enabled = torch.is_grad_enabled()
     wanted = enabled and first.requires_grad, enabled and second.requires_grad
-    loss, where = job.loss, job.where
-    found: tuple[Tensor, Tensor, Tensor] = value_and_gradients(
-        first,
-        second,
-        *wanted,
-        job.average,
-        loss.data_range,
-        loss.c1,
-        loss.c2,
-        loss.padding.value,
-        list(loss.weights),
-        loss.pyramid.value,
-        loss.negative.value,
-        where.backend,
-        None if where.device is None else str(where.device),
-    )
+    found: tuple[Tensor, Tensor, Tensor] = value_and_gradients(first, second, *wanted, job.average, *_packed(job))
     return found[0]
