@@ -10,7 +10,7 @@ from typing import Any
 
 from .api import vk
 from .device import Device
-from .division import Part, Submission
+from .division import DispatchPart, Submission
 from .memory import Buffer
 from .pipelines import Pipeline, PipelineBuilder
 from .plan import Dispatch, Plan
@@ -73,7 +73,7 @@ class Binding:
             if part.ends_dispatch:
                 after_each()
 
-    def _record_part(self, commands: Any, part: Part) -> None:
+    def _record_part(self, commands: Any, part: DispatchPart) -> None:
         dispatch, descriptor_set = self._plan.dispatches[part.number], self._sets[part.number]
         pipeline = self._pipelines[part.number]
         point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline

@@ -15,7 +15,7 @@ from .plan import Dispatch, Plan
 
 
 @dataclass(frozen=True)
-class Part:
+class DispatchPart:
     """Some of the workgroups of a dispatch.
 
     `number` is the place of the dispatch in `plan.dispatches`. `first_row` and `first_layer` are the first workgroup in y and
@@ -31,7 +31,7 @@ class Part:
     ends_dispatch: bool = True
 
 
-Submission = tuple[Part, ...]
+Submission = tuple[DispatchPart, ...]
 
 
 def work_of(plan: Plan, frames: int = 1) -> int:
@@ -43,7 +43,7 @@ def undivided(plan: Plan, frames: int) -> Submission:
     """Return the one submission that runs a whole plan for a number of frames."""
     numbers = iter(range(len(plan.dispatches)))
     return tuple(
-        Part(next(numbers), 0, 0, _groups(dispatch, frames), begins_step=position == 0)
+        DispatchPart(next(numbers), 0, 0, _groups(dispatch, frames), begins_step=position == 0)
         for step in plan.steps
         for position, dispatch in enumerate(step)
     )
@@ -55,7 +55,7 @@ def divide(plan: Plan, frames: int, most: int) -> tuple[Submission, ...]:
     A submission exceeds `most` only if a single row of workgroups of one frame does.
     """
     submissions: list[Submission] = []
-    current: list[Part] = []
+    current: list[DispatchPart] = []
     work = 0
     for whole in undivided(plan, frames):
         for part, part_work in _parts(whole, frames * _frame_work(plan, plan.dispatches[whole.number]), most):
@@ -75,7 +75,7 @@ def _groups(dispatch: Dispatch, frames: int) -> tuple[int, int, int]:
     return (*dispatch.groups, dispatch.layers * frames)
 
 
-def _parts(whole: Part, work: int, most: int) -> Iterator[tuple[Part, int]]:
+def _parts(whole: DispatchPart, work: int, most: int) -> Iterator[tuple[DispatchPart, int]]:
     """Yield the parts of a dispatch and the work of each: layers together if `most` allows it, else rows of one layer."""
     columns, rows, layers = whole.groups
     layers_each = max(1, min(layers, layers * most // work if work else layers))
@@ -83,7 +83,7 @@ def _parts(whole: Part, work: int, most: int) -> Iterator[tuple[Part, int]]:
     for layer in range(0, layers, layers_each):
         for row in range(0, rows, rows_each):
             groups = (columns, min(rows_each, rows - row), min(layers_each, layers - layer))
-            part = Part(
+            part = DispatchPart(
                 whole.number,
                 row,
                 layer,

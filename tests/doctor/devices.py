@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkssim.doctor.survey import ListedDevice
+from vkssim.host.devices import DeviceInfo
 
 from ..host.made_up import device_info
 
 
-def listed(index: int = 0, name: str = "Made Up", **others: Any) -> ListedDevice:
+def listed(index: int = 0, name: str = "Made Up", **others: Any) -> DeviceInfo:
     """Return a device that lacks nothing."""
-    return ListedDevice.of(device_info(index, name, **others))
+    return device_info(index, name, **others)

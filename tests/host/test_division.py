@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from vkssim.host.division import Part, divide, undivided, work_of
+from vkssim.host.division import DispatchPart, divide, undivided, work_of
 from vkssim.host.plan import Plan
 
 from .made_up import dispatch, plan
@@ -20,7 +20,7 @@ def _plan() -> Plan:
     return plan((wide, layered), (dispatch("between", "out"),))
 
 
-def _workgroups(part: Part) -> list[tuple[int, int, int, int]]:
+def _workgroups(part: DispatchPart) -> list[tuple[int, int, int, int]]:
     first = 0, part.first_row, part.first_layer
     ranges = [range(begin, begin + count) for begin, count in zip(first, part.groups, strict=True)]
     return [(part.number, x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
@@ -54,4 +54,4 @@ def test_a_submission_has_at_most_so_much_work(most: int, expected: int) -> None
 
 def test_a_frame_that_is_too_much_is_divided_by_rows() -> None:
     first = divide(_plan(), 1, 6)[0]
-    assert first == (Part(0, 0, 0, (2, 1, 1), begins_step=True, ends_dispatch=False),)
+    assert first == (DispatchPart(0, 0, 0, (2, 1, 1), begins_step=True, ends_dispatch=False),)

@@ -87,7 +87,7 @@ class Capabilities(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Answer:
+class CodecSupport:
     """The driver's answer about a codec: whether it is decoded, by how many engines, and frames of which sizes."""
 
     is_supported: bool
@@ -310,14 +310,14 @@ def _cuda_of(device: uuid.UUID | None) -> Cuda:
 _asking = threading.Lock()
 
 
-def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
+def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> CodecSupport | None:
     """Return the driver's answer about a codec; None if it has no library for video. It takes the driver some 0.1 s."""
     with _asking:  # two clips are opened at a time: the second one waits for the first one's answer
         return _ask(cuda, codec, chroma, bits)
 
 
 @cache
-def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
+def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> CodecSupport | None:
     try:
         get_capabilities = ctypes.CDLL(_VIDEO_LIBRARY).cuvidGetDecoderCaps
     except (OSError, AttributeError):
@@ -326,7 +326,7 @@ def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
     with cuda.current():
         if get_capabilities(ctypes.byref(asked)) != 0:
             return None
-    return Answer(
+    return CodecSupport(
         bool(asked.is_supported),
         asked.engines,
         (asked.most_width, asked.most_height),

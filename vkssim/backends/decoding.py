@@ -12,7 +12,7 @@ from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_d
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
-from .cuda import CHROMA, CODECS, Answer, Cuda, ask, cuda_of
+from .cuda import CHROMA, CODECS, CodecSupport, Cuda, ask, cuda_of
 
 _NVIDIA = 0x10DE
 _CUDA = "cuda"
@@ -89,7 +89,7 @@ class NvidiaDriver:
             return f"{_size(size)} has more macroblocks than its {answer.most_macroblocks}"
         return None
 
-    def _ask(self, codec: str, chroma: str, bits: int) -> Answer | None:
+    def _ask(self, codec: str, chroma: str, bits: int) -> CodecSupport | None:
         """Return the driver's answer about a codec, None if it cannot be asked."""
         if self._cuda is None:
             return None

@@ -16,20 +16,20 @@ from ..backends.open import open_backend
 from ..backends.selftest import check_all
 from ..errors import WrongNumbersError
 from ..features.plane_metrics import FrameMetrics
-from ..host.devices import DEVICE_VARIABLE, choose_device, list_devices
+from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..host.machine import Machine
 from ..types import FrameFormat
 from .apart import OUT_OF_TIME, Send, run_in_process
-from .findings import Finding, Level, Section
-from .survey import ListedDevice, Survey
+from .findings import DiagnosisSection, Finding, Level
+from .survey import Survey
 
 _FEATURES = ("float_ms_ssim", "float_ssim")
 _OPENING = "opening the device and compiling its kernels"
 
 
 @dataclass
-class Trial:
+class DeviceTrial:
     """The result of a trial.
 
     `seconds_to_first_score` is the time in seconds from loading the driver to the first score of both metrics, compilation
@@ -53,12 +53,12 @@ class Trial:
         return {"scores": self.scores, **asdict(self)}
 
 
-def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
+def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
     """Return the result of a trial of the device with this UUID, which may take so many seconds.
 
     `say` is called with each step.
     """
-    trial = Trial()
+    trial = DeviceTrial()
     say(trial.doing)
 
     def take(message: tuple[str, Any]) -> None:
@@ -72,7 +72,7 @@ def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
 
 
 def try_device(send: Send, uuid: str) -> None:
-    """Send the fields of a `Trial`, step by step."""
+    """Send the fields of a `DeviceTrial`, step by step."""
     luma = FrameFormat.of_bits(SIDE, SIDE, 8)
     planes = FrameMetrics(_FEATURES, [luma]).planes
     began = time.perf_counter()
@@ -95,16 +95,16 @@ def try_device(send: Send, uuid: str) -> None:
         send(("wrong", str(error)))
 
 
-Try = Callable[[str, float, Callable[[str], None]], Trial]
+Try = Callable[[str, float, Callable[[str], None]], DeviceTrial]
 
 
-def try_devices(survey: Survey, seconds: float, say: Callable[[str], None], make: Try = make_trial) -> dict[int, Trial]:
+def try_devices(survey: Survey, seconds: float, say: Callable[[str], None], make: Try = make_trial) -> dict[int, DeviceTrial]:
     """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
     trials = {}
     for device in usable:
-        trials[device.index] = make(device.uuid, seconds, partial(_say, say, device.name))
+        trials[device.index] = make(str(device.uuid), seconds, partial(_say, say, device.name))
     return trials
 
 
@@ -112,7 +112,7 @@ def _say(say: Callable[[str], None], name: str, step: str) -> None:
     say(f"{name}: {step}")
 
 
-def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Trial]) -> Section:
+def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
     """Return the findings about each device."""
     findings: list[Finding] = []
     for device in survey.devices:
@@ -126,14 +126,14 @@ def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Trial
         findings.append(Finding(Level.NOTE, f"vkssim chooses device {chosen.index}, {chosen.name}: {reason(machine, survey)}"))
     facts = {
         "devices": [
-            {**device.plain(), "trial": None if (trial := trials.get(device.index)) is None else trial.plain()}
+            {**_plain(device), "trial": None if (trial := trials.get(device.index)) is None else trial.plain()}
             for device in survey.devices
         ],
         "chosen": survey.chosen,
         "reason": None if survey.chosen is None else reason(machine, survey),
         "failure": survey.failure,
     }
-    return Section("devices", "Devices", findings, facts)
+    return DiagnosisSection("devices", "Devices", findings, facts)
 
 
 def reason(machine: Machine, survey: Survey) -> str:
@@ -142,19 +142,29 @@ def reason(machine: Machine, survey: Survey) -> str:
     if named:
         return f"{DEVICE_VARIABLE} is {named}"
     assert survey.chosen is not None
-    if not survey.devices[survey.chosen].is_software:
-        others = sum(not device.is_software for device in survey.devices) - 1
+    if survey.devices[survey.chosen].kind is not DeviceKind.CPU:
+        others = sum(device.kind is not DeviceKind.CPU for device in survey.devices) - 1
         return "it is the first GPU that can be used" if others else "it is the GPU"
     if survey.has_gpu:
         return "no GPU has what vkssim needs, so that a software device computes"
     return "Vulkan lists no GPU, so that a software device computes"
 
 
-def _device(device: ListedDevice, survey: Survey, trial: Trial | None) -> list[Finding]:
+def _plain(device: DeviceInfo) -> dict[str, Any]:
+    """Return the properties of a device that a diagnosis shows, as values of JSON."""
+    shown = ("index", "name", "kind", "driver", "uuid", "pci", "vendor_id", "device_id", "api_version", "subgroup_size")
+    values = {name: getattr(device, name) for name in (*shown, "max_storage_bytes", "lacks")}
+    version = ".".join(map(str, device.api_version))
+    changed = {"kind": device.kind.name.lower(), "uuid": str(device.uuid), "api_version": version, "lacks": list(device.lacks)}
+    return {**values, **changed}
+
+
+def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> list[Finding]:
     place = "" if device.pci is None else f", PCI {device.pci}"
-    name = f"{device.index}: {device.name} [{device.kind}], Vulkan {device.api_version}, {device.driver}{place}"
+    described = _plain(device)
+    name = f"{device.index}: {device.name} [{described['kind']}], Vulkan {described['api_version']}, {device.driver}{place}"
     if device.lacks:
-        level = Level.NOTE if device.is_software else Level.WARNING
+        level = Level.NOTE if device.kind is DeviceKind.CPU else Level.WARNING
         text = f"{name} cannot be used: it lacks {', '.join(device.lacks)}"
         return [Finding(level, text, "install a newer driver, if there is one for this device")]
     if trial is None:

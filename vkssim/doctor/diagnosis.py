@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..host.devices import DeviceKind
 from ..host.driver_files import driver_files
 from ..host.machine import Machine
 from .decoders import ask_engines, decoders_section
-from .devices import Trial, devices_section, try_devices
+from .devices import DeviceTrial, devices_section, try_devices
 from .drivers import drivers_section, loader_section
 from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
@@ -40,14 +41,14 @@ def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Dia
     return Diagnosis(scores, summary, sections)
 
 
-def _summary(survey: Survey, trials: dict[int, Trial]) -> tuple[bool, Finding]:
+def _summary(survey: Survey, trials: dict[int, DeviceTrial]) -> tuple[bool, Finding]:
     """Return whether the chosen device scores, and the sentence that says so."""
     if survey.chosen is None:
         text = "vkssim has no Vulkan device that it can use."
     else:
         device = survey.devices[survey.chosen]
         if device.index in trials and trials[device.index].scores:
-            kind = ", a software device" if device.is_software else ""
+            kind = ", a software device" if device.kind is DeviceKind.CPU else ""
             return True, Finding(Level.OK, f"vkssim scores on {device.name}{kind}.")
         text = f"vkssim chooses {device.name}, which does not score."
     return False, Finding(Level.ERROR, text, "`--backend cpu` scores without Vulkan, more slowly")

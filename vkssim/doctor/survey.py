@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,41 +29,6 @@ _SURVEY_SECONDS = 60.0  # to load the drivers and to list their devices
 _LOADER_NAMES = ("libvulkan.so", "libvulkan.1")
 
 
-@dataclass(frozen=True)
-class ListedDevice:
-    """The properties of a device that a diagnosis shows; see `DeviceInfo`."""
-
-    index: int
-    name: str
-    kind: str
-    driver: str
-    uuid: str
-    pci: str | None
-    vendor_id: int
-    device_id: int
-    api_version: str
-    subgroup_size: int
-    max_storage_bytes: int
-    lacks: tuple[str, ...]
-
-    @property
-    def is_software(self) -> bool:
-        """Return whether the device computes on the CPU."""
-        return self.kind == DeviceKind.CPU.name.lower()
-
-    @classmethod
-    def of(cls, info: DeviceInfo) -> ListedDevice:
-        """Return the shown properties of a device."""
-        version = ".".join(map(str, info.api_version))
-        more = {name: getattr(info, name) for name in ("index", "name", "driver", "pci", "vendor_id", "device_id", "lacks")}
-        more |= {name: getattr(info, name) for name in ("subgroup_size", "max_storage_bytes")}
-        return cls(kind=info.kind.name.lower(), uuid=str(info.uuid), api_version=version, **more)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the device as values of JSON."""
-        return {**asdict(self), "lacks": list(self.lacks)}
-
-
 @dataclass
 class Survey:
     """The result of a survey.
@@ -80,7 +45,7 @@ class Survey:
     loader_problem: str | None = None
     loader_path: str | None = None
     loader_version: str | None = None
-    devices: list[ListedDevice] = field(default_factory=list)
+    devices: list[DeviceInfo] = field(default_factory=list)
     chosen: int | None = None
     failure: str | None = None
     failed_at: str | None = None
@@ -96,7 +61,7 @@ class Survey:
     @property
     def has_gpu(self) -> bool:
         """Return whether Vulkan lists a device that is no software."""
-        return any(not device.is_software for device in self.devices)
+        return any(device.kind is not DeviceKind.CPU for device in self.devices)
 
 
 def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -> Survey:
@@ -145,7 +110,7 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
     send(("failed_at", "listing the devices"))
     try:
         devices = list_devices(shared_instance())
-        send(("devices", [ListedDevice.of(device) for device in devices]))
+        send(("devices", [replace(device, physical=None) for device in devices]))  # a handle belongs to its process
         send(("chosen", choose_device(devices).index))
     except DeviceError as error:
         send(("failure", str(error).removesuffix(f". {DOCTOR}")))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..host.machine import Machine
 from ..utils.version import __version__
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 
 _KERNEL = "/proc/sys/kernel/osrelease"
 _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
@@ -50,7 +50,7 @@ def _system(machine: Machine) -> str:
     return f"{platform.system()} {platform.release()}"
 
 
-def system_section(machine: Machine) -> Section:
+def system_section(machine: Machine) -> DiagnosisSection:
     """Return the versions and the kind of machine."""
     versions = {
         "vkssim": __version__,
@@ -79,7 +79,7 @@ def system_section(machine: Machine) -> Section:
     findings = [Finding(Level.NOTE, line) for line in lines]
     if versions["vulkan"] is None:
         findings.append(Finding(Level.ERROR, "the Python package vulkan is not installed", "pip install vulkan"))
-    return Section("system", "System", findings, facts)
+    return DiagnosisSection("system", "System", findings, facts)
 
 
 def _version(package: str) -> str | None:
@@ -147,7 +147,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def extras_section(missing: Mapping[str, list[str]]) -> Section:
+def extras_section(missing: Mapping[str, list[str]]) -> DiagnosisSection:
     """Return which extras are installed."""
     findings = []
     for extra, packages in missing.items():
@@ -156,4 +156,6 @@ def extras_section(missing: Mapping[str, list[str]]) -> Section:
             findings.append(Finding(Level.NOTE, f"{text} lacks {', '.join(packages)}", f"pip install 'vkssim[{extra}]'"))
         else:
             findings.append(Finding(Level.OK, f"{text} is installed"))
-    return Section("extras", "Extras", findings, {"missing": {extra: list(packages) for extra, packages in missing.items()}})
+    return DiagnosisSection(
+        "extras", "Extras", findings, {"missing": {extra: list(packages) for extra, packages in missing.items()}}
+    )
