@@ -171,15 +171,9 @@ def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subg
 def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = None) -> DeviceInfo:
     """Return the device for a selector: an index of `list_devices`, part of a name, or a UUID.
 
-    None uses the environment variable VKSSIM_DEVICE. If it is not set, the first usable device is chosen.
-
-    Raises
-    ------
-    NoDeviceError
-        There is no device, or none matches; the message lists the existing devices.
-    UnsuitableDeviceError
-        The chosen device lacks something that the shaders need.
-
+    None uses the environment variable VKSSIM_DEVICE. If it is not set, the first usable device is chosen. Raises NoDeviceError
+    if there is no device, or if none matches, with a list of the existing ones; and UnsuitableDeviceError if the chosen device
+    lacks something that the shaders need.
     """
     if not devices:
         raise no_device()

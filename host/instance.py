@@ -38,21 +38,9 @@ _ENUMERATE_PORTABILITY_BIT = 0x1
 class Instance:
     """A Vulkan 1.1 instance; use with `with`. Closing raises ValidationError if the layer reported anything.
 
-    Parameters
-    ----------
-    validation
-        Load the Khronos validation layer, with synchronisation validation. None uses the environment variable
-        VKSSIM_VALIDATION.
-
-    Raises
-    ------
-    NoLoaderError
-        The Vulkan loader is not installed.
-    ValidationError
-        Validation was requested and the layer is not installed.
-    ForkError
-        This process was forked from one that had opened Vulkan.
-
+    `validation` loads the Khronos validation layer, with synchronisation validation. None uses the environment variable
+    VKSSIM_VALIDATION. Raises NoLoaderError if there is no Vulkan loader, ValidationError if the layer is requested and not
+    installed, and ForkError in a fork of a process that had opened Vulkan.
     """
 
     def __init__(self, validation: bool | None = None) -> None:

@@ -10,7 +10,7 @@ import pytest
 from vkssim.errors import OptionError
 from vkssim.features import FEATURES, make_scorer
 from vkssim.features.float_ssim import FloatSsimOptions
-from vkssim.features.options import parse_options, split_feature, to_decibel
+from vkssim.features.options import parse_options, split_feature
 from vkssim.types import FrameFormat
 
 FRAME = FrameFormat.of_bits(576, 324, 8)
@@ -88,9 +88,7 @@ def test_options_as_values() -> None:
 
 
 def _decibel(score: float, frame: FrameFormat = FRAME, **options: bool) -> float:
-    return float(
-        to_decibel(np.array([score]), frame, parse_options("float_ssim", FloatSsimOptions, {"enable_db": True, **options}))[0]
-    )
+    return float(make_scorer("float_ssim", frame, {"enable_db": True, **options}).as_requested(np.array([score]))[0])
 
 
 @pytest.mark.parametrize(("score", "expected"), [(0.9, 10.0), (0.99, 20.0), (0.0, 0.0), (-0.7, -2.304489)])

@@ -11,7 +11,7 @@ import vkssim
 from vkssim import arrays
 from vkssim.backends.vulkan import frame_plan
 from vkssim.errors import FrameError, OptionError
-from vkssim.features.float_ssim import SsimMap
+from vkssim.features.float_ssim import SsimMapScorer
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.host.plan import Role
@@ -106,7 +106,7 @@ def test_no_map_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(("window", "stem", "margin"), [("gaussian11", "ssim", 10), ("uniform8", "ssim_uniform", 7)])
 def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int, window: str, stem: str, margin: int) -> None:
     frame = FrameFormat.of_bits(177, 131, 8)
-    scorer = SsimMap().for_frames(frame, {"scale": scale, "window": window})
+    scorer = SsimMapScorer(frame, {"scale": scale, "window": window})
     plan, ((part,),) = frame_plan([PlaneMetrics("y", frame, (scorer,))], shape)
     plan.validate()
     partials = part.partials

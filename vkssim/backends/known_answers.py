@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..features import make_scorer
 from ..features.base import FrameScorer
-from ..features.float_ssim import SsimMap
+from ..features.float_ssim import SsimMapScorer
 from ..features.plane_metrics import PlaneMetrics
 from ..features.planes import CHROMA, KernelShape, PlanePair, deinterleave
 from ..host.executor import Executor
@@ -69,7 +69,7 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
         _, _, options = feature.partition("=")
         scorer: FrameScorer = make_scorer(feature, frame)
         if with_map:
-            scorer = SsimMap().for_frames(frame, dict(option.split("=") for option in options.split(":")))
+            scorer = SsimMapScorer(frame, dict(option.split("=") for option in options.split(":")))
         return PlaneMetrics("y", frame, (scorer,)), scorer
 
     def finished(means: npt.NDArray[np.float64], scorer: FrameScorer) -> Numbers:

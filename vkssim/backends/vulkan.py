@@ -119,29 +119,13 @@ def with_largest_samples(plan: Plan, planes: Sequence[PlaneMetrics], shape: Kern
 
 
 class VulkanBackend(Backend):
-    """A backend on one Vulkan device.
+    """A backend on one Vulkan device. `planes` are the planes of the frames and their metrics, luma first.
 
-    Parameters
-    ----------
-    planes
-        The planes of the frames and their metrics, luma first.
-    device
-        Index, name or UUID of the device; see `host.devices.choose_device`.
-    batch
-        The largest number of frames of a submission; None chooses it by the size of the frames and the kind of device. If the
-        device has not enough memory, batches get smaller, and `warnings` says so.
-    slots
-        The number of batches that may be in flight.
-    profile
-        Measure the time of every stage.
-    shape
-        The shape of the kernels, for tests and for the gate; None chooses it by the kind of device.
-
-    Raises
-    ------
-    DeviceError
-        There is no usable device, or the buffers of one frame do not fit.
-
+    See `host.devices.choose_device` for `device`. `batch` is the largest number of frames of a submission; None chooses it by
+    the size of the frames and the kind of device. If the device has not enough memory, batches get smaller, and `warnings` says
+    so. `slots` is the number of batches that may be in flight. `profile` measures the time of every stage. `shape` is the shape
+    of the kernels, for tests and for the gate; None chooses it by the kind of device. Raises DeviceError if there is no usable
+    device, or if the buffers of one frame do not fit.
     """
 
     def __init__(

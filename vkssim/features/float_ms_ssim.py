@@ -20,12 +20,10 @@ from .options import (
     MetricOption,
     OptionValue,
     SimilarityOptions,
-    clipped_decibel,
+    SimilarityScorer,
     declared_options,
     one_of,
     parse_options,
-    settings,
-    to_decibel,
 )
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
@@ -65,21 +63,19 @@ class FloatMsSsim:
         return FloatMsSsimScorer(frame, parse_options(self.name, FloatMsSsimOptions, options))
 
 
-class FloatMsSsimScorer:
+class FloatMsSsimScorer(SimilarityScorer):
     """float_ms_ssim for frames of one format."""
 
+    _options: FloatMsSsimOptions
+
     def __init__(self, frame: FrameFormat, options: FloatMsSsimOptions) -> None:
-        self._frame = frame
-        self._options = options
         self._sizes = [(frame.width, frame.height)]
         for _ in range(SCALES - 1):
             width, height = self._sizes[-1]
             self._sizes.append(((width + 1) // 2, (height + 1) // 2))
         name = FloatMsSsim.name
         self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
-        self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
-        self.similarities: tuple[str, ...] = () if options["enable_db"] else (name,)
-        self.settings = settings(name, FloatMsSsim.options, options, {}, clipped_decibel(frame, options))
+        super().__init__(name, self._lcs_names, frame, FloatMsSsim.options, options)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return nine dispatches.
@@ -124,10 +120,6 @@ class FloatMsSsimScorer:
         with np.errstate(invalid="ignore"):
             score: Doubles = np.prod(np.prod(bases**exponents, axis=2), axis=1)
         return score
-
-    def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, in dB if requested."""
-        return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the score, followed by l, c and s of each scale if requested."""

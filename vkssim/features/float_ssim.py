@@ -22,14 +22,12 @@ from .options import (
     MetricOption,
     OptionValue,
     SimilarityOptions,
+    SimilarityScorer,
     boolean,
-    clipped_decibel,
     declared_options,
     integer_between,
     one_of,
     parse_options,
-    settings,
-    to_decibel,
 )
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
 
@@ -108,44 +106,25 @@ class FloatSsim:
 
         Raises FrameError if less than one window remains after the downscale, and OptionError for contradictory options.
         """
-        return FloatSsimScorer(frame, *self._settled(frame, options))
-
-    def _settled(
-        self, frame: FrameFormat, options: Mapping[str, OptionValue]
-    ) -> tuple[FloatSsimOptions, Windows, int, tuple[int, int]]:
-        """Return all options, the windows, the factor of the downscale, and width and height after it."""
-        values = parse_options(self.name, FloatSsimOptions, options)
-        windows = choose_windows(self.name, values)
-        factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
-        size = downscaled_size(frame.width, frame.height, factor)
-        if min(size) < windows.side:
-            raise FrameError(
-                f"{self.name} needs {windows.side}x{windows.side} at least after its downscale by {factor},"
-                f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
-            )
-        return values, windows, factor, size
+        return FloatSsimScorer(frame, options)
 
 
-class FloatSsimScorer:
+class FloatSsimScorer(SimilarityScorer):
     """float_ssim for frames of one format."""
 
-    def __init__(
-        self,
-        frame: FrameFormat,
-        options: FloatSsimOptions,
-        windows: Windows,
-        factor: int,
-        size: tuple[int, int],
-    ) -> None:
-        self._frame = frame
-        self._options = options
-        self._windows = windows
-        self._factor = factor
-        self._size = size
-        names = tuple(FloatSsim.name + term for term in TERMS)
-        self.names = names if options["enable_lcs"] else names[:1]
-        self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
-        self.settings = settings(FloatSsim.name, FloatSsim.options, options, {"scale": factor}, clipped_decibel(frame, options))
+    _options: FloatSsimOptions
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        name, values = FloatSsim.name, parse_options(FloatSsim.name, FloatSsimOptions, options)
+        self._windows = choose_windows(name, values)
+        self._factor = factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
+        self._size = size = downscaled_size(frame.width, frame.height, factor)
+        if min(size) < self._windows.side:
+            raise FrameError(
+                f"{name} needs {self._windows.side}x{self._windows.side} at least after its downscale by {factor},"
+                f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
+            )
+        super().__init__(name, [name + term for term in TERMS[1:]], frame, FloatSsim.options, values, {"scale": factor})
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, or two if there is a downscale."""
@@ -177,10 +156,6 @@ class FloatSsimScorer:
         """Return the mean of l c s."""
         return means[:, 0]
 
-    def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, in dB if requested."""
-        return to_decibel(score, self._frame, self._options)
-
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the means by name; the score itself is in dB if requested."""
         scores = dict(zip(self.names, means.T, strict=False))
@@ -188,28 +163,18 @@ class FloatSsimScorer:
         return scores
 
 
-# -- maps -------------------------------------------------------------------------------------------------------------
-
-
-class SsimMap(FloatSsim):
-    """float_ssim with maps. It is not listed as a metric: reading a map back for every frame of a clip takes too long."""
-
-    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
-        """Return the metric as FloatSsim does. Raises OptionError if the options leave out windows."""
-        values, windows, factor, size = self._settled(frame, options)
-        if not windows.has_map:
-            raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
-        return SsimMapScorer(frame, values, windows, factor, size)
-
-
 class SsimMapScorer(FloatSsimScorer):
-    """float_ssim that appends the map of each frame to `maps` when it computes the frame's means."""
+    """float_ssim that appends the map of each frame to `maps` when it computes the frame's means.
 
-    def __init__(
-        self, frame: FrameFormat, options: FloatSsimOptions, windows: Windows, factor: int, size: tuple[int, int]
-    ) -> None:
-        super().__init__(frame, options, windows, factor, size)
-        self.map_shape = size[1] - windows.side + 1, windows.columns(size[0])
+    It is not listed as a metric: reading a map back for every frame of a clip takes too long. Raises OptionError if the options
+    leave out windows.
+    """
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        super().__init__(frame, options)
+        if not self._windows.has_map:
+            raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
+        self.map_shape = self._size[1] - self._windows.side + 1, self._windows.columns(self._size[0])
         self.maps: list[FloatPlane] = []
         """Maps of shape `map_shape`, in the order of the frames. The caller removes the maps that it takes."""
 

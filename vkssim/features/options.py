@@ -10,10 +10,11 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter
+from types import MappingProxyType
 from typing import Annotated, Any, TypedDict, TypeVar, cast, get_args, get_type_hints
 
 import numpy as np
@@ -185,23 +186,38 @@ def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
     return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}. Available features: {', '.join(sorted(known))}")
 
 
-def to_decibel(score: Doubles, frame: FrameFormat, options: SimilarityOptions) -> Doubles:
-    """Convert a score to the requested unit: with `enable_db` to min(-10 log10(1 - score), max_db); NaN stays NaN.
+class SimilarityScorer:
+    """A metric with its options, for frames of one format, whose score is a similarity, or in dB if `enable_db` requests it.
 
-    With `clip_db`, max_db is `clipped_decibel`. Without it there is no limit, and a perfect score is infinite.
+    `terms` are the names of the means that `enable_lcs` adds. `used` has the values of options that can be automatic. In dB,
+    the score is min(-10 log10(1 - score), limit). The limit is ceil(10 log10(peak^2 2 w h)) with `clip_db`. Without it there is
+    none, and a perfect score is infinite.
     """
-    if not options["enable_db"]:
-        return score
-    limit = clipped_decibel(frame, options)
-    limited: Doubles = np.minimum(decibel(score), np.inf if limit is None else limit)
-    return limited
 
+    def __init__(
+        self,
+        feature: str,
+        terms: Sequence[str],
+        frame: FrameFormat,
+        known: Mapping[str, MetricOption],
+        options: SimilarityOptions,
+        used: Mapping[str, OptionValue] = MappingProxyType({}),
+    ) -> None:
+        self._options = options
+        self.names = (feature, *terms) if options["enable_lcs"] else (feature,)
+        self.similarities: tuple[str, ...] = () if options["enable_db"] else (feature,)
+        limit = None
+        if options["enable_db"] and options["clip_db"]:
+            limit = float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
+        self.settings = settings(feature, known, options, used, limit)
 
-def clipped_decibel(frame: FrameFormat, options: SimilarityOptions) -> float | None:
-    """Return the largest dB of a similarity with `clip_db`, ceil(10 log10(peak^2 2 w h)), or None if there is no limit."""
-    if not (options["enable_db"] and options["clip_db"]):
-        return None
-    return float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return a score in the requested unit; NaN stays NaN."""
+        if not self._options["enable_db"]:
+            return score
+        limit = self.settings.limit_db
+        limited: Doubles = np.minimum(decibel(score), np.inf if limit is None else limit)
+        return limited
 
 
 # -- keywords ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils import choices
 from ..utils.limits import MOST_FEATURES
-from . import FEATURES, make_scorer
+from . import make_scorer
 from .base import FrameScorer
 
 PLANES = ("y", "cb", "cr")
@@ -45,22 +45,10 @@ class PlaneMetrics:
 class FrameMetrics:
     """The metrics of a frame, the same for each of its planes.
 
-    Parameters
-    ----------
-    features
-        Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
-    formats
-        The formats of the luma, or of Y, Cb and Cr.
-    total
-        Add one score of all planes, from the mean of their numbers weighted by area, as FFmpeg's All. See `FrameScorer.score`.
-
-    Raises
-    ------
-    OptionError
-        There is no metric, a metric is named twice, or its options are invalid.
-    FrameError
-        A plane is too small for a metric.
-
+    `features` are metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``. `formats` are those of the luma, or
+    of Y, Cb and Cr. `total` adds one score of all planes, from the mean of their numbers weighted by area, as FFmpeg's All; see
+    `FrameScorer.score`. Raises OptionError if there is no metric, a metric is named twice, or its options are invalid, and
+    FrameError if a plane is too small for a metric.
     """
 
     def __init__(self, features: Sequence[str] | str, formats: Sequence[FrameFormat], *, total: bool = False) -> None:
@@ -119,12 +107,6 @@ class FrameMetrics:
         scores = [plane.scorers[metric].score(terms[metric]) for plane, terms in zip(self.planes, means, strict=True)]
         mean: Doubles = np.average(scores, axis=0, weights=areas)
         return mean
-
-
-def is_metric(score: str) -> bool:
-    """Return whether a name is that of a metric itself, in any plane, and not that of one of its terms."""
-    metric, _, plane = score.rpartition("_")
-    return score in FEATURES or (metric in FEATURES and plane in (*PLANES, TOTAL))
 
 
 def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..backends.open import open_backend, open_with_warnings
-from ..features.float_ssim import SsimMap
+from ..features.float_ssim import FloatSsim, SsimMapScorer
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
@@ -20,23 +20,7 @@ FloatMaps = npt.NDArray[np.float32]
 
 
 class SsimMapper(Closable):
-    """A device that computes float_ssim and its map for frames of one format; use it with `with`.
-
-    Parameters
-    ----------
-    frame
-        Size and samples of the frames.
-    options
-        The options of float_ssim.
-    backend, device, batch
-        The backend, the device, and the number of frames of a batch; see `Scorer`.
-
-    Raises
-    ------
-    VkssimError
-        As for `Scorer`.
-
-    """
+    """A device that computes float_ssim and its map for frames of one format. The other arguments and errors are `Scorer`'s."""
 
     def __init__(
         self,
@@ -47,7 +31,7 @@ class SsimMapper(Closable):
         device: str | int | None = None,
         batch: int | None = None,
     ) -> None:
-        self._scorer = SsimMap().for_frames(frame, options)
+        self._scorer = SsimMapScorer(frame, options)
         planes = [PlaneMetrics("y", frame, (self._scorer,))]
         self._backend = open_with_warnings(open_backend(backend, planes, device=device, batch=batch))
 
@@ -69,7 +53,7 @@ class SsimMapper(Closable):
             ((means,),) = self._backend.collect(batch)
             if batch.beyond is not None:
                 raise batch.beyond.error(start + batch.beyond.frame)
-            scores[span] = self._scorer.finish(means)[SsimMap.name]
+            scores[span] = self._scorer.finish(means)[FloatSsim.name]
             maps[span] = self._scorer.maps
             self._scorer.maps.clear()
         return scores, maps
