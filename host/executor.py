@@ -19,7 +19,7 @@ from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Timelines, TimelineSubmitter
-from .timestamps import Stamps, Timestamps
+from .timestamps import Timestamps
 from .waiting import check_answering, timeout_seconds, wait_for_fences
 
 Bytes = npt.NDArray[np.uint8]
@@ -187,6 +187,11 @@ class Executor:
                 buffers[spec.name] = readback[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
                 if spec.role is Role.LARGE_OUTPUT and not device.unified:
                     buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.WORK)
+        uploaded = upload_fence = None
+        if self._upload_apart:
+            handle = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(), None)
+            uploaded = device.own(self._stack, "semaphore", handle, vk.vkDestroySemaphore)
+            upload_fence = self._make_fence()
         return Slot(
             number,
             self._pool,
@@ -198,8 +203,8 @@ class Executor:
             readback=readback,
             binding=Binding(device, self._stack, self.plan, self._pipelines, buffers),
             fence=self._make_fence(),
-            uploaded=self._make_semaphore() if self._upload_apart else None,
-            upload_fence=self._make_fence() if self._upload_apart else None,
+            uploaded=uploaded,
+            upload_fence=upload_fence,
         )
 
     def _input_families(self) -> tuple[int, ...]:
@@ -209,10 +214,6 @@ class Executor:
     def _make_fence(self) -> Any:
         handle = vk.vkCreateFence(self._device.handle, vk.VkFenceCreateInfo(), None)
         return self._device.own(self._stack, "fence", handle, vk.vkDestroyFence)
-
-    def _make_semaphore(self) -> Any:
-        handle = vk.vkCreateSemaphore(self._device.handle, vk.VkSemaphoreCreateInfo(), None)
-        return self._device.own(self._stack, "semaphore", handle, vk.vkDestroySemaphore)
 
     def _frames_of(self, buffer: Buffer) -> Bytes:
         assert buffer.mapped is not None
@@ -242,21 +243,26 @@ class Executor:
         """Return the command buffers of the submissions; the first one has the upload, the last one has the download."""
         plan, frames = self.plan, work.frames
         divided = (undivided(plan, frames),) if work.most is None else divide(plan, frames, work.most)
-        stamps = Stamps(slot.number, self._stages, self._batch_times if work.measured else None)
-        recorded = []
+        stages, batch = self._stages, self._batch_times if work.measured else None
+        recorded: list[Any] = []
+
+        def stamp(timestamps: Timestamps | None) -> None:
+            if timestamps is not None:
+                timestamps.write(commands, slot.number)
+
         for number, submission in enumerate(divided):
             commands = self._begin(slot.pool, slot)
-            stamps.commands = commands
             if number == 0:
-                stamps.reset()
-                stamps.stage()
+                for timestamps in filter(None, (stages, batch)):
+                    timestamps.reset(commands, slot.number)
+                stamp(stages)
                 if work.copies and not self._upload_apart:
                     self._record_upload(commands, slot, frames)
-                stamps.stage()
-                stamps.batch()
-            slot.binding.record(commands, submission, stamps.stage)
+                stamp(stages)
+                stamp(batch)
+            slot.binding.record(commands, submission, lambda: stamp(stages))
             if number == len(divided) - 1:
-                stamps.batch()
+                stamp(batch)
                 if work.copies:
                     self._record_download(commands, slot, frames)
                 if slot.readback:

@@ -130,10 +130,7 @@ class PipelineBuilder:
         device = self._device
         bindings = [
             vk.VkDescriptorSetLayoutBinding(
-                binding=number,
-                descriptorType=descriptor_type,
-                descriptorCount=1,
-                stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT,
+                binding=number, descriptorType=descriptor_type, descriptorCount=1, stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT
             )
             for number, descriptor_type in enumerate([texels if texel_input else storage] * sources + [storage] * targets)
         ]
@@ -163,10 +160,7 @@ class PipelineBuilder:
             code = self._load_module(kernel.module)
             module_info = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
             module = device.own(
-                temporary,
-                "shader module",
-                vk.vkCreateShaderModule(device.handle, module_info, None),
-                vk.vkDestroyShaderModule,
+                temporary, "shader module", vk.vkCreateShaderModule(device.handle, module_info, None), vk.vkDestroyShaderModule
             )
             values = struct.pack(f"<{len(kernel.constants)}I", *(value for _, value in kernel.constants))
             entries = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,21 @@ class Timestamps:
     def __init__(self, device: Device, stack: ExitStack, slots: int, number: int) -> None:
         self._device = device
         self._count = number
+        self._next = 0
         info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * number)
         handle = vk.vkCreateQueryPool(device.handle, info, None)
         self._pool = device.own(stack, "query pool", handle, vk.vkDestroyQueryPool)
 
     def reset(self, commands: Any, slot: int) -> None:
         """Record that the timestamps of a slot are taken anew."""
+        self._next = 0
         vk.vkCmdResetQueryPool(commands, self._pool, slot * self._count, self._count)
 
-    def write(self, commands: Any, slot: int, number: int) -> None:
-        """Record the timestamp `number` of a slot, which is taken when all earlier commands have finished."""
-        vk.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, self._pool, slot * self._count + number)
+    def write(self, commands: Any, slot: int) -> None:
+        """Record the next timestamp of a slot, which is taken when all earlier commands have finished."""
+        place = slot * self._count + self._next
+        self._next += 1
+        vk.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, self._pool, place)
 
     def seconds(self, slot: int) -> list[float]:
         """Return the seconds from each timestamp of a slot to the next one, once its commands have finished."""
@@ -47,33 +50,3 @@ class Timestamps:
         ticks = np.diff(stamps) & valid
         seconds: list[float] = (ticks.astype(np.float64) * self._device.info.timestamp_period_ns * 1e-9).tolist()
         return seconds
-
-
-class Stamps:
-    """The timestamps of a slot, recorded into its command buffers: around the stages and around the batch.
-
-    Either may be None, and is not recorded then. The owner sets `commands` to the command buffer that is recorded.
-    """
-
-    def __init__(self, slot: int, stages: Timestamps | None, batch: Timestamps | None) -> None:
-        self.commands: Any = None
-        self._slot = slot
-        self._kinds = {timestamps: count() for timestamps in (stages, batch) if timestamps is not None}
-        self._stages, self._batch = stages, batch
-
-    def reset(self) -> None:
-        """Record that all timestamps are taken anew."""
-        for timestamps in self._kinds:
-            timestamps.reset(self.commands, self._slot)
-
-    def stage(self) -> None:
-        """Record the next timestamp of the stages."""
-        self._write(self._stages)
-
-    def batch(self) -> None:
-        """Record the next timestamp of the batch."""
-        self._write(self._batch)
-
-    def _write(self, timestamps: Timestamps | None) -> None:
-        if timestamps is not None:
-            timestamps.write(self.commands, self._slot, next(self._kinds[timestamps]))

@@ -152,25 +152,9 @@ def _interleaved_chroma() -> Case:
     return Case("misplaced samples of Cb and Cr", plan, numbers, lambda: differing(*deinterleaved(chroma())), (0.0, 0.0))
 
 
-def _loss(loss: Loss, right: float, name: str) -> Case:
-    """Return the case of a loss."""
-
-    def numbers(device: Where) -> Numbers:
-        reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
-        with LossEngine(loss, gradient=False, device=device) as engine:
-            return product(loss, engine.run(reference, distorted))[0]
-
-    def twin() -> Numbers:
-        from ..loss.reference import value_and_gradient
-
-        reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
-        return value_and_gradient(loss, reference, distorted)[0]
-
-    return Case(name, lambda shape: loss_plan(loss, shape, gradient=False).plan, numbers, twin, (right,))
-
-
-def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
-    """Return the case of a loss and its derivatives in two directions: towards the reference, and along a grain."""
+def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
+    """Return the case of a loss, or with its derivatives in two directions: towards the reference, and along a grain."""
+    with_gradient = len(right) > 1
 
     def derivatives(gradient: npt.NDArray[np.float64]) -> list[float]:
         reference, distorted = (picture.astype(np.float64) for picture in pictures())
@@ -179,9 +163,11 @@ def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
 
     def numbers(device: Where) -> Numbers:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
-        gradient = np.empty((1, SIDE, SIDE), np.float32)
-        with LossEngine(loss, gradient=True, device=device) as engine:
+        gradient = np.empty((1, SIDE, SIDE), np.float32) if with_gradient else None
+        with LossEngine(loss, gradient=with_gradient, device=device) as engine:
             values, slopes = product(loss, engine.run(reference, distorted, gradient))
+        if gradient is None:
+            return values
         scale = slopes[0, 0] if len(loss.weights) == 1 else 1.0
         return np.array([values[0], *derivatives(scale * gradient[0].astype(np.float64))])
 
@@ -190,9 +176,9 @@ def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
 
         reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
         values, gradient = value_and_gradient(loss, reference, distorted)
-        return np.array([values[0], *derivatives(gradient[0])])
+        return np.array([values[0], *derivatives(gradient[0])]) if with_gradient else values
 
-    return Case(name, lambda shape: loss_plan(loss, shape, gradient=True).plan, numbers, twin, right)
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient).plan, numbers, twin, right)
 
 
 _SSIM = Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)
@@ -219,9 +205,9 @@ CASES = (
     _score("float_psnr", 30.913967, floats=True),
     _largest_sample(1500.0),
     _interleaved_chroma(),
-    _loss(_SSIM, 0.858720, "SSIM"),
-    _gradient(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
-    _gradient(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),
-    _gradient(_ms_ssim(Pyramid.LIBVMAF), (0.968330, 0.062894, -0.000154), "MS-SSIM of libvmaf's pyramid and its gradient"),
+    _loss(_SSIM, (0.858720,), "SSIM"),
+    _loss(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
+    _loss(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),
+    _loss(_ms_ssim(Pyramid.LIBVMAF), (0.968330, 0.062894, -0.000154), "MS-SSIM of libvmaf's pyramid and its gradient"),
 )
 """Together the cases use every kernel."""

@@ -102,12 +102,7 @@ _LOADER = {
     "arch": "vulkan-icd-loader vulkan-swrast",
     "darwin": "vulkan-loader molten-vk",
 }
-_DRIVERS = {
-    "debian": "mesa-vulkan-drivers",
-    "fedora": "mesa-vulkan-drivers",
-    "arch": "vulkan-swrast",
-    "darwin": "molten-vk",
-}
+_DRIVERS = {"debian": "mesa-vulkan-drivers", "fedora": "mesa-vulkan-drivers", "arch": "vulkan-swrast", "darwin": "molten-vk"}
 _WINDOWS = "install the driver of the GPU's vendor, which brings the Vulkan loader (vulkan-1.dll)"
 _FAMILIES = {"ubuntu": "debian", "rhel": "fedora", "centos": "fedora"}
 

@@ -16,15 +16,7 @@ from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
-from .options import (
-    MetricOption,
-    OptionValue,
-    SimilarityOptions,
-    SimilarityScorer,
-    declared_options,
-    one_of,
-    parse_options,
-)
+from .options import MetricOption, OptionValue, SimilarityOptions, SimilarityScorer, declared_options, one_of, parse_options
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")

@@ -39,10 +39,7 @@ def downscale(plane: FloatPlane, scale: int) -> FloatPlane:
 
 
 def ssim_maps(
-    reference: FloatPlane,
-    distorted: FloatPlane,
-    factor: int = 1,
-    maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps,
+    reference: FloatPlane, distorted: FloatPlane, factor: int = 1, maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps
 ) -> tuple[DoublePlane, ...]:
     """Return the maps of l c s, l, c, s, each (H', W') float64, of two (H, W) float32 planes after a downscale by `factor`.
 
@@ -53,10 +50,7 @@ def ssim_maps(
 
 
 def ssim_means(
-    reference: FloatPlane,
-    distorted: FloatPlane,
-    factor: int = 1,
-    maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps,
+    reference: FloatPlane, distorted: FloatPlane, factor: int = 1, maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps
 ) -> DoublePlane:
     """Return the means of these maps, (4,) float64."""
     return np.array([term.mean() for term in ssim_maps(reference, distorted, factor, maps)])

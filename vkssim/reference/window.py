@@ -76,14 +76,10 @@ def _maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
     # Equal terms give exactly 1. This is the only difference from libvmaf: its numerators are double, its denominators float,
     # so its scores of identical frames differ from 1 by up to 6e-8.
     luminance = np.where(
-        mean1 == mean2,
-        1.0,
-        (2.0 * mean1 * mean2.astype(np.float64) + C1) / (mean1_squared + mean2_squared + np.float32(C1)),
+        mean1 == mean2, 1.0, (2.0 * mean1 * mean2.astype(np.float64) + C1) / (mean1_squared + mean2_squared + np.float32(C1))
     )
     contrast = np.where(
-        variance1 == variance2,
-        1.0,
-        (2.0 * geometric.astype(np.float64) + C2) / (variance1 + variance2 + np.float32(C2)),
+        variance1 == variance2, 1.0, (2.0 * geometric.astype(np.float64) + C2) / (variance1 + variance2 + np.float32(C2))
     )
     structure = (covariance + np.float32(C3)).astype(np.float64) / (geometric + np.float32(C3))
     return LcsMaps(luminance, contrast, structure)

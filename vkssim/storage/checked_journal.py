@@ -105,13 +105,7 @@ class CheckedJournal(Generic[Entry]):
     OutputError if the file cannot be written or another process has locked it.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        kind: bytes,
-        parse: Callable[[Any], Entry],
-        most_bytes: int | None = None,
-    ) -> None:
+    def __init__(self, path: Path, kind: bytes, parse: Callable[[Any], Entry], most_bytes: int | None = None) -> None:
         self.path = path
         self.damaged = False
         self.head: Any = None

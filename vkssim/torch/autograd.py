@@ -219,13 +219,7 @@ class _Gradients(torch.autograd.Function):
 
     @staticmethod
     def vmap(
-        info: Any,
-        in_dims: tuple[int | None, ...],
-        first: Tensor,
-        second: Tensor,
-        upstream: Tensor,
-        call: _Call,
-        wanted: Wanted,
+        info: Any, in_dims: tuple[int | None, ...], first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         """Merge the mapped dimension into that of the images."""
         first, second, upstream = (

@@ -79,13 +79,7 @@ def empty_cache() -> None:
 
 
 def compute(
-    distorted: Tensor,
-    reference: Tensor,
-    loss: Loss,
-    *,
-    gradient: bool,
-    weight: float,
-    pool: Callable[[Tensor], Tensor],
+    distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float, pool: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor | None]:
     """Return pooled values, float32, and, if `gradient` is set, their gradients by the distorted images.
 

@@ -18,13 +18,7 @@ _is_batched = torch._C._functorch.is_batchedtensor
 
 @torch.library.custom_op("vkssim::value_and_gradients", mutates_args=(), **_TAGS)
 def value_and_gradients(
-    first: Tensor,
-    second: Tensor,
-    by_first: bool,
-    by_second: bool,
-    average: bool,
-    numbers: list[float],
-    words: str,
+    first: Tensor, second: Tensor, by_first: bool, by_second: bool, average: bool, numbers: list[float], words: str
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the value and both gradients; a gradient that is not needed is empty. `numbers` and `words` are of `_packed`."""
     if has_tangent(first, second):

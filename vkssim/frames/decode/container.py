@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ...errors import InputError, RangeError, ReadError
 from ...types import Planes
 from ...utils.interruption import check
-from ..info import ClipFacts, VideoInfo, VideoPackets
+from ..info import ClipFacts, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
 from ..picture.pixels import DecodedFrame, RowsOf, SurfaceReader, format_name, new_scaler, pixel_format, plane_rows
 from ..source import SeekIndex, SequentialSource
@@ -50,7 +50,6 @@ class ContainerFile(SequentialSource):
         self._packet_ticks: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
         self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
-        self._unconverted: VideoInfo
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceReader | None = None
         self._rows_of: RowsOf = plane_rows
@@ -104,7 +103,6 @@ class ContainerFile(SequentialSource):
 
     def _add_note(self, note: str) -> None:
         self.info = replace(self.info, notes=(*self.info.notes, note))
-        self._unconverted = replace(self._unconverted, notes=(*self._unconverted.notes, note))
 
     def _decode_again(self, failure: Exception | None) -> None:
         """Decode again without threads, from the beginning or the last seek, up to the next frame to read."""
@@ -145,7 +143,7 @@ class ContainerFile(SequentialSource):
 
     def _describe(self, first: Any) -> None:
         self._facts = facts = describe(self._clip, first)
-        self.info = self._unconverted = facts.info
+        self.info = facts.info
         self.aperture, self.orientation = facts.aperture, facts.orientation
         self._formats = {facts.format_name: facts.pixels}
         self._pixels = facts.pixels  # of the frame that was read last
@@ -166,10 +164,10 @@ class ContainerFile(SequentialSource):
     def convert_to(self, colour: Colour) -> None:
         """See FrameSource.convert_to."""
         self._colour = colour
-        note = (
-            f"converted from {self._facts.format_name} to Y'CbCr of {YCBCR_BITS} bits by {colour.matrix}, {colour.range} range"
-        )
-        self.info = replace(self._unconverted, matrix=colour.matrix, range=colour.range, notes=(*self._unconverted.notes, note))
+        before = f"converted from {self._facts.format_name} to Y'CbCr of {YCBCR_BITS} bits by "
+        notes = [note for note in self.info.notes if not note.startswith(before)]
+        notes.append(f"{before}{colour.matrix}, {colour.range} range")
+        self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
 
     @property
     def expected(self) -> int | None:

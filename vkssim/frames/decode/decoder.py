@@ -111,14 +111,7 @@ class Decoder:
     """
 
     def __init__(
-        self,
-        container: Any,
-        stream: Any,
-        codec: Any,
-        *,
-        threads: bool,
-        begin: Begin = Begin(),
-        hardware: bool = False,
+        self, container: Any, stream: Any, codec: Any, *, threads: bool, begin: Begin = Begin(), hardware: bool = False
     ) -> None:
         self._container = container
         self._stream = stream

@@ -67,11 +67,7 @@ class ByTime(Pairing):
     """
 
     def __init__(
-        self,
-        reference: npt.NDArray[np.float64],
-        distorted: npt.NDArray[np.float64],
-        skip_reference: int,
-        skip_distorted: int,
+        self, reference: npt.NDArray[np.float64], distorted: npt.NDArray[np.float64], skip_reference: int, skip_distorted: int
     ) -> None:
         super().__init__(skip_reference, skip_distorted)
         first, second = reference[skip_reference:], distorted[skip_distorted:]
