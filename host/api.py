@@ -112,17 +112,13 @@ _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
 _INSTALL_DRIVER = "Install the GPU's driver, or Mesa's software driver: `apt install mesa-vulkan-drivers`"
 
 
-def _present_gpus() -> str:
-    """Return the GPUs that are present without a driver, after a colon; empty if there is no sign of one."""
-    found = unusable_gpus(Machine())
-    return f": {'; '.join(found)}" if found else ""
-
-
-def _add_driver() -> str:
-    """Return advice for a loader that found no driver."""
-    variables = [name for name in FILTERS if os.environ.get(name)]
-    unset = f"Unset {' and '.join(variables)}, by which the loader leaves drivers out. Or: " if variables else ""
-    return unset + _INSTALL_DRIVER
+def _no_driver() -> NoDeviceError:
+    """Return the error for a loader that found no driver."""
+    present = "; ".join(unusable_gpus(Machine()))
+    variables = " and ".join(name for name in FILTERS if os.environ.get(name))
+    unset = f"Unset {variables}, by which the loader leaves drivers out. Or: " if variables else ""
+    seen = f": {present}" if present else ""
+    return NoDeviceError(f"the Vulkan loader found no driver{seen}. {unset}{_INSTALL_DRIVER}. {DOCTOR}")
 
 
 def _mend() -> str:
@@ -209,7 +205,7 @@ class Api:
                     raise NoDeviceError(
                         f"the Vulkan loader cannot use the drivers that it found: {said}. {_mend()}. {DOCTOR}"
                     ) from error
-                raise NoDeviceError(f"the Vulkan loader found no driver{_present_gpus()}. {_add_driver()}. {DOCTOR}") from error
+                raise _no_driver() from error
             except module.VkErrorInitializationFailed as error:
                 if name != "vkEnumeratePhysicalDevices":
                     raise DeviceError(f"{name} failed: VkErrorInitializationFailed") from error

@@ -257,12 +257,9 @@ def _external(slot: Slot, formats: Sequence[FrameFormat], frames: int, clip: int
     """Return the places of the frames of a clip, for the API that writes them."""
     luma, *chroma = formats
     layouts = [PlanePair.raw(luma), *(PlanePair.interleaved(plane) for plane in chroma[:1])]
-    return tuple(
-        tuple(_external_plane(slot, layout, luma.shift, 2 * frame + clip) for layout in layouts) for frame in range(frames)
-    )
 
+    def place(layout: PlanePair, frame: int) -> ExternalPlane:
+        address = slot.addresses[layout.buffer] + (2 * frame + clip) * layout.plane_bytes
+        return ExternalPlane(address, layout.row_bytes, layout.height, layout.width * layout.code_bytes, luma.shift)
 
-def _external_plane(slot: Slot, layout: PlanePair, shift: int, number: int) -> ExternalPlane:
-    """Return the place of a plane of a buffer, by its number among the planes of all frames and of both clips."""
-    address = slot.addresses[layout.buffer] + number * layout.plane_bytes
-    return ExternalPlane(address, layout.row_bytes, layout.height, layout.width * layout.code_bytes, shift)
+    return tuple(tuple(place(layout, frame) for layout in layouts) for frame in range(frames))

@@ -31,7 +31,11 @@ _MOUNTED = "/usr/share/vulkan/icd.d/nvidia_icd.json"
 
 def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> DiagnosisSection:
     """Return the GPUs that are found without Vulkan, and the reasons why Vulkan does not list them."""
-    nodes = [*render_nodes(machine), *sorted(machine.path("/dev").glob("nvidia*")), *_existing(machine, WSL_DEVICE)]
+    nodes = [
+        *render_nodes(machine),
+        *sorted(machine.path("/dev").glob("nvidia*")),
+        *filter(Path.exists, [machine.path(WSL_DEVICE)]),
+    ]
     nodes = [node for node in nodes if not node.is_dir()]
     findings = [finding for node in nodes if (finding := _rights(node, machine)) is not None]
     folder = machine.path("/dev/dri")
@@ -58,10 +62,6 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
         seen = ", ".join(map(str, nodes)) or "there are none"
         findings.append(Finding(Level.OK if nodes else Level.NOTE, f"device nodes of GPUs: {seen}"))
     return DiagnosisSection("gpus", "GPUs", findings, {"nodes": [_plain(node, machine) for node in nodes]})
-
-
-def _existing(machine: Machine, name: str) -> list[Path]:
-    return [machine.path(name)] if machine.path(name).exists() else []
 
 
 def _is_open(node: Path) -> bool:

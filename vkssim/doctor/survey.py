@@ -102,7 +102,11 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
     try:
         binding = vk.module
     except NoLoaderError as error:
-        send(("loader_problem", _loader_problem(error)))
+        if isinstance(error.__cause__, ImportError):
+            problem = "the Python package vulkan is not installed"
+        else:
+            problem = load_problem(_LIBRARIES.get(sys.platform, "libvulkan.so.1")) or str(error.__cause__)
+        send(("loader_problem", problem))
         return
     send(("has_loader", True))
     send(("loader_path", _loader_path()))
@@ -145,13 +149,6 @@ def list_libraries(library: str) -> Mapping[str, str | None] | None:
         lines = (line.strip().partition(" => ") for line in listed.stdout.decode(errors="replace").splitlines())
         return {name: None if path == "not found" else path.partition(" (")[0] for name, arrow, path in lines if arrow}
     return {}
-
-
-def _loader_problem(error: NoLoaderError) -> str:
-    """Return why the binding or the loader's library cannot be loaded."""
-    if isinstance(error.__cause__, ImportError):
-        return "the Python package vulkan is not installed"
-    return load_problem(_LIBRARIES.get(sys.platform, "libvulkan.so.1")) or str(error.__cause__)
 
 
 def _loader_version(binding: Any) -> str | None:

@@ -195,7 +195,11 @@ def json_schema(kind: Any) -> dict[str, Any]:
     if is_dataclass(kind):
         declared, hints = facts_of(kind), types_of(kind)
         properties = {
-            name: {"description": _description(entry), **json_schema(hints[name])} for name, entry in declared.items()
+            name: {
+                "description": f"{entry.title}, in {entry.unit}" if entry.unit else entry.title,
+                **json_schema(hints[name]),
+            }
+            for name, entry in declared.items()
         }
         required = [name for name, entry in declared.items() if not entry.sparse]
         return {"type": "object", "properties": properties, "required": required}
@@ -208,10 +212,6 @@ def json_schema(kind: Any) -> dict[str, Any]:
     if origin is not None:
         return {"type": "object", "additionalProperties": json_schema(parts[1])}
     return {"type": _JSON_TYPES[kind]}
-
-
-def _description(entry: Fact) -> str:
-    return f"{entry.title}, in {entry.unit}" if entry.unit else entry.title
 
 
 # -- comparison -------------------------------------------------------------------------------------------------------

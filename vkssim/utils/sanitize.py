@@ -23,7 +23,8 @@ def visible(text: str, *, lines: bool = False) -> str:
 
     Each of them is written as an escape of Python, such as ``\x1b``. With `lines`, line feeds and tabs stay.
     """
-    return (_HIDDEN_IN_LINES if lines else _HIDDEN).sub(lambda found: _spelt(found[0]), text)
+    hidden = _HIDDEN_IN_LINES if lines else _HIDDEN
+    return hidden.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def shell_line(words: Iterable[str]) -> str:
@@ -63,7 +64,3 @@ def _octal(character: str) -> str:
     """Return the bytes of a character in octal: bash reads three digits at most."""
     errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
     return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", errors))
-
-
-def _spelt(character: str) -> str:
-    return character.encode("unicode_escape").decode()

@@ -188,14 +188,9 @@ def _of_matroska(file: Description, end: int, width: int, height: int, track: Tr
         for element, *tracks in _elements(file, *content):
             if element == _TRACKS:
                 entries = [span for kind, *span in _elements(file, *tracks) if kind == _TRACK]
-                videos = [video for video in (_video_of(file, entry) for entry in entries) if video is not None]
+                videos = [span for entry in entries for kind, *span in _elements(file, *entry) if kind == _VIDEO]
                 return _of_video(file, videos[track.index], width, height) if track.index < len(videos) else None
     return None
-
-
-def _video_of(file: Description, entry: list[int]) -> list[int] | None:
-    """Return start and end of a track's description of its pictures; None if it has none."""
-    return next((span for kind, *span in _elements(file, *entry) if kind == _VIDEO), None)
 
 
 def _of_video(file: Description, video: list[int], width: int, height: int) -> Crop:

@@ -33,6 +33,9 @@ class _Listener:
     """A collector of the messages of all threads, which counts the worrying ones of each decoder."""
 
     def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
         self._lock = threading.RLock()  # reentrant, because a decoder that is freed meanwhile calls `leave`
         self._listeners = 0
         self._worrying: Counter[str] = Counter()
@@ -40,7 +43,8 @@ class _Listener:
         self._capture: Any = None
         self._before: tuple[int | None, bool] = None, True
 
-    def begin(self) -> None:
+    def listen(self) -> None:
+        """Start to listen. Each call needs one call of `leave`."""
         from av import logging
 
         with self._lock:
@@ -53,19 +57,21 @@ class _Listener:
             logging.set_skip_repeated(False)
             logging.set_level(logging.INFO)
 
-    def end(self) -> None:
+    def leave(self) -> None:
+        """Stop to listen, unless other decoders still listen."""
         with self._lock:
             self._listeners -= 1
             if not self._listeners:
                 self._stop()
 
     def stop(self) -> None:
-        """Stop for all listeners: in a fork, and when the interpreter ends."""
+        """Stop for all listeners: at the end of the interpreter, and in a fork, where no thread is left to release the lock."""
         if self._listeners:
-            self._listeners = 0
             self._stop()
+        self._reset()
 
-    def worrying(self, decoder: str) -> int:
+    def worrying_messages(self, decoder: str) -> int:
+        """Return the number of messages of decoders of that name that may mean damage, without those in `hearing` blocks."""
         if self._messages:
             with self._lock:
                 messages = self._messages[:]
@@ -84,16 +90,7 @@ class _Listener:
 
 
 _listener = _Listener()
-
-
-def listen() -> None:
-    """Start to listen. Each call needs one call of `leave`."""
-    _listener.begin()
-
-
-def leave() -> None:
-    """Stop to listen, unless other decoders still listen."""
-    _listener.end()
+listen, leave, worrying_messages = _listener.listen, _listener.leave, _listener.worrying_messages
 
 
 @contextmanager
@@ -111,11 +108,6 @@ def park(codecs: Iterable[Any], process: int) -> None:
     if os.getpid() == process:
         for codec in codecs:
             codec.flush_buffers()  # without the GIL, unlike freeing
-
-
-def worrying_messages(decoder: str) -> int:
-    """Return the number of messages of decoders of that name that may mean damage, without those in `hearing` blocks."""
-    return _listener.worrying(decoder)
 
 
 @contextmanager
@@ -142,12 +134,6 @@ def is_damage(level: int, text: str) -> bool:
     return is_worrying(level, text) and (is_serious or text.startswith(_CONCEALING))
 
 
-def _in_child() -> None:
-    global _listener
-    before, _listener = _listener, _Listener()
-    before.stop()
-
-
-atexit.register(lambda: _listener.stop())
+atexit.register(_listener.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(after_in_child=_listener.stop)

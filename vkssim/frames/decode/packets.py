@@ -1,4 +1,4 @@
-"""The sizes and presentation times of packets and frames."""
+"""The sizes and presentation times of packets and frames, with the packets of a file that are not decoded."""
 
 from __future__ import annotations
 
