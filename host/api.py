@@ -81,18 +81,8 @@ def complaints(module: Any) -> str:
     callback for messages. `module` is the binding.
     """
     said: list[str] = []
-    ffi = module.ffi
-
-    def listen(_severity: int, _types: int, data: Any, _user: Any) -> int:
-        said.append(ffi.string(data.pMessage).decode(errors="replace").strip())
-        return 0
-
-    callback = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", listen)
-    messenger = module.VkDebugUtilsMessengerCreateInfoEXT(
-        messageSeverity=module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-        messageType=module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
-    )
-    messenger.pfnUserCallback = callback  # the binding's own callback is shared by all instances
+    severity, kind = module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT, module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT
+    messenger, _callback = debug_messenger(module, severity, kind, lambda text: said.append(text.strip()))
     info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=[_EXTENSION])
     with suppress(module.VkError, module.VkException, KeyError):  # the call is expected to fail
         module.vkDestroyInstance(module.vkCreateInstance(info, None), None)
@@ -127,6 +117,20 @@ def _mend() -> str:
     if variable is None:
         return "Mend or remove that file"
     return f"Correct or unset {variable}, which names the files that are read in place of the system's"
+
+
+def debug_messenger(module: Any, severity: int, kind: int, hear: Callable[[str], object]) -> tuple[Any, Any]:
+    """Return the description of a messenger that calls `hear` with each message, and its callback, which must stay alive."""
+    ffi = module.ffi
+
+    def report(_severity: int, _types: int, data: Any, _user: Any) -> int:
+        hear(ffi.string(data.pMessage).decode(errors="replace"))
+        return 0
+
+    callback = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
+    info = module.VkDebugUtilsMessengerCreateInfoEXT(messageSeverity=severity, messageType=kind)
+    info.pfnUserCallback = callback  # the binding's own callback is shared by all instances
+    return info, callback
 
 
 class Api:

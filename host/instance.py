@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from . import fork, vectors
-from .api import CallOrder, vk
+from .api import CallOrder, debug_messenger, vk
 from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
@@ -97,23 +97,15 @@ class Instance:
         return vk.vkCreateInstance(info, None)
 
     def _listen(self) -> None:
-        ffi = vk.ffi
-
-        def report(_severity: int, _types: int, data: Any, _user: Any) -> int:
-            message = ffi.string(data.pMessage).decode()
+        def hear(message: str) -> None:
             self.validation_messages.append(message)
             if self._log is not None:
                 with self._log.open("a") as log:
                     log.write(message.replace("\n", " ") + "\n")
-            return 0
 
-        info = vk.VkDebugUtilsMessengerCreateInfoEXT(
-            messageSeverity=vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT
-            | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-            messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
-        )
-        self._report = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
-        info.pfnUserCallback = self._report  # the binding's own callback is shared by all instances
+        severity = vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT
+        kind = vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT
+        info, self._report = debug_messenger(vk.module, severity, kind, hear)
         create = vk.load_of_instance(self.handle, "vkCreateDebugUtilsMessengerEXT")
         destroy = vk.load_of_instance(self.handle, "vkDestroyDebugUtilsMessengerEXT")
         messenger = create(self.handle, info, None)
@@ -164,12 +156,6 @@ def _instance_under(_setting: str) -> Instance:
 
 
 _validated: list[Instance] = []
-
-
-def check_shared_instances() -> None:
-    """Raise ValidationError if the layer reported anything in this process that no `check` has raised."""
-    for instance in _validated:
-        instance.check()
 
 
 @atexit.register  # registered at import: everything that is closed at exit is then closed before this runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 
@@ -20,31 +21,25 @@ _CHROMA_NAMES = {"400": "grey", "422": "4:2:2", "444": "4:4:4"}
 _MACROBLOCK = 16 * 16
 
 
+@dataclass(frozen=True)
 class NvidiaDriver:
     """NVIDIA's driver of a GPU, by its UUID, or of the first one. Nothing is loaded before the first question.
 
     With `shares`, its memory can be shared with Vulkan, so that decoded frames stay there.
     """
 
-    def __init__(self, gpu: uuid.UUID | None, *, shares: bool = False) -> None:
-        self._gpu = gpu
-        self._shares = shares
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NvidiaDriver) and other._gpu == self._gpu
-
-    def __hash__(self) -> int:
-        return hash(self._gpu)
+    gpu: uuid.UUID | None
+    shares: bool = field(default=False, kw_only=True, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out CUDA's side, which belongs to this process."""
-        return {"_gpu": self._gpu, "_shares": self._shares}
+        return {"gpu": self.gpu, "shares": self.shares}
 
     @cached_property
     def _opened(self) -> Cuda | str:
         """Return CUDA's side of the GPU, or why there is none: cuda-bindings or the driver is missing, or CUDA refuses it."""
         try:
-            return cuda_of(self._gpu)
+            return cuda_of(self.gpu)
         except DeviceError as error:
             return str(error)
 
@@ -60,7 +55,7 @@ class NvidiaDriver:
     @property
     def surfaces(self) -> Cuda | None:
         """See `Driver`."""
-        return self._cuda if self._shares else None
+        return self._cuda if self.shares else None
 
     @cached_property
     def engines(self) -> int:
@@ -70,7 +65,7 @@ class NvidiaDriver:
 
     def refuses(self, video: CodedVideo) -> str | None:
         """Return why the GPU cannot decode a stream; None if it can, or if the driver does not say."""
-        if self._gpu is not None and isinstance(self._opened, str):
+        if self.gpu is not None and isinstance(self._opened, str):
             return f"CUDA cannot open the GPU that scores ({self._opened})"
         label = " ".join(filter(None, [EXACT.get(video.codec, video.codec), _CHROMA_NAMES.get(video.chroma)]))
         if video.codec not in CODECS or video.chroma not in CHROMA:

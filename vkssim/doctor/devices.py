@@ -169,18 +169,14 @@ def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> li
         return [Finding(level, text, "install a newer driver, if there is one for this device")]
     if trial is None:
         return [Finding(Level.NOTE, name)]
-    is_chosen = device.index == survey.chosen
+    serious = Level.ERROR if device.index == survey.chosen else Level.WARNING
+    advice = "`--seconds` allows more time" if OUT_OF_TIME in str(trial.failure) else "update the driver"
     if trial.wrong is not None:
-        return [Finding(Level.ERROR if is_chosen else Level.WARNING, f"{name}: {trial.wrong}", "update the driver")]
+        return [Finding(serious, f"{name}: {trial.wrong}", "update the driver")]
     if trial.seconds_to_first_score is None:
         text = f"{name} gives no score: {trial.failure} ({trial.doing})"
-        slow = OUT_OF_TIME in str(trial.failure)
-        better = "`--seconds` allows more time" if slow else "update the driver"
-        advice = f"{better}, or choose another device with VKSSIM_DEVICE or --device"
-        return [Finding(Level.ERROR if is_chosen else Level.WARNING, text, advice)]
+        return [Finding(serious, text, f"{advice}, or choose another device with VKSSIM_DEVICE or --device")]
     text = f"{name}: first score after {trial.seconds_to_first_score:.1f} s"
     if trial.failure is not None:
-        slow = OUT_OF_TIME in trial.failure
-        advice = "`--seconds` allows more time" if slow else "update the driver"
         return [Finding(Level.WARNING, f"{text}; the self-test did not end: {trial.failure} ({trial.doing})", advice)]
     return [Finding(Level.OK, f"{text}, all {trial.checked} known results right")]

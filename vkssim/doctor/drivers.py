@@ -95,14 +95,14 @@ def _plain(file: DriverFile, survey: Survey) -> dict[str, Any]:
 
 # -- packages ---------------------------------------------------------------------------------------------------------
 
-_INSTALL = {"debian": "apt install", "fedora": "dnf install", "arch": "pacman -S", "darwin": "brew install"}
-_LOADER = {
-    "debian": "libvulkan1 mesa-vulkan-drivers",
-    "fedora": "vulkan-loader mesa-vulkan-drivers",
-    "arch": "vulkan-icd-loader vulkan-swrast",
-    "darwin": "vulkan-loader molten-vk",
+_INSTALL = {
+    "debian": ("apt install", "libvulkan1", "mesa-vulkan-drivers"),
+    "fedora": ("dnf install", "vulkan-loader", "mesa-vulkan-drivers"),
+    "arch": ("pacman -S", "vulkan-icd-loader", "vulkan-swrast"),
+    "darwin": ("brew install", "vulkan-loader", "molten-vk"),
 }
-_DRIVERS = {"debian": "mesa-vulkan-drivers", "fedora": "mesa-vulkan-drivers", "arch": "vulkan-swrast", "darwin": "molten-vk"}
+"""The command that installs packages, the Vulkan loader, and a driver: Mesa's, which has lavapipe for any CPU, or MoltenVK."""
+
 _WINDOWS = "install the driver of the GPU's vendor, which brings the Vulkan loader (vulkan-1.dll)"
 _FAMILIES = {"ubuntu": "debian", "rhel": "fedora", "centos": "fedora"}
 
@@ -126,19 +126,22 @@ def distribution(machine: Machine) -> str | None:
 
 def install_loader(machine: Machine) -> str:
     """Return the advice that installs the Vulkan loader and a driver."""
-    return _install(_LOADER, machine, "install the Vulkan loader and a Vulkan driver")
+    return _install(machine, "install the Vulkan loader and a Vulkan driver", with_loader=True)
 
 
 def install_driver(machine: Machine) -> str:
-    """Return the advice that installs a driver: Mesa's, which has lavapipe for any CPU, or on macOS MoltenVK."""
-    return _install(_DRIVERS, machine, "install the driver of the GPU, or Mesa's drivers, lavapipe among them")
+    """Return the advice that installs a driver for any machine."""
+    return _install(machine, "install the driver of the GPU, or Mesa's drivers, lavapipe among them", with_loader=False)
 
 
-def _install(packages: dict[str, str], machine: Machine, otherwise: str) -> str:
+def _install(machine: Machine, otherwise: str, *, with_loader: bool) -> str:
     family = distribution(machine)
     if family == "win32":
         return _WINDOWS
-    return otherwise if family is None else f"{_INSTALL[family]} {packages[family]}"
+    if family is None:
+        return otherwise
+    command, loader, driver = _INSTALL[family]
+    return f"{command} {loader} {driver}" if with_loader else f"{command} {driver}"
 
 
 def install_libraries(libraries: Iterable[str], machine: Machine) -> str:

@@ -74,29 +74,12 @@ class _Lost:
     reason: str
     at_end: bool = False
 
-    def is_before(self, other: _Lost) -> bool:
-        """Return whether it is presented before another lost packet."""
-        return self.pts is not None and other.pts is not None and self.pts < other.pts
-
-    def is_after(self, frame: Any) -> bool:
-        """Return whether it is certainly presented after a frame, which can then be returned."""
-        return self.at_end or (self.pts is not None and frame.pts is not None and frame.pts < self.pts)
-
 
 def threads_help() -> bool:
     """Return whether there are more cores than two decoders without threads use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) > _FEW_CORES
     return (os.cpu_count() or 1) > _FEW_CORES
-
-
-class _PacketNumber:
-    """The number of a packet, which PyAV passes to its frame. PyAV compares identities, so a plain number would not work."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
 
 
 class Decoder:
@@ -301,7 +284,7 @@ class Decoder:
                 failures += 1
                 if not began and failures == _MOST_TORN_PACKETS:
                     return
-                if began and (lost is None or failure.is_before(lost)):
+                if began and (lost is None or _is_before(failure.pts, lost.pts)):
                     lost = failure
             elif not began and packet.is_keyframe:
                 key = number
@@ -309,7 +292,7 @@ class Decoder:
                 if not began:
                     began = True
                     self._note_begin(frame, number, key, failures)
-                if lost is not None and not lost.is_after(frame):
+                if lost is not None and not (lost.at_end or _is_before(frame.pts, lost.pts)):
                     raise UndecodableError(lost.reason)
                 damage = self._damaged_packets.pop(_number(frame, -1), None)
                 if damage is not None or frame.is_corrupt:
@@ -328,7 +311,7 @@ class Decoder:
         with ffmpeg_log.hearing() as messages:
             try:
                 if broken is None:
-                    packet.opaque = _PacketNumber(number)
+                    packet.opaque = [number]  # which PyAV passes to its frame, by its identity: a plain number would not work
                     frames = self._codec.decode(packet)
                 else:
                     frames = self._codec.decode(None)
@@ -372,8 +355,7 @@ def reason(error: Exception, *messages: str) -> str:
 
 def _number(frame: Any, otherwise: int) -> int:
     """Return the number of the packet that a frame was made from."""
-    number = frame.opaque
-    return number.number if isinstance(number, _PacketNumber) else otherwise
+    return int(frame.opaque[0]) if isinstance(frame.opaque, list) else otherwise
 
 
 def _is_before(pts: int | None, time: int | None) -> bool:

@@ -65,7 +65,7 @@ class _Listener:
                 self._stop()
 
     def stop(self) -> None:
-        """Stop for all listeners: at the end of the interpreter, and in a fork, where no thread is left to release the lock."""
+        """Stop for all listeners: at the end of the interpreter, and in a fork, which has no thread to release the lock."""
         if self._listeners:
             self._stop()
         self._reset()

@@ -68,7 +68,10 @@ def match_pair(
     bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
 
     def alike(source: FrameSource) -> FrameSource:
-        return _to_bit_depth(_scaled(source, size, pictures.resampler, aspect), bits)
+        info = source.info
+        if size is not None and size != (info.width, info.height):
+            source = ProcessedSource(source, Scale(*size, pictures.resampler, info.bits, info.chroma, aspect))
+        return source if bits is None or bits == info.bits else ProcessedSource(source, ToBitDepth(bits - info.bits))
 
     sources = alike(first), alike(second)
     if chroma:
@@ -149,21 +152,6 @@ def _common_size(
         return (info.width, info.height), info.sample_aspect
     width, height = map(int, scale.split("x"))
     return (width, height), None
-
-
-def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str, sample_aspect: Fraction | None) -> FrameSource:
-    info = source.info
-    if size in (None, (info.width, info.height)):
-        return source
-    assert size is not None
-    return ProcessedSource(source, Scale(*size, resampler, info.bits, info.chroma, sample_aspect))
-
-
-def _to_bit_depth(source: FrameSource, bits: int | None) -> FrameSource:
-    if bits in (None, source.info.bits):
-        return source
-    assert bits is not None
-    return ProcessedSource(source, ToBitDepth(bits - source.info.bits))
 
 
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
