@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.float_psnr import FloatPsnr
+from vkssim.features.float_psnr import FloatPsnrScorer
 from vkssim.features.planes import KernelShape, PlanePair, WindowWalk
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
@@ -28,7 +28,7 @@ INTEGERS = [name for name in FORMATS if name != "float32"]
 def _sums(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture) -> npt.NDArray[np.float32]:
     """Return what the kernel leaves, as the host is given it."""
     source = PlanePair.raw(frame)
-    plan = FloatPsnr().for_frames(frame, {}).plan(shape, source)
+    plan = FloatPsnrScorer(frame, {}).plan(shape, source)
     (dispatch,) = plan.steps[0]
     data = run(device, [dispatch], source.spec(Role.INPUT), plan.partials, pack(source, planes))
     return data.view(np.float32)[:, : 3 * WindowWalk.samples(shape, source).count].reshape(len(planes), -1, 3)
@@ -124,7 +124,7 @@ def test_what_is_no_number_gives_none(device: Device, kernel_shape: KernelShape,
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_the_host_makes_the_twins_noise_of_them(device: Device, kernel_shape: KernelShape, format_name: str) -> None:
     frame, planes = make_planes(format_name, 203, 77)
-    scorer = FloatPsnr().for_frames(frame, {})
+    scorer = FloatPsnrScorer(frame, {})
     source = PlanePair.raw(frame)
     plan = scorer.plan(kernel_shape, source)
     data = run(device, plan.steps[0], source.spec(Role.INPUT), plan.partials, pack(source, planes))

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 from ..types import FrameFormat
 from .base import FrameScorer
-from .float_ms_ssim import FloatMsSsim
-from .float_psnr import FloatPsnr
-from .float_ssim import FloatSsim
+from .float_ms_ssim import FLOAT_MS_SSIM
+from .float_psnr import FLOAT_PSNR
+from .float_ssim import FLOAT_SSIM
 from .options import OptionValue, option_text, split_feature, unknown_feature
 
-FEATURES = {feature.name: feature for feature in (FloatMsSsim(), FloatSsim(), FloatPsnr())}
+FEATURES = {feature.name: feature for feature in (FLOAT_MS_SSIM, FLOAT_SSIM, FLOAT_PSNR)}
 """All metrics by name."""
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from .options import MetricOption, MetricSettings, OptionValue, declared_options
 from .planes import KernelShape, PlanePair
-
-if TYPE_CHECKING:
-    from .options import MetricOption, MetricSettings, OptionValue
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class FeaturePlan:
 
 
 class FrameScorer(Protocol):
-    """A metric with its options, for frames of one format. `Feature.for_frames` makes it, and refuses too small frames."""
+    """A metric with its options, for frames of one format. `Feature.for_frames` makes it."""
 
     names: tuple[str, ...]
     """The names of its scores, in the order in which they are written; the first one is that of the feature.
@@ -73,15 +71,21 @@ class FrameScorer(Protocol):
         ...
 
 
-class Feature(Protocol):
-    """A metric and its options."""
+@dataclass(frozen=True)
+class Feature:
+    """A metric: its name, the TypedDict that declares its options, and the function that makes it for frames of one format.
+
+    `for_frames` raises OptionError for an unknown option or an invalid value, and FrameError if the frames are too small.
+    """
 
     name: str
-    options: Mapping[str, MetricOption]
+    declared: type[Mapping[str, object]]
+    for_frames: Callable[[FrameFormat, Mapping[str, OptionValue]], FrameScorer]
 
-    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FrameScorer:
-        """Return the metric for frames of one format. Raises OptionError or FrameError."""
-        ...
+    @property
+    def options(self) -> Mapping[str, MetricOption]:
+        """Return the declared options by name."""
+        return declared_options(self.declared)
 
 
 def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:

@@ -15,10 +15,11 @@ from ..reference.ms_ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import FeaturePlan, sum_groups
-from .options import MetricOption, OptionValue, SimilarityOptions, SimilarityScorer, declared_options, one_of, parse_options
+from .base import Feature, FeaturePlan, sum_groups
+from .options import MetricOption, OptionValue, SimilarityOptions, SimilarityScorer, one_of, parse_options
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
+NAME = "float_ms_ssim"
 _TERMS = ("l", "c", "s")
 _SUMS = len(_TERMS) + 1  # of the kernel, whose first one, l c s, is float_ssim's
 
@@ -36,38 +37,27 @@ class FloatMsSsimOptions(SimilarityOptions, total=False):
     ]
 
 
-class FloatMsSsim:
-    """The metric of Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity", Asilomar 2003."""
-
-    name = "float_ms_ssim"
-    options = declared_options(FloatMsSsimOptions)
-
-    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatMsSsimScorer:
-        """Return the metric for frames of one format.
-
-        Raises FrameError below 176x176: five scales need 11 samples after four halvings.
-        """
-        if min(frame.width, frame.height) < SMALLEST_SIDE:
-            raise FrameError(
-                f"{self.name} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height};"
-                " float_ssim takes smaller frames"
-            )
-        return FloatMsSsimScorer(frame, parse_options(self.name, FloatMsSsimOptions, options))
-
-
 class FloatMsSsimScorer(SimilarityScorer):
-    """float_ms_ssim for frames of one format."""
+    """float_ms_ssim for frames of one format: Z. Wang et al., "Multi-scale structural similarity", Asilomar 2003.
+
+    Raises FrameError below 176x176: five scales need 11 samples after four halvings.
+    """
 
     _options: FloatMsSsimOptions
 
-    def __init__(self, frame: FrameFormat, options: FloatMsSsimOptions) -> None:
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        if min(frame.width, frame.height) < SMALLEST_SIDE:
+            raise FrameError(
+                f"{NAME} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height}; float_ssim takes"
+                " smaller frames"
+            )
         self._sizes = [(frame.width, frame.height)]
         for _ in range(SCALES - 1):
             width, height = self._sizes[-1]
             self._sizes.append(((width + 1) // 2, (height + 1) // 2))
-        name = FloatMsSsim.name
-        self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
-        super().__init__(name, self._lcs_names, frame, FloatMsSsim.options, options)
+        self._lcs_names = [f"{NAME}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
+        values = parse_options(NAME, FloatMsSsimOptions, options)
+        super().__init__(NAME, self._lcs_names, frame, FloatMsSsimOptions, values)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return nine dispatches.
@@ -115,8 +105,11 @@ class FloatMsSsimScorer(SimilarityScorer):
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the score, followed by l, c and s of each scale if requested."""
-        scores = {FloatMsSsim.name: self.as_requested(self.score(means))}
+        scores = {NAME: self.as_requested(self.score(means))}
         if self._options["enable_lcs"]:
             by_term = means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(len(self._lcs_names), -1)
             scores.update(zip(self._lcs_names, by_term, strict=True))
         return scores
+
+
+FLOAT_MS_SSIM = Feature(NAME, FloatMsSsimOptions, FloatMsSsimScorer)

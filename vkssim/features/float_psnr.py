@@ -11,10 +11,11 @@ import numpy.typing as npt
 from ..reference.samples import EPSILON, noise, psnr
 from ..shaders.interface import SampleCode
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import FeaturePlan, sum_groups
-from .options import OptionValue, declared_options, parse_options, settings
+from .base import Feature, FeaturePlan, sum_groups
+from .options import OptionValue, parse_options, settings
 from .planes import KernelShape, PlanePair, WindowWalk, partials, window
 
+NAME = "float_psnr"
 _INTEGER_DIGITS = (1.0, 2.0**16, 2.0**32)
 _FLOAT_DIGITS = (1.0, 1.0, 1.0)
 """The weights of a workgroup's three sums; see shaders/psnr.comp."""
@@ -26,19 +27,8 @@ class FloatPsnrOptions(TypedDict):
     """float_psnr has no options: it is in dB, so those of similarities do not apply."""
 
 
-class FloatPsnr:
-    """The PSNR of libvmaf's float_psnr.c and psnr.c."""
-
-    name = "float_psnr"
-    options = declared_options(FloatPsnrOptions)
-
-    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatPsnrScorer:
-        """Return the metric for frames of one format and of any size. Raises OptionError for every option: it has none."""
-        return FloatPsnrScorer(frame, parse_options(self.name, FloatPsnrOptions, options))
-
-
 class FloatPsnrScorer:
-    """float_psnr for frames of one format.
+    """float_psnr for frames of one format and of any size, as in libvmaf's float_psnr.c and psnr.c.
 
     score = min(10 log10(peak^2 / max(noise, 1e-10)), limit), where noise is the mean squared difference on the 0..255 scale.
     The peak is the largest sample on that scale: 255 for 8 bits, 255.75 for 10. The limit is 6 b + 12 dB for samples of b
@@ -46,14 +36,14 @@ class FloatPsnrScorer:
     the bits that their largest sample needs. Floats have no depth, so only the smallest noise limits them, to 148.13 dB.
     """
 
-    names: tuple[str, ...] = (FloatPsnr.name,)
+    names: tuple[str, ...] = (NAME,)
     similarities: tuple[str, ...] = ()
 
-    def __init__(self, frame: FrameFormat, options: FloatPsnrOptions) -> None:
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         self._frame = frame
         self._peak = frame.peak * frame.factor
         self._limit = _limit(frame, self._peak)
-        self.settings = settings(FloatPsnr.name, FloatPsnr.options, options, {}, self._limit)
+        self.settings = settings(NAME, FloatPsnrOptions, parse_options(NAME, FloatPsnrOptions, options), {}, self._limit)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, which reads both planes once."""
@@ -82,7 +72,7 @@ class FloatPsnrScorer:
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the one score."""
-        return {FloatPsnr.name: self.as_requested(self.score(means))}
+        return {NAME: self.as_requested(self.score(means))}
 
 
 def _limit(frame: FrameFormat, peak: float) -> float:
@@ -91,3 +81,6 @@ def _limit(frame: FrameFormat, peak: float) -> float:
     if frame.code is SampleCode.FLOAT32:
         return unlimited
     return min(float(_DB_A_BIT * int(frame.peak).bit_length() + _DB_MORE), unlimited)
+
+
+FLOAT_PSNR = Feature(NAME, FloatPsnrOptions, FloatPsnrScorer)

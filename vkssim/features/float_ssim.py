@@ -17,14 +17,13 @@ from ..reference.window import LcsMaps, lcs_maps
 from ..shaders.constants import GAUSSIAN, UNIFORM
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import FeaturePlan, sum_groups
+from .base import Feature, FeaturePlan, sum_groups
 from .options import (
     MetricOption,
     OptionValue,
     SimilarityOptions,
     SimilarityScorer,
     boolean,
-    declared_options,
     integer_between,
     one_of,
     parse_options,
@@ -70,6 +69,7 @@ def choose_windows(feature: str, options: FloatSsimOptions) -> Windows:
     return ESTIMATE if options["estimate"] else UNIFORM8
 
 
+NAME = "float_ssim"
 TERMS = ("", "_l", "_c", "_s")
 
 
@@ -95,36 +95,25 @@ class FloatSsimOptions(SimilarityOptions, total=False):
     ]
 
 
-class FloatSsim:
-    """The metric of Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment", 2004."""
-
-    name = "float_ssim"
-    options = declared_options(FloatSsimOptions)
-
-    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatSsimScorer:
-        """Return the metric for frames of one format.
-
-        Raises FrameError if less than one window remains after the downscale, and OptionError for contradictory options.
-        """
-        return FloatSsimScorer(frame, options)
-
-
 class FloatSsimScorer(SimilarityScorer):
-    """float_ssim for frames of one format."""
+    """float_ssim for frames of one format: Z. Wang et al., "Image quality assessment", 2004.
+
+    Raises FrameError if less than one window remains after the downscale, and OptionError for contradictory options.
+    """
 
     _options: FloatSsimOptions
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
-        name, values = FloatSsim.name, parse_options(FloatSsim.name, FloatSsimOptions, options)
-        self._windows = choose_windows(name, values)
+        values = parse_options(NAME, FloatSsimOptions, options)
+        self._windows = choose_windows(NAME, values)
         self._factor = factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
         self._size = size = downscaled_size(frame.width, frame.height, factor)
         if min(size) < self._windows.side:
             raise FrameError(
-                f"{name} needs {self._windows.side}x{self._windows.side} at least after its downscale by {factor},"
+                f"{NAME} needs {self._windows.side}x{self._windows.side} at least after its downscale by {factor},"
                 f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
             )
-        super().__init__(name, [name + term for term in TERMS[1:]], frame, FloatSsim.options, values, {"scale": factor})
+        super().__init__(NAME, [NAME + term for term in TERMS[1:]], frame, FloatSsimOptions, values, {"scale": factor})
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, or two if there is a downscale."""
@@ -159,8 +148,11 @@ class FloatSsimScorer(SimilarityScorer):
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the means by name; the score itself is in dB if requested."""
         scores = dict(zip(self.names, means.T, strict=False))
-        scores[FloatSsim.name] = self.as_requested(self.score(means))
+        scores[NAME] = self.as_requested(self.score(means))
         return scores
+
+
+FLOAT_SSIM = Feature(NAME, FloatSsimOptions, FloatSsimScorer)
 
 
 class SsimMapScorer(FloatSsimScorer):

@@ -63,16 +63,16 @@ class MetricSettings:
 
 def settings(
     feature: str,
-    known: Mapping[str, MetricOption],
+    kind: type[Mapping[str, object]],
     options: Mapping[str, object],
     used: Mapping[str, OptionValue],
     limit_db: float | None,
 ) -> MetricSettings:
     """Return the settings of a feature from the requested `options` and the `used` values of options that can be automatic.
 
-    `limit_db` is the largest dB that a score can have, or None if there is no limit.
+    `kind` declares the options. `limit_db` is the largest dB that a score can have, or None if there is no limit.
     """
-    values = cast(Mapping[str, OptionValue], options)
+    known, values = declared_options(kind), cast(Mapping[str, OptionValue], options)
     changed = [f"{name}={option_text(value)}" for name, value in values.items() if value != known[name].default]
     return MetricSettings(
         "=".join([feature, *([":".join(changed)] if changed else [])]),
@@ -199,7 +199,7 @@ class SimilarityScorer:
         feature: str,
         terms: Sequence[str],
         frame: FrameFormat,
-        known: Mapping[str, MetricOption],
+        kind: type[SimilarityOptions],
         options: SimilarityOptions,
         used: Mapping[str, OptionValue] = MappingProxyType({}),
     ) -> None:
@@ -209,7 +209,7 @@ class SimilarityScorer:
         limit = None
         if options["enable_db"] and options["clip_db"]:
             limit = float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
-        self.settings = settings(feature, known, options, used, limit)
+        self.settings = settings(feature, kind, options, used, limit)
 
     def as_requested(self, score: Doubles) -> Doubles:
         """Return a score in the requested unit; NaN stays NaN."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, OptionError
-from ..features.float_ssim import FloatSsim
+from ..features.float_ssim import FLOAT_SSIM
 from ..features.options import OptionValue, split_feature
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
@@ -181,7 +181,7 @@ def map_window(features: Iterable[str]) -> str:
     """Return the window of the maps for some scores: the window of float_ssim, or the Gaussian if it was not scored."""
     for feature in features:
         name, options = split_feature(feature)
-        if name == FloatSsim.name and "window" in options:
+        if name == FLOAT_SSIM.name and "window" in options:
             return str(options["window"])
     return "gaussian11"
 
