@@ -58,7 +58,7 @@ def system_section(machine: Machine) -> DiagnosisSection:
         "numpy": np.__version__,
         "av": av.__version__,
         "ffmpeg": av.ffmpeg_version_info,
-        "vulkan": _version("vulkan"),
+        "vulkan": installed_version("vulkan"),
     }
     facts = {
         "versions": versions,
@@ -82,12 +82,6 @@ def system_section(machine: Machine) -> DiagnosisSection:
     return DiagnosisSection("system", "System", findings, facts)
 
 
-def _version(package: str) -> str | None:
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.version(package)
-    return None
-
-
 # -- extras -----------------------------------------------------------------------------------------------------------
 
 PURPOSES = {
@@ -107,18 +101,16 @@ _PLATFORM = re.compile(r"""sys_platform\s*==\s*['"](\w+)['"]""")
 
 def requirements() -> list[str]:
     """Return the requirements of the installed package, as its metadata lists them; none for a package without metadata."""
-    try:
+    with suppress(metadata.PackageNotFoundError):
         return metadata.requires("vkssim") or []
-    except metadata.PackageNotFoundError:
-        return []
+    return []
 
 
 def installed_version(package: str) -> str | None:
     """Return the version of an installed package, None if it is not installed."""
-    try:
+    with suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    return None
 
 
 def missing_packages(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
-from ..storage.location import has_other_scheme, is_url, other_scheme, redact_url
+from ..storage.location import is_url, other_scheme, redact_url
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
@@ -202,8 +202,8 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if is_url(path):
         return _open_url(redact_url(path), raw, number, hardware)
-    if has_other_scheme(path) and not os.path.exists(path):
-        raise InputError(other_scheme(path))
+    if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
+        raise InputError(refusal)
     if sequence(path) is not None:
         return _container_file()(path, number, _offered(hardware))
     try:

@@ -83,13 +83,13 @@ class PlanarLayout:
         return sum(self.plane_bytes)
 
 
+@dataclass
 class FixedSizeIndex:
-    """The positions of frames of one length, each of which can be read by itself."""
+    """The positions of frames of one length, each of which can be read by itself. The first one begins at the byte `first`."""
 
-    def __init__(self, frames: int, first: int, frame_bytes: int) -> None:
-        self.frames = frames
-        self._first = first
-        self._frame_bytes = frame_bytes
+    frames: int
+    first: int
+    frame_bytes: int
 
     def before(self, number: int) -> int:
         """See SeekIndex."""
@@ -97,7 +97,7 @@ class FixedSizeIndex:
 
     def position(self, number: int) -> int:
         """See SeekIndex: the frame's first byte."""
-        return self._first + number * self._frame_bytes
+        return self.first + number * self.frame_bytes
 
 
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:

@@ -63,7 +63,8 @@ def replace_file(data: bytes, path: Path) -> None:
                 # With a descriptor, Python calls linkat, which follows the link in /proc to the file. link() would not follow
                 # it.
                 os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor, follow_symlinks=True)
-                _rename(beside, path)
+                with _removed_on_failure(beside):
+                    os.replace(beside, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
     sync_folder(path.parent)
@@ -101,11 +102,6 @@ def give_name(name: str, path: Path) -> None:
     """
     with _removed_on_failure(name):
         os.chmod(name, _mode(path))
-    _rename(name, path)
-
-
-def _rename(name: str, path: Path) -> None:
-    with _removed_on_failure(name):
         os.replace(name, path)
 
 

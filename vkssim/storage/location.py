@@ -28,13 +28,10 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return str(path).startswith(_SLASHES)
 
 
-def has_other_scheme(path: str) -> bool:
-    """Return whether a name looks like a URL of an unsupported scheme. A local file can have such a name."""
-    return _SCHEME.match(path) is not None and not is_url(path)
-
-
-def other_scheme(path: str) -> str:
-    """Return the message about such a name."""
+def other_scheme(path: str) -> str | None:
+    """Return the message about a name that looks like a URL of an unsupported scheme, as a local file can; None for others."""
+    if not _SCHEME.match(path) or is_url(path):
+        return None
     schemes = ", ".join(_SLASHES)
     name = _QUERY.sub("", _USER.sub("…@", path))
     return (

@@ -16,13 +16,8 @@ from ..backends.loss_engine import evaluate
 from ..loss.spec import Loss
 from . import composed, cuda
 
-
-def _always() -> bool:
-    return True
-
-
 # This name is private in PyTorch. If it is missing, every call uses the slower path, which is also correct under transforms.
-transforms_active: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", _always)
+transforms_active: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 """Return whether a transform of `torch.func` is active."""
 
 Wanted = tuple[bool, bool]

@@ -25,7 +25,7 @@ from ..source import SeekIndex, SequentialSource
 from .clip_decoder import ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import describe
-from .hardware import UNCOMPRESSED, HardwareDecoder, HardwareStart, start_by_hardware
+from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware
 from .packets import SEEK_SECONDS, FrameTimes, PacketScan, packets_are_frames, rising_seconds
 
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
@@ -75,10 +75,11 @@ class ContainerFile(SequentialSource):
             if threads_help():
                 self._waiting = self._clip.begin(threads=True)
             return
-        start = start_by_hardware(self._clip, self._facts, self._waiting, hardware)
-        if isinstance(start, HardwareStart):
-            self._waiting, self._surfaces = start
-            if self._surfaces is not None:
+        frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware)
+        if why is None:
+            self._waiting = frame
+            if hardware.surfaces is not None:
+                self._surfaces = SurfaceReader(hardware.surfaces)
                 self._rows_of = self._surfaces.rows
             name = format_name(self._waiting)
             self._formats[name] = pixel_format(self._path, name)
@@ -88,10 +89,10 @@ class ContainerFile(SequentialSource):
             return
         if hardware.required:
             raise InputError(
-                f"{self._path}: the {hardware.kind} decoder cannot decode it: {start}. `decode=cpu` decodes it on the processor"
+                f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
             )
-        self._refusal = f"{hardware.kind}: {start}"
-        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {start}")
+        self._refusal = f"{hardware.kind}: {why}"
+        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {why}")
         self._waiting = self._clip.begin(threads=threads_help())
 
     def _leave_hardware(self, problem: str) -> None:

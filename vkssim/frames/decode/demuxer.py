@@ -16,7 +16,7 @@ from ..inputs import sequence
 from .ffmpeg_log import parked
 
 _ELSEWHERE = frozenset(
-    (
+    [
         "avisynth",
         "concat",
         "dash",
@@ -30,7 +30,7 @@ _ELSEWHERE = frozenset(
         "sdp",
         "vapoursynth",
         "webm_dash_manifest",
-    )
+    ]
 )
 """Refused formats: they name other files, wait for future data, or are programs."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -169,15 +169,10 @@ def offered() -> frozenset[str]:
 # -- start ------------------------------------------------------------------------------------------------------------
 
 
-class HardwareStart(NamedTuple):
-    """The first frame that a hardware decoder returned, and the reader of its surfaces, if frames stay on the GPU."""
-
-    frame: Any
-    surfaces: SurfaceReader | None
-
-
-def start_by_hardware(clip: ClipDecoder, facts: ClipDescription, first: Any, hardware: HardwareDecoder) -> HardwareStart | str:
-    """Decode the first frame of a clip again by hardware; return the reason if hardware cannot decode the clip.
+def start_by_hardware(
+    clip: ClipDecoder, facts: ClipDescription, first: Any, hardware: HardwareDecoder
+) -> tuple[Any, str | None]:
+    """Decode the first frame of a clip again by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
     `first` is the processor's first frame, and `facts` belong to it. Raises DecoderBusyError.
     """
@@ -187,27 +182,23 @@ def start_by_hardware(clip: ClipDecoder, facts: ClipDescription, first: Any, har
     video = CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
     refusal = hardware.refuses(video, facts.pixels, facts.format_name)
     if refusal is not None:
-        return refusal
+        return None, refusal
     begin = clip.decoder.begin
     try:
-        surfaces = None if hardware.surfaces is None else SurfaceReader(hardware.surfaces)
         clip.start(threads=False, begin=begin, hardware=hardware)
-        start = HardwareStart(clip.decoder.next(), surfaces)
-        return _difference(clip, facts, first, start, hardware) or start
+        frame = clip.decoder.next()
+        return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
-        return f"FFmpeg has none for {facts.codec.canonical_name}"
+        return None, f"FFmpeg has none for {facts.codec.canonical_name}"
     except (*clip.failures, ValueError, UndecodableError, InputError, DeviceError) as error:
         problem = f"its driver or its device refuses ({reason(error)})"
         if hardware.shared:
             raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
-        return problem
+        return None, problem
 
 
-def _difference(
-    clip: ClipDecoder, facts: ClipDescription, first: Any, start: HardwareStart, hardware: HardwareDecoder
-) -> str | None:
+def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: Any, hardware: HardwareDecoder) -> str | None:
     """Return how the first frame of hardware differs from the processor's; None if all samples are equal."""
-    frame = start.frame
     if frame is None or clip.decoder.doubtful:
         return "it returns no frame, or sees damage in the first one"
     expected, name = FORMATS[facts.pixels.bits], format_name(frame)
@@ -215,7 +206,7 @@ def _difference(
         return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
     planes, others = facts.info.new_planes(), facts.info.new_planes()
     facts.pixels.copy(first, planes)
-    rows_of = plane_rows if start.surfaces is None else start.surfaces.rows
+    rows_of = plane_rows if hardware.surfaces is None else SurfaceReader(hardware.surfaces).rows
     pixel_format(clip.path, expected).copy(frame, others, rows_of)
     alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
     return None if alike and stated_colours(frame) == stated_colours(first) else "its first frame has other samples"
