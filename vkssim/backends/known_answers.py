@@ -5,7 +5,7 @@ The NumPy twins computed the numbers. The scores are equal to libvmaf's, to six 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +26,8 @@ from ..reference.samples import deinterleave as deinterleaved
 from ..reference.samples import largest_samples
 from ..shaders import load_module
 from ..shaders.interface import Shape
-from ..types import FrameFormat
+from ..types import Doubles, FrameFormat, Samples
+from .base import OutOfRangeSample
 from .loss_engine import LossEngine
 from .open_device import open_device
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
@@ -60,6 +61,15 @@ def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     return reference.astype(np.uint8), distorted.astype(np.uint8)
 
 
+def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where) -> tuple[Doubles, OutOfRangeSample | None]:
+    """Return the means of a pair of pictures on a device, and a sample that is too large."""
+    with VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
+        batch = backend.batches[0]
+        batch.reference[0][0], batch.distorted[0][0] = pair
+        backend.submit(batch, 1)
+        return backend.collect(batch)[0][0], batch.beyond
+
+
 def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
     """Return the case of a metric; with `floats` for the kernel that converts floats, with `with_map` for the map's kernel."""
 
@@ -77,11 +87,7 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
 
     def numbers(device: Where) -> Numbers:
         plane, scorer = planes()
-        with VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
-            batch = backend.batches[0]
-            batch.reference[0][0], batch.distorted[0][0] = pictures()
-            backend.submit(batch, 1)
-            return finished(backend.collect(batch)[0][0], scorer)
+        return finished(_computed(plane, pictures(), device)[0], scorer)
 
     def twin() -> Numbers:
         _, scorer = planes()
@@ -109,12 +115,8 @@ def _largest_sample(right: float) -> Case:
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
 
     def numbers(device: Where) -> Numbers:
-        with VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
-            batch = backend.batches[0]
-            batch.reference[0][0], batch.distorted[0][0] = ten_bits()
-            backend.submit(batch, 1)
-            backend.collect(batch)
-            return np.array([0.0 if batch.beyond is None else batch.beyond.value])
+        beyond = _computed(plane, ten_bits(), device)[1]
+        return np.array([0.0 if beyond is None else beyond.value])
 
     return Case("the largest sample", plan, numbers, lambda: np.array([largest_samples(np.stack(ten_bits())).max()]), (right,))
 

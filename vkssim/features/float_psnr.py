@@ -42,7 +42,9 @@ class FloatPsnrScorer:
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         self._frame = frame
         self._peak = frame.peak * frame.factor
-        self._limit = _limit(frame, self._peak)
+        unlimited = float(10 * np.log10(self._peak**2 / EPSILON))
+        of_depth = np.inf if frame.code is SampleCode.FLOAT32 else float(_DB_A_BIT * int(frame.peak).bit_length() + _DB_MORE)
+        self._limit = min(of_depth, unlimited)
         self.settings = settings(NAME, FloatPsnrOptions, parse_options(NAME, FloatPsnrOptions, options), {}, self._limit)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
@@ -73,14 +75,6 @@ class FloatPsnrScorer:
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the one score."""
         return {NAME: self.as_requested(self.score(means))}
-
-
-def _limit(frame: FrameFormat, peak: float) -> float:
-    """Return the largest dB that frames can have."""
-    unlimited = float(10 * np.log10(peak**2 / EPSILON))
-    if frame.code is SampleCode.FLOAT32:
-        return unlimited
-    return min(float(_DB_A_BIT * int(frame.peak).bit_length() + _DB_MORE), unlimited)
 
 
 FLOAT_PSNR = Feature(NAME, FloatPsnrOptions, FloatPsnrScorer)

@@ -72,16 +72,11 @@ class ReadOutcome:
         """Return the warning on a clip that has fewer frames than its file states; None if it has them all."""
         if self.claimed is None or self.found is None or self.found >= self.claimed:
             return None
-        return _fewer(self, self.claimed, self.found)
-
-
-def _fewer(end: ReadOutcome, claimed: int, found: int) -> str:
-    """Return the message about a clip that has fewer frames than its file states."""
-    hidden = f"{end.path}: its edit list hides {counted(end.hidden, 'frame')} of {claimed}" if end.hidden else ""
-    if hidden and claimed - end.hidden <= found:
-        return f"{hidden}; the {found} that a player shows were scored"
-    more = f"; {hidden}" if hidden else ""
-    return f"{end.path} says that it has {counted(claimed, 'frame')}; only {found} could be decoded{more}"
+        hidden = f"{self.path}: its edit list hides {counted(self.hidden, 'frame')} of {self.claimed}" if self.hidden else ""
+        if hidden and self.claimed - self.hidden <= self.found:
+            return f"{hidden}; the {self.found} that a player shows were scored"
+        more = f"; {hidden}" if hidden else ""
+        return f"{self.path} says that it has {counted(self.claimed, 'frame')}; only {self.found} could be decoded{more}"
 
 
 def _remarks(end: ReadOutcome) -> list[str]:

@@ -219,7 +219,8 @@ class SurfaceReader:
         """Return the memory of a plane of a frame on the host, (rows, bytes with padding) uint8. Surfaces are copied."""
         if not is_surface(frame):
             return plane_rows(frame, number)
-        height, pitch = _height(frame, number), frame.planes[number].line_size
+        height = frame.height if number == 0 else -(-frame.height // 2)  # they are 4:2:0
+        pitch = frame.planes[number].line_size
         rows = np.empty((height, pitch), np.uint8)
         source = Rows(frame.planes[number].buffer_ptr, pitch, on_device=True)
         self._copies.copy(source, Rows(rows.ctypes.data, pitch, on_device=False), pitch, height)
@@ -268,8 +269,3 @@ def _as_in_surfaces(frame: Any, pixels: PixelFormat, target: ExternalFrame) -> P
     for plane, memory in zip(planes, target, strict=True):
         np.left_shift(plane, memory.shift, out=plane)
     return planes
-
-
-def _height(frame: Any, number: int) -> int:
-    """Return the number of rows of a plane of 4:2:0."""
-    return int(frame.height if number == 0 else -(-frame.height // 2))
