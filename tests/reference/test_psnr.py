@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from vkssim.reference.samples import noise, psnr
+from vkssim.reference.psnr import noise, psnr
 
 
 def _written_out(reference: np.ndarray, distorted: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from ..reference.samples import EPSILON, noise, psnr
+from ..reference.psnr import EPSILON, noise, psnr
 from ..shaders.interface import SampleCode
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import Feature, FeaturePlan, sum_groups

@@ -155,21 +155,14 @@ class FrameSource(Closable, ABC):
     def clip_facts(self) -> ClipFacts:
         """Return the facts about the clip that are known without reading it, before any preprocessing."""
         info = self.info
+        same = ("width", "height", "bits", "chroma", "matrix", "range", "transfer", "field_order", "frames")
         return ClipFacts(
             container=info.kind,
             codec="rawvideo",
             decoder=info.kind,
-            width=info.width,
-            height=info.height,
-            bits=info.bits,
-            chroma=info.chroma,
-            matrix=info.matrix,
-            range=info.range,
-            transfer=info.transfer,
-            field_order=info.field_order,
             fps=None if info.fps is None else round(float(info.fps), 6),
-            frames=info.frames,
             file_bytes=self.file_bytes,
+            **{name: getattr(info, name) for name in same},
         )
 
     def packets(self) -> VideoPackets | None:

@@ -1,7 +1,4 @@
-"""Twins of `ingest.comp`, `deinterleave.comp` and `largest_sample.comp`, and the formulas of single samples.
-
-The formulas are the noise of `psnr.comp`, PSNR, and a similarity in decibels.
-"""
+"""Twins of `ingest.comp`, `deinterleave.comp` and `largest_sample.comp`, and a similarity in decibels."""
 
 from __future__ import annotations
 
@@ -35,26 +32,3 @@ def decibel(similarity: Doubles) -> Doubles:
     with np.errstate(divide="ignore"):
         values: Doubles = -10 * np.log10(np.maximum(0.0, 1 - similarity))
     return values
-
-
-EPSILON = 1e-10
-"""The smallest noise of the formula. Identical frames of peak 255 would have 148.13 dB if there were no lower limit."""
-
-
-def noise(reference: FloatPlane, distorted: FloatPlane) -> float:
-    """Return the mean squared difference of two (H, W) float32 planes.
-
-    Differences and their squares are rounded to float32 and added in double, as in `compute_psnr` of libvmaf's psnr.c.
-    """
-    difference = reference - distorted
-    return float(np.square(difference).sum(dtype=np.float64) / difference.size)
-
-
-def psnr(noise: Doubles, peak: float, limit: float) -> Doubles:
-    """Return min(10 log10(peak^2 / max(noise, 1e-10)), limit) in dB, as `compute_psnr` does.
-
-    The result is NaN if the noise is not finite. libvmaf does not expect such samples, and would give the best score.
-    """
-    finite = np.where(np.isfinite(noise), noise, np.nan)
-    found: Doubles = np.minimum(10 * np.log10(peak**2 / np.maximum(finite, EPSILON)), limit)
-    return found
