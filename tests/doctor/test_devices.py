@@ -11,7 +11,7 @@ from vkssim.doctor.devices import devices_section, try_devices
 from vkssim.doctor.diagnosis import _summary
 from vkssim.doctor.findings import Finding, Level
 from vkssim.doctor.survey import Survey
-from vkssim.doctor.trial import Trial
+from vkssim.doctor.trial import DeviceTrial
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind
 
 from ..support.machines import machine
@@ -20,13 +20,13 @@ from .devices import listed
 GPU = listed(0, "GeForce RTX 4090")
 OLD = listed(1, "Old GPU", lacks=("a compute queue",))
 SOFTWARE = listed(2, "llvmpipe", kind=DeviceKind.CPU)
-GOOD = Trial(1.25, 21)
-WRONG = Trial(1.25, 3, wrong="computes wrong numbers")
-SLOW = Trial(failure="it did not finish within 9 s")
-CRASHED = Trial(1.25, 4, failure="it ended its process by SIGSEGV", doing="self-test 5 of 21: float_psnr")
+GOOD = DeviceTrial(1.25, 21)
+WRONG = DeviceTrial(1.25, 3, wrong="computes wrong numbers")
+SLOW = DeviceTrial(failure="it did not finish within 9 s")
+CRASHED = DeviceTrial(1.25, 4, failure="it ended its process by SIGSEGV", doing="self-test 5 of 21: float_psnr")
 
 
-def _findings(root: Path, survey: Survey, trials: dict[int, Trial], **environment: str) -> list[Finding]:
+def _findings(root: Path, survey: Survey, trials: dict[int, DeviceTrial], **environment: str) -> list[Finding]:
     return list(devices_section(machine(root, **environment), survey, trials).findings)
 
 
@@ -34,7 +34,7 @@ def test_each_device_is_tried_and_the_chosen_one_first() -> None:
     tried: list[tuple[str, float]] = []
     steps: list[str] = []
 
-    def make(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
+    def make(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
         tried.append((uuid, seconds))
         say("compiling")
         return GOOD
@@ -74,7 +74,7 @@ def test_the_reason_of_the_choice(
 
 
 @pytest.mark.parametrize(("trial", "scores"), [(GOOD, True), (CRASHED, True), (WRONG, False), (SLOW, False)])
-def test_the_chosen_device_decides(tmp_path: Path, trial: Trial, scores: bool) -> None:
+def test_the_chosen_device_decides(tmp_path: Path, trial: DeviceTrial, scores: bool) -> None:
     survey = Survey(has_loader=True, devices=[GPU, SOFTWARE], chosen=0)
     device = _findings(tmp_path, survey, {0: trial, 2: GOOD})[0]
     assert _summary(survey, {0: trial, 2: GOOD})[0] is scores

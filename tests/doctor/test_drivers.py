@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.doctor.drivers import drivers_section, loader_section
-from vkssim.doctor.findings import Finding, Level, Section
+from vkssim.doctor.findings import DiagnosisSection, Finding, Level
 from vkssim.doctor.survey import Survey
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
@@ -20,7 +20,7 @@ NVIDIA = "libGLX_nvidia.so.0"
 NO_X11 = "libX11.so.6: cannot open shared object file: No such file or directory"
 
 
-def _section(described: Machine, survey: Survey) -> Section:
+def _section(described: Machine, survey: Survey) -> DiagnosisSection:
     return drivers_section(described, driver_files(described), survey)
 
 

@@ -12,7 +12,7 @@ from vkssim.doctor import survey as survey_module
 from vkssim.doctor import trial as trial_module
 from vkssim.doctor.apart import Send
 from vkssim.doctor.survey import Survey, list_libraries, make_survey, missing_libraries, survey
-from vkssim.doctor.trial import Trial, make_trial, try_device
+from vkssim.doctor.trial import DeviceTrial, make_trial, try_device
 from vkssim.errors import WrongNumbersError
 from vkssim.host.device import Device
 from vkssim.host.driver_files import NAMED_FILES, DriverFile, driver_files
@@ -100,7 +100,7 @@ def test_a_library_is_loaded_from_where_the_file_says(tmp_path: Path) -> None:
 def test_a_trial_computes_a_score_and_the_known_results(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the test's process, and with two known results; the command's own test starts a process and computes all."""
     monkeypatch.setattr(known_answers, "CASES", known_answers.CASES[:2])
-    trial, steps = Trial(), []
+    trial, steps = DeviceTrial(), []
 
     def send(message: tuple[str, object]) -> None:
         setattr(trial, *message)
@@ -118,7 +118,7 @@ def test_a_trial_with_wrong_numbers(device: Device, monkeypatch: pytest.MonkeyPa
         raise WrongNumbersError("llvmpipe computes wrong numbers")
 
     monkeypatch.setattr(trial_module, "open_backend", refuse)
-    trial = Trial()
+    trial = DeviceTrial()
     try_device(lambda message: setattr(trial, *message), str(device.info.uuid))
     assert (trial.scores, trial.wrong) == (False, "llvmpipe computes wrong numbers")
 

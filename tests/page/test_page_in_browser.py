@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
-from vkssim.page.answer import Answer, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
+from vkssim.page.answer import AnswerPage, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
 from vkssim.page.budget import data_uri, encode
 from vkssim.page.ladders import Delta, Ladder, Ladders, Rung
 from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery, no_pictures
@@ -512,7 +512,7 @@ def test_charts_are_saved_as_svg_and_their_data_as_csv(browser: Browser, path: P
         assert [float(row[3]) for row in rows[1:]] == list(RATES)
 
 
-ANSWER = Answer(
+ANSWER = AnswerPage(
     title="clip.mp4: crf 27 meets <b>",
     lead=HOSTILE[0],
     tiles=[Tile("setting", "crf 27", HOSTILE[1])],

@@ -12,7 +12,7 @@ from av.codec.codec import UnknownCodecError
 from ..backends.cuda import ask, cuda_of
 from ..frames.decode.hardware import EXACT, FORMATS, offered
 from .apart import Send, run_in_process
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 from .gpus import NVIDIA
 from .survey import Survey
 
@@ -77,7 +77,7 @@ def send_answers(send: Send, gpu: str) -> None:
             send({f"{title} {bits} bit": text})
 
 
-def decoders_section(survey: Survey, engines: Engines | None) -> Section:
+def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSection:
     """Return the findings about decoders."""
     software, hardware = software_decoders(), sorted(offered())
     there = [codec for codec, name in software.items() if name is not None]
@@ -100,7 +100,7 @@ def decoders_section(survey: Survey, engines: Engines | None) -> Section:
     facts: dict[str, Any] = {"software": software, "hardware": hardware, "nvdec": None}
     if engines is not None:
         facts["nvdec"] = {"answers": engines.answers, "failure": engines.failure}
-    return Section("decoders", "Decoders", findings, facts)
+    return DiagnosisSection("decoders", "Decoders", findings, facts)
 
 
 def _engines(engines: Engines) -> list[Finding]:

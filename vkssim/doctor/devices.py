@@ -8,14 +8,14 @@ from functools import partial
 from ..host.devices import DEVICE_VARIABLE
 from ..host.machine import Machine
 from .apart import OUT_OF_TIME
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 from .survey import ListedDevice, Survey
-from .trial import Trial, make_trial
+from .trial import DeviceTrial, make_trial
 
-Try = Callable[[str, float, Callable[[str], None]], Trial]
+Try = Callable[[str, float, Callable[[str], None]], DeviceTrial]
 
 
-def try_devices(survey: Survey, seconds: float, say: Callable[[str], None], make: Try = make_trial) -> dict[int, Trial]:
+def try_devices(survey: Survey, seconds: float, say: Callable[[str], None], make: Try = make_trial) -> dict[int, DeviceTrial]:
     """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
@@ -29,7 +29,7 @@ def _say(say: Callable[[str], None], name: str, step: str) -> None:
     say(f"{name}: {step}")
 
 
-def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Trial]) -> Section:
+def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
     """Return the findings about each device."""
     findings: list[Finding] = []
     for device in survey.devices:
@@ -50,7 +50,7 @@ def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Trial
         "reason": None if survey.chosen is None else reason(machine, survey),
         "failure": survey.failure,
     }
-    return Section("devices", "Devices", findings, facts)
+    return DiagnosisSection("devices", "Devices", findings, facts)
 
 
 def reason(machine: Machine, survey: Survey) -> str:
@@ -67,7 +67,7 @@ def reason(machine: Machine, survey: Survey) -> str:
     return "Vulkan lists no GPU, so that a software device computes"
 
 
-def _device(device: ListedDevice, survey: Survey, trial: Trial | None) -> list[Finding]:
+def _device(device: ListedDevice, survey: Survey, trial: DeviceTrial | None) -> list[Finding]:
     place = "" if device.pci is None else f", PCI {device.pci}"
     name = f"{device.index}: {device.name} [{device.kind}], Vulkan {device.api_version}, {device.driver}{place}"
     if device.lacks:

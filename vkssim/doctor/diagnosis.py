@@ -14,7 +14,7 @@ from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
 from .survey import Survey, make_survey
 from .system import system_section
-from .trial import Trial
+from .trial import DeviceTrial
 
 
 def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Diagnosis:
@@ -42,7 +42,7 @@ def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Dia
     return Diagnosis(scores, summary, sections)
 
 
-def _summary(survey: Survey, trials: dict[int, Trial]) -> tuple[bool, Finding]:
+def _summary(survey: Survey, trials: dict[int, DeviceTrial]) -> tuple[bool, Finding]:
     """Return whether the chosen device scores, and the sentence that says so."""
     if survey.chosen is None:
         text = "vkssim has no Vulkan device that it can use."

@@ -9,12 +9,12 @@ from ..host.driver_files import FILTERS, NAMED_FILES, DriverFile, search_folders
 from ..host.libraries import is_for_other_programs
 from ..host.machine import Machine
 from ..host.registry import DRIVERS
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 from .packages import install_driver, install_libraries, install_loader
 from .survey import Survey
 
 
-def loader_section(machine: Machine, survey: Survey) -> Section:
+def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
     """Return the findings about the loader."""
     facts = {"found": survey.has_loader, "path": survey.loader_path, "version": survey.loader_version}
     if survey.has_loader:
@@ -25,10 +25,10 @@ def loader_section(machine: Machine, survey: Survey) -> Section:
     else:
         text = f"the Vulkan loader cannot be loaded: {survey.loader_problem}"
         finding = Finding(Level.ERROR, text, install_loader(machine))
-    return Section("loader", "Vulkan loader", [finding], facts)
+    return DiagnosisSection("loader", "Vulkan loader", [finding], facts)
 
 
-def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> Section:
+def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> DiagnosisSection:
     """Return the findings about each driver file."""
     findings = [_variables(machine)] if _chosen_by(machine) else []
     findings += [_finding(file, machine, survey) for file in files]
@@ -39,7 +39,7 @@ def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Surve
             findings.append(Finding(Level.NOTE, f"{text}, and Vulkan lists devices all the same"))
         else:
             findings.append(Finding(Level.ERROR, text, install_driver(machine)))
-    return Section("drivers", "Vulkan drivers", findings, {"files": [_plain(file, survey) for file in files]})
+    return DiagnosisSection("drivers", "Vulkan drivers", findings, {"files": [_plain(file, survey) for file in files]})
 
 
 def _searched(machine: Machine) -> str:

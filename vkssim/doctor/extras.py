@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 
 PURPOSES = {
     "report": "HTML pages, maps, Parquet, bd-rate and correlate",
@@ -66,7 +66,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def extras_section(missing: Mapping[str, list[str]]) -> Section:
+def extras_section(missing: Mapping[str, list[str]]) -> DiagnosisSection:
     """Return which extras are installed."""
     findings = []
     for extra, packages in missing.items():
@@ -75,4 +75,6 @@ def extras_section(missing: Mapping[str, list[str]]) -> Section:
             findings.append(Finding(Level.NOTE, f"{text} lacks {', '.join(packages)}", f"pip install 'vkssim[{extra}]'"))
         else:
             findings.append(Finding(Level.OK, f"{text} is installed"))
-    return Section("extras", "Extras", findings, {"missing": {extra: list(packages) for extra, packages in missing.items()}})
+    return DiagnosisSection(
+        "extras", "Extras", findings, {"missing": {extra: list(packages) for extra, packages in missing.items()}}
+    )

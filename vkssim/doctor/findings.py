@@ -31,7 +31,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Section:
+class DiagnosisSection:
     """The findings about one subject. `key` names the section in JSON; `facts` are values of JSON for bug reports."""
 
     key: str
@@ -46,7 +46,7 @@ class Diagnosis:
 
     scores: bool
     summary: Finding
-    sections: Sequence[Section]
+    sections: Sequence[DiagnosisSection]
 
     def plain(self) -> dict[str, Any]:
         """Return the diagnosis as values of JSON."""

@@ -15,7 +15,7 @@ from typing import Any
 from ..host.driver_files import DriverFile, files_in
 from ..host.machine import Machine
 from ..host.unusable_gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, unusable_gpus
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 from .packages import distribution
 from .survey import Survey
 from .system import is_container, is_wsl
@@ -29,7 +29,7 @@ _ELSEWHERE = ("/usr/local/nvidia/share/vulkan/icd.d", "/usr/local/nvidia/vulkan/
 _MOUNTED = "/usr/share/vulkan/icd.d/nvidia_icd.json"
 
 
-def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> Section:
+def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> DiagnosisSection:
     """Return the GPUs that are found without Vulkan, and the reasons why Vulkan does not list them."""
     nodes = [*render_nodes(machine), *sorted(machine.path("/dev").glob("nvidia*")), *_existing(machine, WSL_DEVICE)]
     nodes = [node for node in nodes if not node.is_dir()]
@@ -57,7 +57,7 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
     if not findings:
         seen = ", ".join(map(str, nodes)) or "there are none"
         findings.append(Finding(Level.OK if nodes else Level.NOTE, f"device nodes of GPUs: {seen}"))
-    return Section("gpus", "GPUs", findings, {"nodes": [_plain(node, machine) for node in nodes]})
+    return DiagnosisSection("gpus", "GPUs", findings, {"nodes": [_plain(node, machine) for node in nodes]})
 
 
 def _existing(machine: Machine, name: str) -> list[Path]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..host.machine import Machine
 from ..utils.version import __version__
-from .findings import Finding, Level, Section
+from .findings import DiagnosisSection, Finding, Level
 
 _KERNEL = "/proc/sys/kernel/osrelease"
 _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
@@ -47,7 +47,7 @@ def _system(machine: Machine) -> str:
     return f"{platform.system()} {platform.release()}"
 
 
-def system_section(machine: Machine) -> Section:
+def system_section(machine: Machine) -> DiagnosisSection:
     """Return the versions and the kind of machine."""
     versions = {
         "vkssim": __version__,
@@ -76,7 +76,7 @@ def system_section(machine: Machine) -> Section:
     findings = [Finding(Level.NOTE, line) for line in lines]
     if versions["vulkan"] is None:
         findings.append(Finding(Level.ERROR, "the Python package vulkan is not installed", "pip install vulkan"))
-    return Section("system", "System", findings, facts)
+    return DiagnosisSection("system", "System", findings, facts)
 
 
 def _version(package: str) -> str | None:

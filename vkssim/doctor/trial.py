@@ -1,6 +1,6 @@
 """Try a device: compute a first score on it, then check all of its kernels.
 
-`try_device` is the work of a process of its own. `Trial` collects its messages.
+`try_device` is the work of a process of its own. `DeviceTrial` collects its messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPENING = "opening the device and compiling its kernels"
 
 
 @dataclass
-class Trial:
+class DeviceTrial:
     """The result of a trial.
 
     `seconds_to_first_score` is the time in seconds from loading the driver to the first score of both metrics, compilation
@@ -49,12 +49,12 @@ class Trial:
         return {"scores": self.scores, **asdict(self)}
 
 
-def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
+def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
     """Return the result of a trial of the device with this UUID, which may take so many seconds.
 
     `say` is called with each step.
     """
-    trial = Trial()
+    trial = DeviceTrial()
     say(trial.doing)
 
     def take(message: tuple[str, Any]) -> None:
@@ -68,7 +68,7 @@ def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
 
 
 def try_device(send: Send, uuid: str) -> None:
-    """Send the fields of a `Trial`, step by step."""
+    """Send the fields of a `DeviceTrial`, step by step."""
     luma = FrameFormat.of_bits(SIDE, SIDE, 8)
     planes = FrameMetrics(_FEATURES, [luma]).planes
     began = time.perf_counter()

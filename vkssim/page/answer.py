@@ -105,7 +105,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerPage:
     """The result of a search, as its page shows it from top to bottom."""
 
     title: str
@@ -136,7 +136,7 @@ def json_to_copy(data: Any) -> Copied:
     return Copied("JSON", json.dumps(finite(data), indent=1, ensure_ascii=False))
 
 
-def render_answer(answer: Answer) -> str:
+def render_answer(answer: AnswerPage) -> str:
     """Return the page of an answer. All text from outside is escaped in it."""
     return render_template(
         "answer.html",

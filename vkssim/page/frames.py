@@ -24,7 +24,7 @@ class PageFigure:
 
 
 @dataclass(frozen=True)
-class PageClip:
+class FrameClip:
     """A clip in one frame, with its scores as (name, text)."""
 
     clip: int
@@ -40,7 +40,7 @@ class PageFrame:
     index: int
     time: str
     reference: PageFigure
-    clips: tuple[PageClip, ...]
+    clips: tuple[FrameClip, ...]
     worst: int
     score: str
 
@@ -84,7 +84,7 @@ def _group(
         for seen in view.clips:
             scored = frames[seen.clip][view.index].metrics
             scores = tuple((name, score_text(scored[name])) for name in metrics if name in scored)
-            clips.append(PageClip(seen.clip, figure(seen.distorted, where), figure(seen.ssim_map, where), scores))
+            clips.append(FrameClip(seen.clip, figure(seen.distorted, where), figure(seen.ssim_map, where), scores))
         moment = moments[view.index]
         return PageFrame(view.index, moment.time, reference, tuple(clips), moment.clip, moment.score)
 

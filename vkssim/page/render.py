@@ -149,7 +149,7 @@ def _lead(compared: tables.Facts) -> str:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PageWarning:
     """A warning, once for all clips that have it. `who` is the clip, or the number of clips, whose `names` follow."""
 
     text: str
@@ -157,34 +157,34 @@ class Finding:
     names: tuple[str, ...] = ()
 
 
-def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Finding]:
+def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PageWarning]:
     return _said_once(
         ((name, report.distorted, text) for name, report in zip(names, reports, strict=True) for text in report.warnings),
         "clip",
     )
 
 
-def _failures(failed: Sequence[tuple[str, str]]) -> list[Finding]:
+def _failures(failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
     """Return the errors of pairs that could not be scored."""
     return _said_once(((name, name, f"not scored: {error}") for name, error in failed), "pair")
 
 
-def _said_once(warnings: Iterable[tuple[str, str, str]], noun: str) -> list[Finding]:
+def _said_once(warnings: Iterable[tuple[str, str, str]], noun: str) -> list[PageWarning]:
     """Return warnings (name, path, text), each text once. The path of a clip does not tell two texts apart."""
     found: dict[str, dict[str, str]] = {}
     for name, path, text in warnings:
         found.setdefault(text.replace(path, "…") if path else text, {})[name] = text
     return [
-        Finding(common, counted(len(texts), noun), tuple(texts)) if len(texts) > 1 else Finding(text, name)
+        PageWarning(common, counted(len(texts), noun), tuple(texts)) if len(texts) > 1 else PageWarning(text, name)
         for common, texts in found.items()
         for name, text in list(texts.items())[:1]
     ]
 
 
-def _together(compared: Sequence[Scored]) -> list[Finding]:
+def _together(compared: Sequence[Scored]) -> list[PageWarning]:
     """Return warnings about all clips together, because clips side by side on a page look comparable."""
     found = find_differences(compared)
-    return [Finding(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)]
+    return [PageWarning(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)]
 
 
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:

@@ -11,6 +11,7 @@ from itertools import islice
 from ..errors import EncodeError, OptionError
 from ..report.bd_rate import LEAST_POINTS
 from ..report.thresholds import parse_pooled
+from ..utils.progress import Progress
 from .command_line import command_line, encode_name, shell_script
 from .defaults import (
     APPLE_H264,
@@ -34,7 +35,7 @@ from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source, SourceFacts
-from .trial import Progress, Target, parse_targets
+from .trial import Target, parse_targets
 from .trial_history import MOST_UNUSABLE, damage_notes, first_curves, learn
 
 SCORES = ("float_ms_ssim", "float_ssim")

@@ -15,11 +15,12 @@ import numpy as np
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
+from ..utils.progress import Progress
 from .defaults import MOST_SURE
 from .recipe import Recipe
 from .source import Source
 from .store import TrialStore
-from .trial import Progress, features_of, parse_targets
+from .trial import features_of, parse_targets
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError
-from ..page.answer import Answer, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
+from ..page.answer import AnswerPage, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
 from ..page.charts import score_chart
 from ..page.tables import rate_text, score_text, time_code
 from ..page.tiles import Tile
@@ -64,7 +64,7 @@ def ladder_page(search: LadderSearch) -> str:
         folded.append(Table("The fixed ladder, as it was encoded", headings, tuple(map(row, choice.fixed))))
     found = counted(len(choice.rungs), "rung") if choice.rungs else "no rung"
     return render_answer(
-        Answer(
+        AnswerPage(
             title=f"Ladder of {Path(search.source.path).name}: {found}",
             lead=_lead(search),
             tiles=_ladder_tiles(search, targets),
@@ -173,7 +173,7 @@ def search_page(search: Search) -> str:
         for is_met in (one.meets if one.whole else one.probability >= choice.sure,)
     )
     return render_answer(
-        Answer(
+        AnswerPage(
             title=f"{name}: {found} meets {wishes}" if choice.meets else f"{name}: no {choice.parameter} tried meets {wishes}",
             lead=_lead(search),
             tiles=tiles,
@@ -228,7 +228,7 @@ def shots_page(search: ShotSearch) -> str:
     listed = [{"first": shot.first, "count": shot.count, parameter: shot.setting, **_facts(shot.trial)} for shot in shots]
     tried = [(number, one) for number, shot in enumerate(shots) for one in shot.tried]
     return render_answer(
-        Answer(
+        AnswerPage(
             title=f"{name}: a {parameter} for each of {counted(len(shots), 'shot')}",
             lead=_lead(search),
             tiles=tiles,

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..errors import EncodeError
+from ..utils.progress import Progress
 from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
 from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
-from .trial import EncodedSample, Progress, Stopwatch, Target, TargetScorer, Trial, summarise
+from .trial import EncodedSample, Stopwatch, Target, TargetScorer, Trial, summarise
 
 
 @dataclass

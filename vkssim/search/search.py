@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..errors import EncodeError
+from ..utils.progress import Progress
 from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
@@ -19,7 +20,7 @@ from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source
-from .trial import Progress, Trial
+from .trial import Trial
 from .trial_history import TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
+from ..utils.progress import Progress
 from .command_line import command_line
 from .defaults import ENCODER, MOST_TRIALS, TARGET
 from .encoder_spec import EncoderSpec, as_spec
@@ -20,7 +21,7 @@ from .samples import Sample, Sampling, find_cuts
 from .search import prepare
 from .search_run import SearchRun
 from .source import Scan
-from .trial import Progress, TargetScorer, Trial
+from .trial import TargetScorer, Trial
 from .trial_history import TrialHistory, first_curves
 from .zones import av1an_command, av1an_zones, x264_zones
 

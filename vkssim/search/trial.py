@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any, Self
@@ -16,14 +16,12 @@ from ..reference.decibel import decibel
 from ..report.thresholds import Threshold, check_names, parse_threshold
 from ..scorer import Scorer
 from ..types import Doubles
+from ..utils.progress import Progress
 from .encode import LumaPair, Stream
 from .encoders import noise_of
 from .pooling import pooled_value
 from .recipe import Recipe
 from .samples import Sampling
-
-Progress = Callable[[int, int | None], None]
-"""A function that gets the number of finished frames of a step, and the number of all frames, None if it is not known."""
 
 _DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
 _DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it

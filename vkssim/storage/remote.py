@@ -176,10 +176,10 @@ _TRANSIENT_STATUSES = (429, 500, 502, 503, 504)
 _TRANSIENT_ERRORS = ("ClientConnectionError", "ClientPayloadError")  # of aiohttp, which need not be installed
 _SECONDS_BETWEEN_CHECKS = 0.1
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-def retried(ask: Callable[[], Answer]) -> Answer:
+def retried(ask: Callable[[], Result]) -> Result:
     """Return the result of `ask`. If it fails for a moment, call it again after a pause, a few times.
 
     Raises the error of the last try. Any other error is raised at once.

@@ -38,7 +38,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Job:
+class LossJob:
     """A loss of (N, C, H, W) tensors. Its value is the mean over all planes, or (N,) means of each image over its channels."""
 
     loss: Loss
@@ -46,7 +46,7 @@ class Job:
     average: bool
 
     @classmethod
-    def of(cls, where: Where, average: bool, **options: Any) -> Job:
+    def of(cls, where: Where, average: bool, **options: Any) -> LossJob:
         """Return the job of a loss with some options. Raises OptionError, and FrameError for images that are too small."""
         return cls(Loss(**options), where, average)
 
@@ -89,7 +89,7 @@ class Job:
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator] # otherwise Dynamo traces into Vulkan's binding
-def value(first: Tensor, second: Tensor, job: Job) -> Tensor:
+def value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     """Return the value of two tensors as a node of the graph. Gradients flow to both, also with `torch.func` and forward mode.
 
     Gradients are computed together with the value, and stored until `backward` multiplies them in place by the upstream
@@ -105,7 +105,9 @@ def value(first: Tensor, second: Tensor, job: Job) -> Tensor:
     return result
 
 
-def differentiable_gradients(first: Tensor, second: Tensor, upstream: Tensor, job: Job, wanted: Wanted) -> tuple[Tensor, ...]:
+def differentiable_gradients(
+    first: Tensor, second: Tensor, upstream: Tensor, job: LossJob, wanted: Wanted
+) -> tuple[Tensor, ...]:
     """Return the needed gradients, times the upstream gradient, as a node of the graph."""
     found: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, wanted), wanted)  # type: ignore[no-untyped-call, unused-ignore]
     return found
@@ -114,7 +116,7 @@ def differentiable_gradients(first: Tensor, second: Tensor, upstream: Tensor, jo
 class _Call:
     """One evaluation of a job. It stores the gradients that were computed with the value until the backward pass."""
 
-    def __init__(self, job: Job, wanted: Wanted) -> None:
+    def __init__(self, job: LossJob, wanted: Wanted) -> None:
         self.job, self.wanted = job, wanted
         self._kept: tuple[Tensor | None, Tensor | None] | None = None
 
@@ -253,7 +255,7 @@ def _scaled(gradient: Tensor, factor: Tensor) -> Tensor:
         return gradient * factor
 
 
-def _composed_gradients(job: Job, wanted: Wanted) -> Any:
+def _composed_gradients(job: LossJob, wanted: Wanted) -> Any:
     """Return the function of (first, second, upstream) that computes `_Gradients` in double precision."""
 
     def whole(first: Tensor, second: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
 from ..utils.choices import BACKENDS
-from .autograd import Job, Where, value
+from .autograd import LossJob, Where, value
 from .traced import traced_value
 
 _COLOURS_FIRST = {3: "`image.permute(2, 0, 1)`", 4: "`images.permute(0, 3, 1, 2)`", 5: "`clips.permute(0, 1, 4, 2, 3)`"}
@@ -243,7 +243,7 @@ def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where,
     elif first.ndim == 5:  # the frames of a clip are planes as the channels of an image are
         first, second = first.flatten(1, 2), second.flatten(1, 2)
     height, width = first.shape[2:]
-    made = Job.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of caches
+    made = LossJob.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of caches
     job = made(where, average, height=height, width=width, **options)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()
@@ -251,9 +251,9 @@ def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where,
 
 
 @lru_cache(maxsize=64)
-def _kept_job(where: Where, average: bool, **options: Any) -> Job:
+def _kept_job(where: Where, average: bool, **options: Any) -> LossJob:
     """Return a job; the same one for the same arguments, because to make it takes a tenth of a small step's time."""
-    return Job.of(where, average, **options)
+    return LossJob.of(where, average, **options)
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding) -> None:

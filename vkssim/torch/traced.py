@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..loss.spec import Loss, Negative, Padding, Pyramid
-from .autograd import Job, Where, differentiable_gradients, has_tangent, leading, transforms_active
+from .autograd import LossJob, Where, differentiable_gradients, has_tangent, leading, transforms_active
 
 # A CUDA graph would record the signals to Vulkan, but not the work of Vulkan.
 _TAGS: dict[str, Any] = {"tags": (torch.Tag.cudagraph_unsafe,)} if hasattr(torch.Tag, "cudagraph_unsafe") else {}
@@ -33,7 +33,7 @@ def value_and_gradients(
     backend: str,
     device: str | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the value and both gradients; a gradient that is not needed is empty. The arguments are those of a `Job`."""
+    """Return the value and both gradients; a gradient that is not needed is empty. The arguments are those of a `LossJob`."""
     if has_tangent(first, second):
         raise OptionError("forward-mode differentiation of a compiled loss is not possible; leave it out of torch.compile")
     job = _job(first, average, data_range, c1, c2, padding, weights, pyramid, negative, backend, device)
@@ -105,14 +105,14 @@ def _job(
     negative: str,
     backend: str,
     device: str | None,
-) -> Job:
+) -> LossJob:
     """Return the job for the operator's arguments."""
     height, width = images.shape[2:]
     choices = Padding(padding), tuple(weights), Pyramid(pyramid), Negative(negative)
-    return Job(Loss(height, width, c1, c2, *choices, data_range=data_range), Where(backend, device), average)
+    return LossJob(Loss(height, width, c1, c2, *choices, data_range=data_range), Where(backend, device), average)
 
 
-def traced_value(first: Tensor, second: Tensor, job: Job) -> Tensor:
+def traced_value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     """Return the value of two tensors as `autograd.value` does, in a graph that is being traced.
 
     Raises OptionError within torch.compile under a transform of `torch.func` other than vmap.
