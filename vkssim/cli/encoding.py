@@ -15,8 +15,8 @@ from .output import json_text
 from .tables import decimals
 
 if TYPE_CHECKING:
-    from ..search.encoder_spec import EncoderSpec
     from ..search.ladder import LadderSearch
+    from ..search.recipe import EncoderSpec
     from ..search.rungs import LadderChoice
     from ..search.search import Search, SettingChoice
     from ..search.trial import Trial
@@ -92,7 +92,7 @@ def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def encoder_spec(values: dict[str, Any]) -> EncoderSpec:
     """Take the values of an encoder's options out of those of a command, and return them as one. Raises OptionError."""
-    from ..search.encoder_spec import EncoderSpec
+    from ..search.recipe import EncoderSpec
 
     fields = {"encoder": "name", "enc": "options"}
     names = [*fields, "parameter", "least", "most", "step", "bits", "two_pass"]

@@ -13,9 +13,8 @@ from ..frames.sequence import sequence
 from ..storage.location import is_url
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
-from .other_streams import copying_words
 from .recipe import Recipe
-from .source import SourceFacts
+from .source import OtherStreams
 
 _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # what stands for numbers and letters in the name of a sequence
@@ -35,10 +34,16 @@ done
 """
 _TO_NOTHING = ("-f", "null", "-")
 
+_TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
+"""The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
 
-def command_line(
-    path: str, facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None
-) -> str:
+_PICTURES = frozenset(("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle"))
+
+_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES
+"""The codecs of subtitles that FFmpeg copies into Matroska."""
+
+
+def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None) -> str:
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
     The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied. A rendition has
@@ -50,9 +55,9 @@ def command_line(
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
-    others, asks = (copying_words(facts.others), []) if recipe.size is None else ([], ["-nostdin"])
-    read = [*asks, *_pictures(path), "-i", operand(path), "-map", f"0:v:{facts.video}"]
-    video = ["ffmpeg", *read, *_video(facts, recipe, place, renumbered=renumbered)]
+    others, asks = (copying_words(recipe.facts.others), []) if recipe.size is None else ([], ["-nostdin"])
+    read = [*asks, *_pictures(path), "-i", operand(path), "-map", f"0:v:{recipe.facts.video}"]
+    video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *others, output])
     first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
@@ -85,9 +90,9 @@ def shell_script(commands: Mapping[str, str]) -> str:
     return _SCRIPT.format(interpreter=interpreter, files=shell_line(commands), commands="\n".join(commands.values()))
 
 
-def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
+def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     """Return the words that say how the video is encoded."""
-    words = ["-c:v", recipe.encoder.name]
+    facts, words = recipe.facts, ["-c:v", recipe.encoder.name]
     filters, scale = [], []
     if renumbered:
         filters.append(f"setpts=N/({facts.rate}*TB)")  # FFmpeg would drop frames
@@ -95,8 +100,8 @@ def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) 
         # FFmpeg turns pictures before its filters, and from version 7.1 on also crops them as their container says.
         left, top = f"if(gt(iw,{facts.width}),{facts.crop.left})", f"if(gt(ih,{facts.height}),{facts.crop.top})"
         filters.append(f"crop={facts.width}:{facts.height}:'{left}':'{top}'")
-    if recipe.size not in (None, (facts.width, facts.height)):
-        scale += [f"{recipe.size[0]}:{recipe.size[1]}", f"flags={RESAMPLER}+accurate_rnd"]
+    if recipe.scaled is not None:
+        scale += [f"{recipe.scaled[0]}:{recipe.scaled[1]}", f"flags={RESAMPLER}+accurate_rnd"]
     full, grey = facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
     if recipe.format != facts.coded_format and (full or grey):
         span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes unmarked grey for full
@@ -108,7 +113,7 @@ def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) 
     if recipe.format != facts.coded_format:
         words += ["-pix_fmt", recipe.format]
         words += ["-color_range", "pc"] if full else []
-    options = dict(recipe.options_of(facts, place))
+    options = dict(recipe.options_of(place))
     rate = options.pop("b", None)
     if recipe.parameter.is_bitrate:
         rate = f"{recipe.parameter.text(place)}k"
@@ -129,3 +134,32 @@ def operand(path: str) -> str:
     """Return a name that FFmpeg takes neither for an option nor for a protocol, as a file `12:30.mp4` would be."""
     first = path.partition(os.sep)[0]
     return local_name(path) if not is_url(path) and (first.startswith("-") or ":" in first) else path
+
+
+def copying_words(others: OtherStreams) -> list[str]:
+    """Return the words of a command line that copy sound, subtitles and attachments into Matroska.
+
+    Subtitles that Matroska cannot hold become SRT. Codecs that are unknown to FFmpeg are left out, because it would write
+    nothing at all.
+    """
+    maps, codecs = ["-map", "0:a?"], ["-c:a", "copy"]
+    named = {number: _matroska_codec(name) for number, name in enumerate(others.subtitles)}
+    kept = {number: codec for number, codec in named.items() if codec is not None}
+    if kept == named:
+        maps += ["-map", "0:s?"]
+    else:
+        maps += [word for number in kept for word in ("-map", f"0:s:{number}")]
+    if len(set(kept.values())) > 1:
+        codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
+    elif kept or not named:
+        codecs += ["-c:s", next(iter(kept.values()), "copy")]
+    if others.attachments:
+        maps += ["-map", "0:t?"]  # fonts of subtitles
+    return [*maps, *codecs]
+
+
+def _matroska_codec(name: str) -> str | None:
+    """Return the codec that FFmpeg gives subtitles in Matroska; None if they cannot be in it."""
+    if name in _COPIED:
+        return "copy"
+    return "srt" if name in _TEXTS else None

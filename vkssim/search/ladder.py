@@ -24,18 +24,16 @@ from .defaults import (
     SAMPLE_SECONDS,
     SHARE,
 )
-from .encoder_spec import EncoderSpec, as_spec, recipe_of, values_of
 from .model import SettingCurve, SettingsModel
-from .options import SearchOptions, check_samples, check_trials, check_types, listed
-from .pooling import pooled_values
-from .recipe import Recipe
+from .options import SearchOptions, check_types, parse_targets
+from .recipe import EncoderSpec, Recipe, make_recipe
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source, SourceFacts
-from .trial import Target, parse_targets
+from .trial import Target, pooled_values
 from .trial_history import MOST_UNUSABLE, damage_notes, first_curves, learn
 
 SCORES = ("float_ms_ssim", "float_ssim")
@@ -52,6 +50,8 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
     It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
     """
 
+    sampling: Sampling | None = None
+
     def __init__(
         self,
         source: Source,
@@ -61,7 +61,6 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         notes: Sequence[str] = (),
     ) -> None:
         super().__init__(source, next(iter(recipes.values())), options)
-        self.sampling: Sampling | None = None
         self._recipes = recipes
         self._ladder = ladder
         self._notes += notes
@@ -82,15 +81,15 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         return shell_script(dict(map(self._command, rungs))) if rungs else ""
 
     def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, LadderChoice]:
-        ladder, facts = self._ladder, self._source.facts
-        self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.seconds, SHARE)
+        ladder = self._ladder
+        self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.samples or 0.0, SHARE)
         self._look(runner)
         score, *targets = runner.targets
-        renditions = [self._rendition(size, facts, score, targets) for size in self._recipes]
+        renditions = [self._rendition(size, score, targets) for size in self._recipes]
         candidates = [one for one in renditions if one.is_rung]
         found: dict[tuple[int, int, int], LadderTrial] = {}
         unusable: list[EncodeError] = []
-        most = self._options.most_trials
+        most = self._options.trials
         for rendition, place in islice(self._wanted(renditions, candidates, targets, found), most):
             try:
                 done = self._encode(runner, rendition, place, found)
@@ -116,14 +115,14 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         damaged = (
             f"{one.width}x{one.height}, {note}"
             for one in renditions
-            for note in damage_notes(self._recipe.parameter, one.outdone)
+            for note in damage_notes(self.recipe.parameter, one.outdone)
         )
         return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 
-    def _rendition(self, size: tuple[int, int], facts: SourceFacts, score: Target, targets: Sequence[Target]) -> Rendition:
+    def _rendition(self, size: tuple[int, int], score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
         curve = replace(first_curves(recipe, [score])[0], limit=math.inf)
-        rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(facts.rate))
+        rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(self.source.facts.rate))
         count = len(recipe.parameter.values)
         settings = SettingsModel(count, first_curves(recipe, targets)) if targets else None
         return Rendition(*size, count, SettingCurve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
@@ -156,7 +155,7 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         encoded, seconds = of_size.run(f"samples {width}x{height}", self.sampling, place)
         trial = of_size.summarise(self.sampling, place, encoded, seconds)
         weights = [sample.weight for sample in self.sampling.samples]
-        scorer = runner.scorer.scorer
+        scorer = runner.scorer
         pooled = {
             name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
             for name in scorer.names
@@ -168,8 +167,8 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         """Return the file of a rung, and FFmpeg's command that writes it."""
         recipe = self._recipes[rung.width, rung.height]
         place = recipe.parameter.values.index(rung.trial.setting)
-        path = self._source.path
-        line = command_line(path, self._source.facts, recipe, place, renumbered=self._scan.renumbered)
+        path = self.source.path
+        line = command_line(path, recipe, place, renumbered=self._scan.renumbered)
         return encode_name(path, recipe, place), line
 
 
@@ -256,29 +255,27 @@ def search_ladder(
         )
     if not 1.05 <= factor <= 10:
         raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
-    spec = as_spec(encoder)
-    if values_of(spec).is_bitrate:
+    spec = EncoderSpec.of(encoder)
+    if spec.values().is_bitrate:
         raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
     if spec != replace(spec, least=None, most=None):
         raise OptionError("`least` and `most` are for one setting of a clip; the bit rates of a ladder limit its settings")
-    check_samples(samples)
-    check_trials(trials)
-    thresholds = parse_targets(listed(targets))
+    thresholds = parse_targets(targets)
     clip = Source(os.fspath(source))
     sizes, notes = _sizes(heights, clip.facts)
     compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]
-    recipes = {size: recipe_of(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
+    recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
     options = SearchOptions(
         thresholds=[parse_pooled(score, "score"), *thresholds],
-        features=listed(features),
-        seconds=samples,
+        features=features,
+        samples=samples,
         backend=backend,
         device=device,
-        most_trials=trials,
+        trials=trials,
         resume=resume,
         progress=progress,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from ..errors import EncodeError
+from ..scorer import Scorer
 from ..utils.progress import Progress
 from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
@@ -14,7 +16,7 @@ from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
-from .trial import EncodedSample, Stopwatch, Target, TargetScorer, Trial, summarise
+from .trial import EncodedSample, Target, Trial, forecast_bytes
 
 
 @dataclass
@@ -23,7 +25,7 @@ class TrialRunner:
 
     source: Source
     recipe: Recipe
-    scorer: TargetScorer
+    scorer: Scorer
     targets: Sequence[Target]
     store: TrialStore | None = None
     progress: Progress | None = None
@@ -57,43 +59,57 @@ class TrialRunner:
         They come from the store if it has them and nothing is to be written. `name` distinguishes the samples from others of
         the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
         """
-        stored = None if self.store is None or output is not None else self.store.find(name, place)
-        if stored is None:
-            clock = Stopwatch()
-            try:
-                header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
-                encoded = self._encode_samples(sampling.samples, place, output, header)
-            except EncodeError as error:
-                raise EncodeError(f"{self.recipe.parameter.name} {self.recipe.parameter.text(place)}: {error}") from None
-            stored = encoded, clock.seconds()
-            if self.store is not None and output is None:
-                self.store.add(name, place, *stored)
-        return stored
+        store = None if output is not None else self.store
+        if store is not None and (stored := store.find(name, place)) is not None:
+            return stored
+        start = time.monotonic()
+        try:
+            header = 0 if sampling.is_whole else header_bytes(self.recipe, place)
+            encoded = self._encode_samples(sampling.samples, place, output, header)
+        except EncodeError as error:
+            raise EncodeError(f"{self.recipe.parameter.name} {self.recipe.parameter.text(place)}: {error}") from None
+        seconds = round(time.monotonic() - start, 3)
+        if store is not None:
+            store.add(name, place, encoded, seconds)
+        return encoded, seconds
 
     def summarise(self, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:
         """Return the trial of samples that were encoded with a setting, which took `seconds`."""
-        setting = self.recipe.parameter.values[place]
-        first = sampling.samples[0].first if sampling.is_whole else 0
-        shown = self.look().seconds(first, sampling.frames, self.source.facts)
-        return summarise(setting, encoded, sampling, self.targets, self.recipe, shown, seconds)
+        weights, whole = [sample.weight for sample in sampling.samples], sampling.is_whole
+        values = {target.name: target.value(encoded, weights) for target in self.targets}
+        meets = all(values[target.name] >= target.limit for target in self.targets)
+        deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in self.targets}
+        chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in self.targets)
+        size = forecast_bytes([one.stream for one in encoded], sampling, self.recipe)
+        shown = self.look().seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
+        return Trial(
+            setting=self.recipe.parameter.values[place],
+            values=values,
+            meets=meets,
+            bytes=size,
+            kbps=round(size * 8 / shown / 1000, 3),
+            frames=sum(one.stream.frames for one in encoded),
+            seconds=seconds,
+            whole=whole,
+            deviations=deviations,
+            probability=min(chances, default=1.0),
+        )
 
     def _encode_samples(
         self, samples: Sequence[Sample], place: int, output: VideoOutput | None, header: int
     ) -> list[EncodedSample]:
-        total = sum(sample.count for sample in samples)
+        done, total = 0, sum(sample.count for sample in samples)
         encoded: list[EncodedSample] = []
-        done = 0
         for sample in samples:
-            stream = Stream(header)
-            pairs = encoded_pairs(
-                partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look()),
-                sample,
-                self.source.facts,
-                self.recipe,
-                place,
-                stream,
-                output,
-            )
-            encoded.append(self.scorer.sample(pairs, stream, self.progress, done, total))
-            done += sample.count
+            stream, scores = Stream(header), {name: list[float]() for name in self.scorer.names}
+            frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look())
+            for frame in self.scorer.score(encoded_pairs(frames, sample, self.recipe, place, stream, output)):
+                done += 1
+                for name, value in frame.metrics.items():
+                    scores[name].append(value)
+                if self.progress is not None:
+                    self.progress(done, total)
+            if not any(scores.values()):
+                raise EncodeError("the encoder wrote no frame")
+            encoded.append(EncodedSample(scores, stream))
         return encoded

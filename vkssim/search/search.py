@@ -12,10 +12,9 @@ from ..utils.progress import Progress
 from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
-from .encoder_spec import EncoderSpec, as_spec, recipe_of
-from .options import SearchOptions, check_samples, check_sure, check_trials, check_types, checked_targets, listed
+from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
-from .recipe import Recipe
+from .recipe import EncoderSpec, make_recipe
 from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
@@ -77,9 +76,7 @@ class Search(SearchRun[Trial, SettingChoice]):
     It is what `search_setting` returns. The device is open until all trials are done, or until `close`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
-        super().__init__(source, recipe, options)
-        self.sampling: Sampling | None = None
+    sampling: Sampling | None = None
 
     @property
     def trials(self) -> list[Trial]:
@@ -93,19 +90,19 @@ class Search(SearchRun[Trial, SettingChoice]):
 
     def _run(self, runner: TrialRunner) -> Generator[Trial, None, SettingChoice]:
         options, targets = self._options, runner.targets
-        self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
+        self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.samples or 0.0, SHARE)
         self._look(runner)
         checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
-        curves = first_curves(self._recipe, targets)
-        tried = TrialHistory(targets, self._recipe.parameter, curves, 0.5 if checked else options.sure)
-        while (place := tried.next(options.most_trials)) is not None:
+        curves = first_curves(self.recipe, targets)
+        tried = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
+        while (place := tried.next(options.trials)) is not None:
             try:
                 tried.add(place, runner.encode("samples", sampling, place))
             except EncodeError as error:
                 tried.drop(place, error)
             else:
                 yield tried[place]
-        if len(tried) >= options.most_trials and tried.settings.next() is not None:
+        if len(tried) >= options.trials and tried.settings.next() is not None:
             done = counted(len(tried), "trial")
             self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
         if sampling.is_whole:
@@ -161,7 +158,7 @@ class Search(SearchRun[Trial, SettingChoice]):
         with ExitStack() as stack:
             output = None
             if self._options.output is not None:
-                written = VideoOutput(self._options.output, self._source.path, self._source.facts, self._recipe)
+                written = VideoOutput(self._options.output, self.source.path, self.recipe)
                 output = stack.enter_context(written)
             trial = runner.encode("whole", whole, place, output)
             if trial.meets and output is not None:
@@ -173,16 +170,16 @@ class Search(SearchRun[Trial, SettingChoice]):
         place, settings = tried.nearest, tried.settings
         trial, meets = tried[place], settings.best is not None
         return SettingChoice(
-            encoder=self._recipe.encoder.name,
-            parameter=self._recipe.parameter.name,
+            encoder=self.recipe.encoder.name,
+            parameter=self.recipe.parameter.name,
             setting=trial.setting,
             meets=meets,
             trial=trial,
             certainty=settings.certainty() if meets else 0.0,
             probability=trial.probability,
             sure=self._options.sure,
-            options=self._recipe.options_of(self._source.facts, place),
-            command=command_line(self._source.path, self._source.facts, self._recipe, place, renumbered=self._scan.renumbered),
+            options=self.recipe.options_of(place),
+            command=command_line(self.source.path, self.recipe, place, renumbered=self._scan.renumbered),
             notes=tuple(dict.fromkeys(self._notes)),
         )
 
@@ -262,27 +259,19 @@ def search_setting(
 
     """
     check_types(search_setting, locals())
-    clip, recipe = prepare(source, as_spec(encoder))
-    check_sure(sure)
-    check_samples(samples)
-    check_trials(trials)
+    clip = Source(os.fspath(source))
+    recipe = make_recipe(EncoderSpec.of(encoder), clip.facts)
     options = SearchOptions(
-        thresholds=checked_targets(targets),
-        features=listed(features),
-        seconds=samples,
+        thresholds=parse_targets(targets),
+        features=features,
+        samples=samples,
         sure=sure,
         whole=whole,
         output=checked_output(output, clip.path, recipe),
         backend=backend,
         device=device,
-        most_trials=trials,
+        trials=trials,
         resume=resume,
         progress=progress,
     )
     return Search(clip, recipe, options)
-
-
-def prepare(source: str | os.PathLike[str], encoder: EncoderSpec) -> tuple[Source, Recipe]:
-    """Return the clip and how it is encoded; errors as those of `search_setting`."""
-    clip = Source(os.fspath(source))
-    return clip, recipe_of(encoder, clip.facts)

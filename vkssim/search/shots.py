@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
+from ..scorer import Scorer
 from ..utils.progress import Progress
 from .command_line import command_line
 from .defaults import ENCODER, MOST_TRIALS, TARGET
-from .encoder_spec import EncoderSpec, as_spec
 from .model import SettingCurve
-from .options import SearchOptions, check_trials, check_types, checked_targets, listed
+from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
+from .recipe import EncoderSpec, make_recipe
 from .runner import TrialRunner
 from .samples import Sample, Sampling, find_cuts
-from .search import prepare
 from .search_run import SearchRun
-from .source import Scan
-from .trial import TargetScorer, Trial
+from .source import Scan, Source
+from .trial import Trial
 from .trial_history import TrialHistory, first_curves
 from .zones import av1an_command, av1an_zones, x264_zones
 
@@ -90,14 +90,14 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
 
     def zones(self) -> str:
         """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for options that Av1an lacks."""
-        return av1an_zones(self.shots, self._recipe, self._source.facts)
+        return av1an_zones(self.shots, self.recipe)
 
     def commands(self, zones: str) -> list[str]:
         """Return the command lines that encode the shots with their settings, for a POSIX shell; [] if there are none.
 
         The first one is Av1an's, which reads `zones()` from a file `zones`. For libx264, FFmpeg's with x264's zones follows.
         """
-        recipe, path = self._recipe, self._source.path
+        recipe, path = self.recipe, self.source.path
         try:
             self.zones()
         except OptionError:
@@ -106,14 +106,14 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         if recipe.encoder.name == "libx264":
             place, renumbered = recipe.parameter.values.index(self.shots[0].setting), self._scan.renumbered
             found = x264_zones(self.shots)
-            lines.append(command_line(path, self._source.facts, recipe, place, renumbered=renumbered, zones=found))
+            lines.append(command_line(path, recipe, place, renumbered=renumbered, zones=found))
         return lines
 
     def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
         self._look(runner)
         scan = self._scan
         cuts = find_cuts(scan.changes)
-        curves = first_curves(self._recipe, runner.targets)
+        curves = first_curves(self.recipe, runner.targets)
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
             shot, curves = self._search_shot(runner, Sample(first, end - first), curves)
             yield shot
@@ -126,10 +126,10 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         if not all(shot.meets for shot in self.shots):
             self._notes.append("no file is written, since not every shot meets the targets")
             return
-        with VideoOutput(path, self._source.path, self._source.facts, self._recipe, parts=True) as output:
+        with VideoOutput(path, self.source.path, self.recipe, parts=True) as output:
             for shot in self.shots:
                 sample = Sample(shot.first, shot.count)
-                place = self._recipe.parameter.values.index(shot.setting)
+                place = self.recipe.parameter.values.index(shot.setting)
                 runner.run("", Sampling((sample,), shot.count), place, output)
             output.keep()
             self._notes += output.notes
@@ -138,10 +138,10 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         self, runner: TrialRunner, sample: Sample, curves: Sequence[SettingCurve]
     ) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
-        tried = TrialHistory(runner.targets, self._recipe.parameter, curves)
+        tried = TrialHistory(runner.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while (place := tried.next(self._options.most_trials)) is not None:
+        while (place := tried.next(self._options.trials)) is not None:
             try:
                 encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
             except EncodeError as error:
@@ -156,23 +156,23 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best], every)
         return shot, tried.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report_of(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
-        facts = self._source.facts
+    def _report_of(self, scorer: Scorer, scan: Scan) -> ScoreReport:
+        facts = self.source.facts
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
         times = [float((time - scan.times[0]) * facts.time_base) for time in scan.times]
         return ScoreReport(
-            reference=self._source.path,
-            distorted=f"{self._source.path} ({self._recipe.encoder.name}, a {self.parameter} for each shot)",
+            reference=self.source.path,
+            distorted=f"{self.source.path} ({self.recipe.encoder.name}, a {self.parameter} for each shot)",
             width=facts.width,
             height=facts.height,
-            bits=self._recipe.bits,
-            names=scorer.scorer.names,
-            backend=scorer.scorer.info,
+            bits=self.recipe.bits,
+            names=scorer.names,
+            backend=scorer.info,
             frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
             rate=float(facts.rate),
-            similarities=scorer.scorer.similarities,
+            similarities=scorer.similarities,
         )
 
 
@@ -234,19 +234,19 @@ def search_shots(
 
     """
     check_types(search_shots, locals())
-    spec = as_spec(encoder)
+    spec = EncoderSpec.of(encoder)
     if spec.two_pass:
         raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
-    clip, recipe = prepare(source, spec)
-    check_trials(trials)
+    clip = Source(os.fspath(source))
+    recipe = make_recipe(spec, clip.facts)
     options = SearchOptions(
-        thresholds=checked_targets(targets),
-        features=listed(features),
+        thresholds=parse_targets(targets),
+        features=features,
         whole=True,
         output=checked_output(output, clip.path, recipe),
         backend=backend,
         device=device,
-        most_trials=trials,
+        trials=trials,
         resume=resume,
         progress=progress,
     )

@@ -17,9 +17,6 @@ from ..utils.version import __version__
 from .source import Scan
 from .trial import EncodedSample
 
-Key = tuple[str, int]
-"""The ranges of frames that were encoded, and the place of the setting."""
-
 
 class TrialStore:
     """The journal beside a path, begun if there is none; use it with `with`.
@@ -31,7 +28,7 @@ class TrialStore:
     def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
         head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
         self.scan: Scan | None = None
-        self._encoded: dict[Key, tuple[list[EncodedSample], float]] = {}
+        self._encoded: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
         self._journal = CheckedJournal(journal_path(Path(path)), SEARCH, self._parse, most_bytes=LARGEST_JOURNAL_BYTES)
         try:
             if self._journal.head is None:

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ..errors import OptionError
 from ..utils.sanitize import shell_line
 from .command_line import encode_name, operand
 from .recipe import Recipe
-from .source import SourceFacts
 
-
-class Zone(Protocol):
-    """The frames of a shot and its setting, as `Shot` has them."""
-
-    @property
-    def first(self) -> int:
-        """Return the number of the first frame."""
-
-    @property
-    def count(self) -> int:
-        """Return how many frames there are."""
-
-    @property
-    def setting(self) -> float:
-        """Return the CRF."""
+if TYPE_CHECKING:
+    from .shots import Shot
 
 
 @dataclass(frozen=True)
@@ -75,7 +61,7 @@ _NO_NAMES = ("flags", "maxrate", "minrate", "bufsize")
 _OFF = ("0", "false", "no")
 
 
-def av1an_zones(zones: Sequence[Zone], recipe: Recipe, facts: SourceFacts) -> str:
+def av1an_zones(shots: Sequence[Shot], recipe: Recipe) -> str:
     """Return a line for each shot, with every option of its encode and with `reset`, so that Av1an adds none of its own.
 
     Raises OptionError for an encoder or an option that cannot be said there.
@@ -86,11 +72,11 @@ def av1an_zones(zones: Sequence[Zone], recipe: Recipe, facts: SourceFacts) -> st
             f"Av1an has no zones for {recipe.parameter.name} of {recipe.encoder.name}; it has them for crf of"
             f" {', '.join(_PROGRAMS)}"
         )
-    words = _words(program, recipe, facts)
+    words = _words(program, recipe)
     return "".join(
-        f"{zone.first} {zone.first + zone.count} {program.name} reset"
-        f" {' '.join([_word(program, program.quality, f'{zone.setting:g}'), *words])}\n"
-        for zone in zones
+        f"{shot.first} {shot.first + shot.count} {program.name} reset"
+        f" {' '.join([_word(program, program.quality, f'{shot.setting:g}'), *words])}\n"
+        for shot in shots
     )
 
 
@@ -101,14 +87,14 @@ def av1an_command(path: str, zones: str, recipe: Recipe) -> str:
     return shell_line(["av1an", *words])
 
 
-def x264_zones(zones: Sequence[Zone]) -> str:
+def x264_zones(shots: Sequence[Shot]) -> str:
     """Return the list that x264 takes as ``--zones``: the last frame of a zone belongs to it."""
-    return "/".join(f"{zone.first},{zone.first + zone.count - 1},crf={zone.setting:g}" for zone in zones)
+    return "/".join(f"{shot.first},{shot.first + shot.count - 1},crf={shot.setting:g}" for shot in shots)
 
 
-def _words(program: _Program, recipe: Recipe, facts: SourceFacts) -> list[str]:
+def _words(program: _Program, recipe: Recipe) -> list[str]:
     """Return the options of all shots. Switches are last: Av1an would take the name after one for its value."""
-    given = {**recipe.encoder.fixed, **recipe.options, **recipe.own_options(facts)}
+    given = {**recipe.encoder.fixed, **recipe.options, **recipe.own_options()}
     if refused := [name for name in given if name in _NO_NAMES]:
         raise OptionError(
             f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of"
