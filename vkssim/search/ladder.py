@@ -12,7 +12,7 @@ from ..errors import EncodeError, OptionError
 from ..report.bd_rate import LEAST_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
-from .command_line import command_line, encode_name, shell_script
+from .command_line import encode_name, shell_script
 from .defaults import (
     APPLE_H264,
     ENCODER,
@@ -29,7 +29,6 @@ from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, make_recipe
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
-from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source, SourceFacts
@@ -80,23 +79,20 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         rungs = self.choice.rungs
         return shell_script(dict(map(self._command, rungs))) if rungs else ""
 
-    def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, LadderChoice]:
-        ladder = self._ladder
-        self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.samples or 0.0, SHARE)
-        self._look(runner)
-        score, *targets = runner.targets
+    def _run(self) -> Generator[LadderTrial, None, LadderChoice]:
+        self.sampling = self._runner.sampling(SAMPLE_SECONDS, self._options.samples or 0.0, SHARE)
+        self._look()
+        score, *targets = self.targets
         renditions = [self._rendition(size, score, targets) for size in self._recipes]
-        candidates = [one for one in renditions if one.is_rung]
-        found: dict[tuple[int, int, int], LadderTrial] = {}
         unusable: list[EncodeError] = []
         most = self._options.trials
-        for rendition, place in islice(self._wanted(renditions, candidates, targets, found), most):
+        for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
-                done = self._encode(runner, rendition, place, found)
+                done = self._encode(rendition, place)
             except EncodeError as error:
                 rendition.drop(place)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
-                if not found and len(unusable) >= MOST_UNUSABLE:
+                if not self.trials and len(unusable) >= MOST_UNUSABLE:
                     break
                 continue
             if rendition.targets is not None:
@@ -107,9 +103,9 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
                 if not other.tried:
                     learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
             yield done
-        if not found:
+        if not self.trials:
             raise unusable[0]
-        choice = choose(found.values(), ladder, score, targets, limited=len(found) + len(unusable) >= most)
+        choice = choose(self.trials, self._ladder, score, targets, limited=len(self.trials) + len(unusable) >= most)
         commands = tuple(self._command(rung)[1] for rung in choice.rungs)
         left_out = (f"{error}; it is left out" for error in unusable)
         damaged = (
@@ -127,17 +123,12 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         settings = SettingsModel(count, first_curves(recipe, targets)) if targets else None
         return Rendition(*size, count, SettingCurve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
 
-    def _wanted(
-        self,
-        renditions: Sequence[Rendition],
-        candidates: Sequence[Rendition],
-        targets: Sequence[Target],
-        found: dict[tuple[int, int, int], LadderTrial],
-    ) -> Iterator[tuple[Rendition, int]]:
+    def _wanted(self, renditions: Sequence[Rendition], targets: Sequence[Target]) -> Iterator[tuple[Rendition, int]]:
         """Yield the encodes that are worth it, each after the one before was learned from."""
+        candidates = [one for one in renditions if one.is_rung]
         while targets and (wanted := next_for_targets(candidates)) is not None:
             yield wanted
-        for rate in rung_rates(self._ladder, cheapest_that_meets(found.values(), self._ladder, targets)):
+        for rate in rung_rates(self._ladder, cheapest_that_meets(self.trials, self._ladder, targets)):
             while (wanted := next_for_rate(candidates, math.log2(rate))) is not None:
                 yield wanted
         for height, rate in self._ladder.fixed:
@@ -145,31 +136,24 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
             while (place := rendition.place_of(math.log2(rate))) not in rendition.tried:
                 yield rendition, place
 
-    def _encode(
-        self, runner: TrialRunner, rendition: Rendition, place: int, found: dict[tuple[int, int, int], LadderTrial]
-    ) -> LadderTrial:
-        """Return the trial of a rendition with a setting, and note it."""
+    def _encode(self, rendition: Rendition, place: int) -> LadderTrial:
+        """Return the trial of a rendition with a setting. Raises EncodeError."""
         width, height = rendition.width, rendition.height
-        of_size = replace(runner, recipe=self._recipes[width, height])
         assert self.sampling is not None
-        encoded, seconds = of_size.run(f"samples {width}x{height}", self.sampling, place)
-        trial = of_size.summarise(self.sampling, place, encoded, seconds)
+        runner = replace(self._runner, recipe=self._recipes[width, height])
+        encoded, seconds = runner.run(f"samples {width}x{height}", self.sampling, place)
         weights = [sample.weight for sample in self.sampling.samples]
-        scorer = runner.scorer
         pooled = {
-            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
-            for name in scorer.names
+            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in runner.scorer.similarities)
+            for name in runner.scorer.names
         }
-        found[width, height, place] = LadderTrial(width, height, trial, pooled)
-        return found[width, height, place]
+        return LadderTrial(width, height, runner.summarise(self.sampling, place, encoded, seconds), pooled)
 
     def _command(self, rung: LadderTrial) -> tuple[str, str]:
         """Return the file of a rung, and FFmpeg's command that writes it."""
         recipe = self._recipes[rung.width, rung.height]
         place = recipe.parameter.values.index(rung.trial.setting)
-        path = self.source.path
-        line = command_line(path, recipe, place, renumbered=self._scan.renumbered)
-        return encode_name(path, recipe, place), line
+        return encode_name(self.source.path, recipe, place), self._command_line(recipe, place)
 
 
 def search_ladder(

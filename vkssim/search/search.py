@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from ..errors import EncodeError
 from ..utils.progress import Progress
 from ..utils.wording import counted
-from .command_line import command_line
 from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, make_recipe
-from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source
@@ -88,16 +86,16 @@ class Search(SearchRun[Trial, SettingChoice]):
         """Return the outcome, after all trials. Raises VkssimError."""
         return self._finished()
 
-    def _run(self, runner: TrialRunner) -> Generator[Trial, None, SettingChoice]:
-        options, targets = self._options, runner.targets
-        self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.samples or 0.0, SHARE)
-        self._look(runner)
+    def _run(self) -> Generator[Trial, None, SettingChoice]:
+        options, targets = self._options, self.targets
+        self.sampling = sampling = self._runner.sampling(SAMPLE_SECONDS, options.samples or 0.0, SHARE)
+        self._look()
         checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
         curves = first_curves(self.recipe, targets)
         tried = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
         while (place := tried.next(options.trials)) is not None:
             try:
-                tried.add(place, runner.encode("samples", sampling, place))
+                tried.add(place, self._runner.encode("samples", sampling, place))
             except EncodeError as error:
                 tried.drop(place, error)
             else:
@@ -107,12 +105,12 @@ class Search(SearchRun[Trial, SettingChoice]):
             self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
         if sampling.is_whole:
             if options.output is not None:
-                yield from self._write(runner, tried)
+                yield from self._write(tried)
         elif checked:
             place = tried.nearest
             self._notes += tried.notes
             tried = TrialHistory(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
-            yield from self._encode_whole(runner, place, tried)
+            yield from self._encode_whole(place, tried)
         self._notes += tried.notes
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
         if rare and not tried[tried.nearest].whole:
@@ -121,14 +119,14 @@ class Search(SearchRun[Trial, SettingChoice]):
             )
         return self._choose(tried)
 
-    def _write(self, runner: TrialRunner, tried: TrialHistory) -> Iterator[Trial]:
+    def _write(self, tried: TrialHistory) -> Iterator[Trial]:
         """Encode a clip that the trials encoded whole once more, to a file."""
         if tried[tried.nearest].meets:
-            yield from self._encode_whole(runner, tried.nearest, tried)
+            yield from self._encode_whole(tried.nearest, tried)
         else:
             self._notes.append("no file is written, since no setting meets the targets")
 
-    def _encode_whole(self, runner: TrialRunner, place: int, tried: TrialHistory) -> Iterator[Trial]:
+    def _encode_whole(self, place: int, tried: TrialHistory) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
 
         A setting between one that meets them and one that does not is tried as well.
@@ -141,7 +139,7 @@ class Search(SearchRun[Trial, SettingChoice]):
             if chosen is None:
                 break
             try:
-                trial = self._encode_once(runner, whole, chosen)
+                trial = self._encode_once(whole, chosen)
             except EncodeError as error:
                 tried.drop(chosen, error)
             else:
@@ -153,14 +151,14 @@ class Search(SearchRun[Trial, SettingChoice]):
         if self._options.output is not None and not met:
             self._notes.append("no file is written, since no setting meets the targets on the whole clip")
 
-    def _encode_once(self, runner: TrialRunner, whole: Sampling, place: int) -> Trial:
+    def _encode_once(self, whole: Sampling, place: int) -> Trial:
         """Return the trial of the whole clip with a setting; write the file if asked, and if the setting meets the targets."""
         with ExitStack() as stack:
             output = None
             if self._options.output is not None:
                 written = VideoOutput(self._options.output, self.source.path, self.recipe)
                 output = stack.enter_context(written)
-            trial = runner.encode("whole", whole, place, output)
+            trial = self._runner.encode("whole", whole, place, output)
             if trial.meets and output is not None:
                 output.keep()
                 self._notes += output.notes
@@ -179,7 +177,7 @@ class Search(SearchRun[Trial, SettingChoice]):
             probability=trial.probability,
             sure=self._options.sure,
             options=self.recipe.options_of(place),
-            command=command_line(self.source.path, self.recipe, place, renumbered=self._scan.renumbered),
+            command=self._command_line(self.recipe, place),
             notes=tuple(dict.fromkeys(self._notes)),
         )
 

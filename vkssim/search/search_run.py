@@ -11,6 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from ..errors import OptionError
 from ..scorer import Scorer
+from .command_line import command_line
 from .options import SearchOptions
 from .output import check_times
 from .recipe import Recipe
@@ -37,6 +38,7 @@ class SearchRun(ABC, Generic[Result, Decision]):
         self._results: list[Result] = []
         self._outcome: Decision | None = None
         self._scan = Scan()  # until the clip was read
+        self._runner: TrialRunner  # while the device is open
         self._notes = [*recipe.notes()]
         self._lock = RLock()
         self._steps = self._opened()
@@ -91,14 +93,17 @@ class SearchRun(ABC, Generic[Result, Decision]):
         self.close()
 
     @abstractmethod
-    def _run(self, runner: TrialRunner) -> Generator[Result, None, Decision]:
+    def _run(self) -> Generator[Result, None, Decision]:
         """Yield each result, and return the outcome. The store is removed afterwards."""
 
-    def _look(self, runner: TrialRunner) -> None:
+    def _look(self) -> None:
         """Read the clip to `_scan`. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
-        self._scan = runner.look()
+        self._scan = self._runner.look()
         check_times(self._options.output, self.source.path, self._scan)
         self._notes += self._scan.warnings
+
+    def _command_line(self, recipe: Recipe, place: int, zones: str | None = None) -> str:
+        return command_line(self.source.path, recipe, place, renumbered=self._scan.renumbered, zones=zones)
 
     def _finished(self) -> Decision:
         """Run to the end, and return the outcome. Raises VkssimError; OptionError if the search was closed early."""
@@ -125,8 +130,8 @@ class SearchRun(ABC, Generic[Result, Decision]):
             store = None
             if options.resume is not None:
                 store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
-            runner = TrialRunner(self.source, recipe, scorer, self.targets, store, options.progress)
-            self._outcome = yield from self._run(runner)
+            self._runner = TrialRunner(self.source, recipe, scorer, self.targets, store, options.progress)
+            self._outcome = yield from self._run()
             if store is not None:
                 store.remove()
 

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..scorer import Scorer
 from ..utils.progress import Progress
-from .command_line import command_line
 from .defaults import ENCODER, MOST_TRIALS, TARGET
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, make_recipe
-from .runner import TrialRunner
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
 from .source import Scan, Source
@@ -104,24 +101,23 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
             return []
         lines = [av1an_command(path, zones, recipe)]
         if recipe.encoder.name == "libx264":
-            place, renumbered = recipe.parameter.values.index(self.shots[0].setting), self._scan.renumbered
-            found = x264_zones(self.shots)
-            lines.append(command_line(path, recipe, place, renumbered=renumbered, zones=found))
+            place = recipe.parameter.values.index(self.shots[0].setting)
+            lines.append(self._command_line(recipe, place, x264_zones(self.shots)))
         return lines
 
-    def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
-        self._look(runner)
+    def _run(self) -> Generator[Shot, None, ScoreReport]:
+        self._look()
         scan = self._scan
         cuts = find_cuts(scan.changes)
-        curves = first_curves(self.recipe, runner.targets)
+        curves = first_curves(self.recipe, self.targets)
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
-            shot, curves = self._search_shot(runner, Sample(first, end - first), curves)
+            shot, curves = self._search_shot(Sample(first, end - first), curves)
             yield shot
         if self._options.output is not None:
-            self._write(runner, self._options.output)
-        return self._report_of(runner.scorer, scan)
+            self._write(self._options.output)
+        return self._report_of(scan)
 
-    def _write(self, runner: TrialRunner, path: str) -> None:
+    def _write(self, path: str) -> None:
         """Encode each shot with its setting into one file, unless a shot misses a target."""
         if not all(shot.meets for shot in self.shots):
             self._notes.append("no file is written, since not every shot meets the targets")
@@ -130,24 +126,22 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
             for shot in self.shots:
                 sample = Sample(shot.first, shot.count)
                 place = self.recipe.parameter.values.index(shot.setting)
-                runner.run("", Sampling((sample,), shot.count), place, output)
+                self._runner.run("", Sampling((sample,), shot.count), place, output)
             output.keep()
             self._notes += output.notes
 
-    def _search_shot(
-        self, runner: TrialRunner, sample: Sample, curves: Sequence[SettingCurve]
-    ) -> tuple[Shot, list[SettingCurve]]:
+    def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
-        tried = TrialHistory(runner.targets, self.recipe.parameter, curves)
+        tried = TrialHistory(self.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
         while (place := tried.next(self._options.trials)) is not None:
             try:
-                encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
+                encoded, seconds = self._runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
             except EncodeError as error:
                 tried.drop(place, error)
             else:
-                tried.add(place, runner.summarise(sampling, place, encoded, seconds))
+                tried.add(place, self._runner.summarise(sampling, place, encoded, seconds))
                 scores[place] = encoded[0].scores
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in tried.notes]
         best = tried.nearest
@@ -156,8 +150,8 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best], every)
         return shot, tried.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report_of(self, scorer: Scorer, scan: Scan) -> ScoreReport:
-        facts = self.source.facts
+    def _report_of(self, scan: Scan) -> ScoreReport:
+        facts, scorer = self.source.facts, self._runner.scorer
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
