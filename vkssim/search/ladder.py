@@ -26,7 +26,7 @@ from .defaults import (
 )
 from .model import SettingCurve, SettingsModel
 from .options import SearchOptions, check_types, parse_targets
-from .recipe import EncoderSpec, Recipe, make_recipe
+from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .samples import Sampling
@@ -239,8 +239,8 @@ def search_ladder(
         )
     if not 1.05 <= factor <= 10:
         raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
-    spec = EncoderSpec.of(encoder)
-    if spec.values().is_bitrate:
+    spec = as_spec(encoder)
+    if values_of(spec).is_bitrate:
         raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
     if spec != replace(spec, least=None, most=None):
         raise OptionError("`least` and `most` are for one setting of a clip; the bit rates of a ladder limit its settings")

@@ -85,17 +85,18 @@ class EncoderSpec:
 
     def __post_init__(self) -> None:
         check_types(EncoderSpec, vars(self))
-        self.values()
+        values_of(self)
         split_options(self.options)
 
-    @classmethod
-    def of(cls, encoder: EncoderSpec | str) -> EncoderSpec:
-        """Return a specification as it is, and the default one for an encoder's name. Raises OptionError."""
-        return encoder if isinstance(encoder, EncoderSpec) else cls(encoder)
 
-    def values(self) -> Parameter:
-        """Return the parameter with the values that are searched. Raises OptionError."""
-        return encoder_of(self.name).parameter(self.parameter, self.step, self.least, self.most)
+def as_spec(encoder: EncoderSpec | str) -> EncoderSpec:
+    """Return a specification as it is, and the default one for an encoder's name. Raises OptionError."""
+    return encoder if isinstance(encoder, EncoderSpec) else EncoderSpec(encoder)
+
+
+def values_of(spec: EncoderSpec) -> Parameter:
+    """Return the parameter of an encoder with the values that are searched. Raises OptionError."""
+    return encoder_of(spec.name).parameter(spec.parameter, spec.step, spec.least, spec.most)
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def make_recipe(spec: EncoderSpec, facts: SourceFacts, size: tuple[int, int] | N
 
     Raises OptionError if the encoder refuses anything.
     """
-    encoder, parameter, options = encoder_of(spec.name), spec.values(), split_options(spec.options)
+    encoder, parameter, options = encoder_of(spec.name), values_of(spec), split_options(spec.options)
     for name, value in options.items():
         if name in (*encoder.parameters, *_RATE_CONTROL):
             raise OptionError(

@@ -13,7 +13,7 @@ from ..utils.wording import counted
 from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
-from .recipe import EncoderSpec, make_recipe
+from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source
@@ -258,7 +258,7 @@ def search_setting(
     """
     check_types(search_setting, locals())
     clip = Source(os.fspath(source))
-    recipe = make_recipe(EncoderSpec.of(encoder), clip.facts)
+    recipe = make_recipe(as_spec(encoder), clip.facts)
     options = SearchOptions(
         thresholds=parse_targets(targets),
         features=features,

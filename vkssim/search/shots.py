@@ -14,7 +14,7 @@ from .defaults import ENCODER, MOST_TRIALS, TARGET
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
-from .recipe import EncoderSpec, make_recipe
+from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
 from .source import Scan, Source
@@ -228,7 +228,7 @@ def search_shots(
 
     """
     check_types(search_shots, locals())
-    spec = EncoderSpec.of(encoder)
+    spec = as_spec(encoder)
     if spec.two_pass:
         raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
     clip = Source(os.fspath(source))
