@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,9 @@ from .options import (
     picture_options,
     planes_option,
     raw_options,
+    score_options,
     selection_options,
-    split_devices,
+    single_device,
     sync_option,
     urls_option,
 )
@@ -41,7 +43,7 @@ from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
     from ..distributed.pools import WorkerOptions
-    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..frames.options import RawDescription
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..report.thresholds import Threshold
@@ -134,20 +136,14 @@ def command(
     html: str | None,
     urls: bool,
     raw: RawDescription,
-    features: tuple[str, ...],
-    planes: str,
-    selection: Selection,
     find_offset: bool,
-    sync: str,
-    pictures: PictureOptions,
     fail_under: tuple[str, ...],
-    strict: bool,
     where: dict[str, Any],
-    decode: str,
     engine: dict[str, Any],
     task_seconds: float,
     plan: bool,
     quiet: bool,
+    **values: Any,
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
@@ -157,10 +153,10 @@ def command(
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
     from ..report.thresholds import parse_threshold
-    from ..scoring.options import ScoreOptions, check_options
+    from ..scoring.options import check_options
 
-    _, alone = split_devices(where)
-    options = ScoreOptions(features, planes, selection, sync, pictures, strict, decode=decode, **alone)
+    alone = single_device(where)
+    options = score_options(values, **alone)
     thresholds = [parse_threshold(text) for text in fail_under]
     check_options(options, thresholds)
     workers = WorkerOptions(**where, **engine)
@@ -171,7 +167,8 @@ def command(
     check_page(html, [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
-    rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds, find_offset)
+    run = ManifestRun(manifest, path, options, workers, quiet, frames, task_seconds, find_offset)
+    rows = run.score(pairs)
     if not quiet:
         _print(rows, path)
     if html is not None:
@@ -196,41 +193,44 @@ def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
     return all(map(is_met, thresholds))
 
 
-def score_pairs_of(
-    manifest: PathOrUrl,
-    pairs: Sequence[Pair],
-    path: PathOrUrl,
-    options: ScoreOptions,
-    quiet: bool,
-    workers: WorkerOptions,
-    frames: PathOrUrl | None = None,
-    seconds: float = SECONDS,
-    find_offsets: bool = False,
-) -> list[Row]:
-    """Score pairs, write their table to `path`, show the progress, and return the rows."""
-    from ..ladder.batch import score_manifest
+@dataclass(frozen=True)
+class ManifestRun:
+    """The scoring of a manifest's pairs into a table at `path`; see `vkssim.ladder.batch.score_manifest`."""
 
-    inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
-    check_target(path, "--output", sorted(inputs))
-    if quiet:
-        notices.set_listener(None)
-    with closing(ProgressBar()) as bar:
-        rows = score_manifest(
-            pairs,
-            path,
-            options,
-            frames=frames,
-            find_offsets=find_offsets,
-            tell=lambda text: None if quiet else say(f"note: {text}"),
-            workers=workers,
-            seconds=seconds,
-            progress=bar if sys.stderr.isatty() and not quiet else None,
-            warn=lambda trouble: say(f"warning: {trouble}"),
-            worded=with_flags,
-        )
-    if not quiet:
-        say_written(path)
-    return rows
+    manifest: PathOrUrl
+    path: PathOrUrl
+    options: ScoreOptions
+    workers: WorkerOptions
+    quiet: bool
+    frames: PathOrUrl | None = None
+    task_seconds: float = SECONDS
+    find_offset: bool = False
+
+    def score(self, pairs: Sequence[Pair]) -> list[Row]:
+        """Score pairs, write their table, show the progress, and return the rows."""
+        from ..ladder.batch import score_manifest
+
+        inputs = {str(self.manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
+        check_target(self.path, "--output", sorted(inputs))
+        if self.quiet:
+            notices.set_listener(None)
+        with closing(ProgressBar()) as bar:
+            rows = score_manifest(
+                pairs,
+                self.path,
+                self.options,
+                frames=self.frames,
+                find_offsets=self.find_offset,
+                tell=lambda text: None if self.quiet else say(f"note: {text}"),
+                workers=self.workers,
+                seconds=self.task_seconds,
+                progress=bar if sys.stderr.isatty() and not self.quiet else None,
+                warn=lambda trouble: say(f"warning: {trouble}"),
+                worded=with_flags,
+            )
+        if not self.quiet:
+            say_written(self.path)
+        return rows
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:

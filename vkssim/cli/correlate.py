@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.sections import Section
 from ..utils.wording import counted
-from .batch import check_all_scored, score_pairs_of
+from .batch import ManifestRun, check_all_scored
 from .command import make_command, option
 from .messages import say, say_findings
 from .options import (
@@ -24,8 +24,9 @@ from .options import (
     planes_option,
     pooling_option,
     raw_options,
+    score_options,
     selection_options,
-    split_devices,
+    single_device,
     sync_option,
     urls_option,
 )
@@ -33,11 +34,10 @@ from .output import json_text, print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..distributed.pools import WorkerOptions
-    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..frames.options import RawDescription
     from ..ladder.correlate import Correlation
+    from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..scoring.options import ScoreOptions
 
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"
@@ -112,13 +112,9 @@ def command(
     path: Path | None,
     urls: bool,
     raw: RawDescription,
-    features: tuple[str, ...],
-    planes: str,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
     where: dict[str, Any],
     quiet: bool,
+    **values: Any,
 ) -> None:
     """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
 
@@ -127,9 +123,9 @@ def command(
     the difference.
     """
     from ..distributed.pools import WorkerOptions
-    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
+    from ..ladder.manifest import read_manifest
+    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table
     from ..scoring.comparability import check_alike
-    from ..scoring.options import ScoreOptions
 
     rows = read_table(table)
     opinion = opinion or _opinion(rows, table)
@@ -138,18 +134,16 @@ def command(
             raise InputError(f"{table} has no column {column!r}. The columns are {', '.join(labels_of(rows)) or 'no labels'}")
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
-        options = ScoreOptions(features, planes, selection, sync, pictures, **split_devices(where)[1])
-        rows = _scored(rows, table, opinion, path, urls, raw, options, WorkerOptions(**where), quiet)
+        if path is None:
+            raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
+        run = ManifestRun(table, path, score_options(values, **single_device(where)), WorkerOptions(**where), quiet)
+        rows = _scored(run, read_manifest(table, raw, urls=urls), rows, opinion)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))
-    groups = _groups(rows, by)
-    found = []
-    for score, column in score_columns(rows, (), pooling).items():
-        for name, chosen in groups:
-            try:
-                found.append({"score": score, "group": name, **_flat(_correlation(chosen, column, opinion))})
-            except InputError as error:
-                raise InputError(f"{table}, {score}, {name}: {error}") from None
+    try:
+        found = list(_correlations(rows, opinion, by, pooling))
+    except InputError as error:
+        raise InputError(f"{table}, {error}") from None
     if form == "json":
         answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
         print_text(json_text(answer))
@@ -160,15 +154,8 @@ def command(
             [row["score"], row["group"], str(row["pairs"]), *(_interval(row, name) for name in _ESTIMATES)] for row in found
         ]
         columns = ("score", by or "", "pairs", *_ESTIMATES.values())
-        print_table(
-            f"{table}: {pooling} against {opinion}",
-            columns,
-            cells,
-            sys.stdout,
-            texts=2,
-            optional=_LEFT_OUT_FIRST,
-            elsewhere="--json has all",
-        )
+        title = f"{table}: {pooling} against {opinion}"
+        print_table(title, columns, cells, sys.stdout, texts=2, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
 
 
 def _opinion(rows: Sequence[Row], table: Path) -> str:
@@ -181,29 +168,28 @@ def _opinion(rows: Sequence[Row], table: Path) -> str:
     return found
 
 
-def _scored(
-    rows: Sequence[Row],
-    table: Path,
-    opinion: str,
-    path: Path | None,
-    urls: bool,
-    raw: RawDescription,
-    options: ScoreOptions,
-    workers: WorkerOptions,
-    quiet: bool,
-) -> list[Row]:
+def _scored(run: ManifestRun, pairs: Sequence[Pair], rows: Sequence[Row], opinion: str) -> list[Row]:
     """Return the results of a manifest, scored after its opinions have been seen to be numbers."""
-    from ..ladder.manifest import read_manifest
     from ..ladder.tables import number
 
-    if path is None:
-        raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-    pairs = read_manifest(table, raw, urls=urls)
     for row in rows:
         number(row, opinion, str(row["distorted"]))
-    scored = score_pairs_of(table, pairs, path, options, quiet, workers)
-    check_all_scored(scored, path)
+    scored = run.score(pairs)
+    check_all_scored(scored, run.path)
     return scored
+
+
+def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:
+    """Yield the correlation of each score and each group. Raises InputError, which names them."""
+    from ..ladder.tables import score_columns
+
+    groups = _groups(rows, by)
+    for score, column in score_columns(rows, (), pooling).items():
+        for name, chosen in groups:
+            try:
+                yield {"score": score, "group": name, **_flat(_correlation(chosen, column, opinion))}
+            except InputError as error:
+                raise InputError(f"{score}, {name}: {error}") from None
 
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:

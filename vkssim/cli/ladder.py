@@ -14,7 +14,7 @@ from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
 from .messages import say, say_written
-from .options import backend_options, split_devices
+from .options import backend_options, single_device
 from .output import check_target, print_text
 from .report import check_page
 from .tables import print_table
@@ -144,7 +144,7 @@ def command(
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
     asked |= {"encoder": encoder_spec(asked), "heights": _heights(heights), "fixed": ladder, "progress": progress}
-    asked |= split_devices(where)[1]
+    asked |= single_device(where)
     try:
         with search_ladder(source, **asked) as running:
             for one in running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from ..utils.options import DeclaredOption, options_of
 from ..utils.sections import Section
 from . import choices
 from .command import Choice, CommandOption, option
+
+if TYPE_CHECKING:
+    from ..scoring.options import ScoreOptions
 
 
 def option_group(
@@ -67,12 +70,19 @@ def _flag(declared: DeclaredOption) -> CommandOption:
     )
 
 
-def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
-    """Return whether `backend_options` name several devices, and the same with the first of them alone."""
+def single_device(where: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of `backend_options` with the first device alone if they name several."""
     from ..distributed.devices import chosen_devices, single_selector
 
-    devices = chosen_devices(**where)
-    return len(devices) > 1, where | {"device": single_selector(devices, where["device"])}
+    return where | {"device": single_selector(chosen_devices(**where), where["device"])}
+
+
+def score_options(values: dict[str, Any], **where: Any) -> ScoreOptions:
+    """Take the values of the options that scores depend on out of those of a command, and return them as one."""
+    from ..scoring.options import ScoreOptions
+
+    names = ("features", "planes", "selection", "sync", "pictures", "strict", "decode")
+    return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, **where)
 
 
 raw_options = declared_options("raw", RawDescription)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from ..errors import OptionError, ThresholdError, VkssimError
+from ..errors import OptionError, OutputError, ThresholdError, VkssimError
 from ..host import notices
 from ..page.defaults import WORST
 from ..utils.interruption import check
@@ -30,18 +30,23 @@ from .options import (
     picture_options,
     planes_option,
     raw_options,
+    score_options,
     selection_options,
-    split_devices,
+    single_device,
     sync_option,
 )
-from .output import SUFFIXES, form_options, outputs_of, print_pooled, to_standard_output
+from .output import SUFFIXES, Output, form_options, outputs_of, print_pooled, to_standard_output
 from .report import PageOptions, budget_option, page_output
 from .resume import open_journal
 from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
-    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..distributed.engine import RunSettings
+    from ..frames.options import RawDescription
     from ..report.results import ScoreReport
+    from ..report.thresholds import Threshold
+    from ..scoring.journal import Journal
+    from ..scoring.options import Clips, ScoreOptions
 
 _WORST = 3  # frames in the table below the summary
 
@@ -171,120 +176,181 @@ def command(
     reference: str | None,
     distorted: str | None,
     raw: RawDescription,
-    features: tuple[str, ...],
-    planes: str,
-    paths: tuple[str, ...],
-    form: str | None,
-    resume: bool,
-    html: str | None,
-    budget: float,
-    precision: str,
-    merge: tuple[Path, ...],
-    maps: MapOutput,
-    selection: Selection,
     find_offset: bool,
-    sync: str,
-    pictures: PictureOptions,
-    live: bool,
-    worst: int | None,
     fail_under: tuple[str, ...],
-    strict: bool,
     where: dict[str, Any],
-    decode: str,
-    profile: bool,
-    printed: tuple[str, ...],
-    quiet: bool,
+    resume: bool,
+    maps: MapOutput,
+    **values: Any,
 ) -> None:
     """Score a distorted clip against its reference, frame by frame.
 
     Command lines of libvmaf's tool `vmaf` are understood.
     """
-    from ..distributed.engine import RunSettings, score_pair
-    from ..features.plane_metrics import feature_texts
-    from ..report.merging import merge_report
+    from ..distributed.engine import RunSettings
     from ..report.reading import read_report
-    from ..report.thresholds import parse_pooled, parse_threshold
+    from ..report.thresholds import parse_threshold
     from ..scoring.offset import offset_of
-    from ..scoring.options import Clips, ScoreOptions
+    from ..scoring.options import Clips
     from .live import LiveLines
 
-    reference, distorted = _name_clips(clips, reference, distorted)
-    if live and to_standard_output(paths, form):
-        raise OptionError("--live and the report both go to standard output; give the report a file with --output")
-    if printed and (live or to_standard_output(paths, form)):
-        second = "--live" if live else "the report"
-        raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
-    asked = [parse_pooled(text) for text in printed]
-    inputs = (reference, distorted, *map(str, merge))
-    outputs = outputs_of(paths, form, precision, inputs)
-    merged = {path: read_report(path) for path in merge}
-    maps.check((reference, distorted))
-    _, alone = split_devices(where)
-    page_options = PageOptions(worst, budget, fail_under, strict)
-    page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
-    summary_to = sys.stderr if live or printed or to_standard_output(paths, form) else sys.stdout
-    progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
-    if quiet:
+    options = score_options(values, backend=where["backend"])
+    asked = _Wanted(**values)
+    pair = Clips(*_name_clips(clips, reference, distorted), raw)
+    asked.check()
+    thresholds = [*map(parse_threshold, fail_under), *asked.pooled]
+    outputs = outputs_of(asked.paths, asked.form, asked.precision, [*pair.paths, *map(str, asked.merge)])
+    merged = {path: read_report(path) for path in asked.merge}
+    maps.check(pair.paths)
+    alone = single_device(where)
+    page_options = PageOptions(asked.worst, asked.budget, fail_under, options.strict)
+    page = page_output(asked.html, [*pair.paths, *asked.paths], page_options, raw=raw, **alone)
+    progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
+    if asked.quiet:
         notices.set_listener(None)
-    pair = Clips(reference, distorted, raw)
-    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"], decode=decode)
     if find_offset:
-        selection = replace(selection, offset=offset_of(pair, options))
-        options = replace(options, selection=selection)
-    thresholds = [*map(parse_threshold, fail_under), *asked]
-    lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
-    journal = open_journal(paths, form, pair, options, resume=resume, quiet=quiet)
-    failures: list[VkssimError] = []
+        options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
+    lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
+    journal = open_journal(asked.paths, asked.form, pair, options, resume=resume, quiet=asked.quiet)
+    report, failure = _score(pair, options, where["device"], RunSettings(asked.profile, progress, lines, thresholds, journal))
+    if find_offset:
+        report.notes.append(_shift(options.selection.offset))
+    done = _Deliveries(report, failure)
+    asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
+    if page is not None:
+        done.check()
+        done.attempt(page, report, failure, name=asked.html)
+    if maps.folder is not None and done.complete:
+        done.check()
+        write_maps = partial(maps.write, features=options.features, raw=raw, **alone)
+        done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
+    done.end(quiet=asked.quiet)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The options that choose what is printed and written, as the command line names them."""
+
+    paths: tuple[str, ...]
+    form: str | None
+    html: str | None
+    budget: float
+    precision: str
+    merge: tuple[Path, ...]
+    live: bool
+    worst: int | None
+    profile: bool
+    printed: tuple[str, ...]
+    quiet: bool
+
+    @property
+    def pooled(self) -> list[Threshold]:
+        """Return the pooled values to print."""
+        from ..report.thresholds import parse_pooled
+
+        return [parse_pooled(text) for text in self.printed]
+
+    @property
+    def prints_report(self) -> bool:
+        """Return whether the report goes to standard output."""
+        return to_standard_output(self.paths, self.form)
+
+    def check(self) -> None:
+        """Raise OptionError if two things would go to standard output."""
+        if self.live and self.prints_report:
+            raise OptionError("--live and the report both go to standard output; give the report a file with --output")
+        if self.printed and (self.live or self.prints_report):
+            second = "--live" if self.live else "the report"
+            raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
+
+    def deliver(
+        self,
+        done: _Deliveries,
+        outputs: Sequence[Output],
+        merged: Mapping[Path, ScoreReport],
+        journal: Journal | None,
+        lines_failure: OutputError | None,
+    ) -> None:
+        """Write the report to its outputs, with the scores of other reports, and print what was asked for."""
+        from ..report.merging import merge_report
+
+        for path, scores in merged.items():
+            done.attempt(merge_report, done.report, path, scores)
+        for output in outputs:
+            done.attempt(output.write, done.report, name=output.path)
+        if journal is not None:
+            journal.settle(done.failures)
+        if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
+            done.failures.append(lines_failure)
+        self.show(done)
+        if self.printed and done.complete:
+            done.attempt(print_pooled, self.pooled, self.precision, done.report)
+
+    def show(self, done: _Deliveries) -> None:
+        """Print notes, warnings and tables."""
+        report = done.report
+        for note in report.notes if not self.quiet else ():
+            say(f"note: {note}")
+        for warning in [*report.worker_warnings, *report.warnings]:
+            say(f"warning: {warning}")
+        if not self.quiet:
+            file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
+            done.attempt(_print_tables, report, _WORST if self.worst is None else self.worst, self.profile, file)
+
+
+class _Deliveries:
+    """The outputs of a report, of which each is written although another fails. `written` has their names."""
+
+    def __init__(self, report: ScoreReport, failure: VkssimError | None) -> None:
+        self.report = report
+        self.complete = failure is None or isinstance(failure, ThresholdError)
+        self.failures = [] if failure is None else [failure]
+        self.written: list[str] = []
+
+    def attempt(self, write: Callable[..., object], *what: object, name: str | None = None) -> None:
+        """Write something, whose `name` is printed at the end; a failure is noted."""
+        try:
+            write(*what)
+        except VkssimError as error:
+            self.failures.append(error)
+        else:
+            self.written += [] if name is None else [name]
+
+    def check(self) -> None:
+        """Stop if the user interrupts and nothing has failed; after a failure the rest is written all the same."""
+        if not self.failures:
+            check()
+
+    def end(self, *, quiet: bool) -> None:
+        """Print the names of the outputs. Raises the last failure."""
+        for name in self.written if not quiet else ():
+            say_written(name)
+        for other in self.failures[:-1]:
+            say(other)
+        if self.failures:
+            raise self.failures[-1]
+
+
+def _score(pair: Clips, options: ScoreOptions, device: Any, settings: RunSettings) -> tuple[ScoreReport, VkssimError | None]:
+    """Return the report, and the error that ended the run if frames were scored before it. Raises VkssimError."""
+    from ..distributed.engine import score_pair
+
     try:
-        report = score_pair(pair, options, where["device"], RunSettings(profile, progress, lines, thresholds, journal))
+        return score_pair(pair, options, device, settings), None
     except VkssimError as error:
         if error.report is None or not error.report.frames:
-            if journal is not None:
-                journal.leave(error)
+            if settings.journal is not None:
+                settings.journal.leave(error)
             raise
-        failures, report = [error], error.report
+        return error.report, error
     finally:
-        if progress is not None:
-            progress.close()
-    if find_offset:
-        shifted = f"i{selection.offset:+d}" if selection.offset else "i"
-        same = "" if selection.offset else "the clips are not shifted: "
-        report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
-    failure = failures[0] if failures else None
-    complete = failure is None or isinstance(failure, ThresholdError)
-    for path, scores in merged.items():
-        _attempt(failures, merge_report, report, path, scores)
-    worked = [output for output in outputs if _attempt(failures, output.write, report)]
-    written = [output.path for output in worked if output.path is not None]
-    if journal is not None:
-        journal.settle(failures)
-    if lines is not None and lines.failure not in (None, failure):
-        failures.append(lines.failure)
-    if not quiet:
-        for note in report.notes:
-            say(f"note: {note}")
-    for warning in [*report.worker_warnings, *report.warnings]:
-        say(f"warning: {warning}")
-    if not quiet:
-        _attempt(failures, _print_tables, report, _WORST if worst is None else worst, profile, summary_to)
-    if asked and complete:
-        _attempt(failures, print_pooled, asked, precision, report)
-    if page is not None:
-        if not failures:
-            check()
-        if _attempt(failures, page, report, failure):
-            written.append(str(html))
-    if maps.folder is not None and complete:
-        if not failures:
-            check()
-        if _attempt(failures, partial(maps.write, report, features=features, raw=raw, **alone)):
-            written.append(os.path.join(maps.folder, ""))
-    for file in written if not quiet else ():
-        say_written(file)
-    for other in failures[:-1]:
-        say(other)
-    if failures:
-        raise failures[-1]
+        if isinstance(settings.progress, ProgressBar):
+            settings.progress.close()
+
+
+def _shift(offset: int) -> str:
+    shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
+    return f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip"
 
 
 def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:
@@ -308,13 +374,3 @@ def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) 
     print_worst(report, worst, file)
     if profile:
         print_profile(report, file)
-
-
-def _attempt(failures: list[VkssimError], write: Callable[..., object], *what: object) -> bool:
-    """Write something and return whether that worked; a failure is noted, and keeps nothing else from being written."""
-    try:
-        write(*what)
-    except VkssimError as error:
-        failures.append(error)
-        return False
-    return True

@@ -16,7 +16,7 @@ from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
 from .messages import say, say_written
-from .options import backend_options, split_devices
+from .options import backend_options, single_device
 from .output import print_text
 from .report import check_page
 from .shots import search_for_shots
@@ -144,7 +144,7 @@ def command(
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     progress = EncodeProgress(quiet=quiet, usual=None if shots else _USUAL_TRIALS)
-    asked |= {"encoder": encoder_spec(asked), "progress": progress, **split_devices(where)[1]}
+    asked |= {"encoder": encoder_spec(asked), "progress": progress, **single_device(where)}
     if shots is not None:
         _check_shots()
         whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
