@@ -57,45 +57,36 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
 @make_command(
     "batch",
     brief="Score all pairs of a manifest.",
-    examples=(
-        (
-            "vkssim batch ladder.csv -o scores.parquet --frames frames",
-            "Score all pairs, and keep the scores of every frame in a folder.",
-        ),
-        (
-            "vkssim batch ladder.csv -o scores.csv --device all",
-            "Score on all GPUs of this machine.",
-        ),
-        (
-            "vkssim batch ladder.csv -o scores.csv --plan",
-            "Show how long that takes, and score nothing.",
-        ),
-    ),
-    common=(
-        *("path", "html", "frames", "width", "height", "pixel_format", "bits"),
-        *("start", "end", "sync", "crop", "scale", "features", "planes"),
-        *("find_offset", "fail_under", "strict", "device", "engine", "plan", "quiet"),
-    ),
+    examples="""
+        vkssim batch ladder.csv -o scores.parquet --frames frames
+            Score all pairs, and keep the scores of every frame in a folder.
+        vkssim batch ladder.csv -o scores.csv --device all
+            Score on all GPUs of this machine.
+        vkssim batch ladder.csv -o scores.csv --plan
+            Show how long that takes, and score nothing.
+    """,
+    common="""
+        path html frames width height pixel_format bits start end sync crop scale features planes find_offset fail_under
+        strict device engine plan quiet
+    """,
 )
 @click.argument("manifest", type=PathOrUrlType())
 @option(
-    "-o",
-    "--output",
-    "path",
-    section=Section.OUTPUTS,
+    "-o --output path",
+    Section.OUTPUTS,
+    "Write the results there: .parquet, .csv or .jsonl.",
     required=True,
     metavar="FILE",
     type=PathOrUrlType(),
-    help="Write the results there: .parquet, .csv or .jsonl.",
 )
 @option(
     "--frames",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Write the scores of every frame there, one JSON for each pair.",
     metavar="FOLDER",
     type=PathOrUrlType(),
-    help="Write the scores of every frame there, one JSON for each pair.",
 )
-@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write the page of `vkssim report` of the results there.")
+@option("--html", Section.OUTPUTS, "Write the page of `vkssim report` of the results there.", metavar="FILE")
 @urls_option
 @raw_options
 @feature_option
@@ -105,30 +96,21 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
 @sync_option
 @picture_options
 @fail_under_option("Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.")
-@option(
-    "--strict",
-    section=Section.VERDICT,
-    is_flag=True,
-    help="Count a pair as failed if one clip is shorter, or the frame rates differ.",
-)
+@option("--strict", Section.VERDICT, "Count a pair as failed if one clip is shorter, or the frame rates differ.", is_flag=True)
 @backend_options
 @decode_option
 @engine_options
 @option(
     "--task-seconds",
-    section=Section.DEVICE,
+    Section.DEVICE,
+    "Divide the clips for several devices into ranges of frames that take about that long.",
     type=click.FloatRange(0.1, 3600),
     default=SECONDS,
-    show_default=True,
-    help="Divide the clips for several devices into ranges of frames that take about that long.",
 )
 @option(
-    "--plan",
-    section=Section.OUTPUTS,
-    is_flag=True,
-    help="Show what the whole manifest takes, tasks, bytes and time, and score nothing.",
+    "--plan", Section.OUTPUTS, "Show what the whole manifest takes, tasks, bytes and time, and score nothing.", is_flag=True
 )
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table.")
+@option("-q --quiet", Section.OUTPUTS, "Print no progress and no table.", is_flag=True)
 def command(
     manifest: PathOrUrl,
     path: PathOrUrl,

@@ -28,65 +28,45 @@ _RATES = ("bitrate", "measured_kbps")
 @make_command(
     "bd-rate",
     brief="Compute Bjøntegaard deltas between two ladders.",
-    examples=(
-        (
-            "vkssim bd-rate scores.parquet --anchor codec=x264 --test codec=x265",
-            "Show how much more bit rate x265 needs than x264 for the same score.",
-        ),
-        (
-            "vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --pooling p5",
-            "Compare two presets by one score, its 5th percentile.",
-        ),
-    ),
+    examples="""
+        vkssim bd-rate scores.parquet --anchor codec=x264 --test codec=x265
+            Show how much more bit rate x265 needs than x264 for the same score.
+        vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --pooling p5
+            Compare two presets by one score, its 5th percentile.
+    """,
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @option(
     "--anchor",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Take these rows as the ladder to beat. All conditions must hold.",
     required=True,
     multiple=True,
     metavar="LABEL=VALUE",
-    help="Take these rows as the ladder to beat. All conditions must hold.",
 )
+@option("--test", Section.INPUTS, "Take these rows as the other ladder.", required=True, multiple=True, metavar="LABEL=VALUE")
 @option(
-    "--test",
-    section=Section.INPUTS,
-    required=True,
-    multiple=True,
-    metavar="LABEL=VALUE",
-    help="Take these rows as the other ladder.",
-)
-@option(
-    "--score",
-    "scores",
-    section=Section.METRICS,
-    multiple=True,
-    metavar="NAME",
-    help="Compare that score only; may be repeated. Default: all.",
+    "--score scores", Section.METRICS, "Compare that score only; may be repeated. Default: all.", multiple=True, metavar="NAME"
 )
 @pooling_option
 @option(
-    "--rate",
-    section=Section.METRICS,
-    metavar="COLUMN",
-    help="Take the bit rates from that column. Default: bitrate, else measured_kbps.",
+    "--rate", Section.METRICS, "Take the bit rates from that column. Default: bitrate, else measured_kbps.", metavar="COLUMN"
 )
 @option(
     "--method",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Interpolate between the rungs of a ladder in that way.",
     type=Choice(["akima", "pchip", "cubic"]),
     default="akima",
-    show_default=True,
-    help="Interpolate between the rungs of a ladder in that way.",
 )
 @option(
     "--linear",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Compare similarities as they are. Default: in dB, -10 log10(1 - score), as the pages of `vkssim report` do.",
     is_flag=True,
-    help="Compare similarities as they are. Default: in dB, -10 log10(1 - score), as the pages of `vkssim report` do.",
 )
 @force_option
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
+@option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
 def command(
     results: Path,
     anchor: tuple[str, ...],

@@ -51,47 +51,34 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 @make_command(
     "correlate",
     brief="Correlate scores with people's opinions.",
-    examples=(
-        (
-            "vkssim correlate rated.csv -o rated.parquet",
-            "Score the pairs of a manifest that has a column mos, and correlate.",
-        ),
-        (
-            "vkssim correlate rated.parquet --by codec --csv",
-            "Correlate what is scored already, for each codec too, as CSV.",
-        ),
-    ),
-    common=(
-        *("opinion", "by", "pooling", "form", "path", "width", "height", "pixel_format", "bits"),
-        *("sync", "crop", "scale", "features", "planes", "device", "quiet"),
-    ),
+    examples="""
+        vkssim correlate rated.csv -o rated.parquet
+            Score the pairs of a manifest that has a column mos, and correlate.
+        vkssim correlate rated.parquet --by codec --csv
+            Correlate what is scored already, for each codec too, as CSV.
+    """,
+    common="""
+        opinion by pooling form path width height pixel_format bits sync crop scale features planes device quiet
+    """,
 )
 @click.argument("table", type=click.Path(path_type=Path))
-@option(
-    "--score",
-    "opinion",
-    section=Section.INPUTS,
-    metavar="COLUMN",
-    help="Take people's opinions from that column. Default: mos or dmos.",
-)
+@option("--score opinion", Section.INPUTS, "Take people's opinions from that column. Default: mos or dmos.", metavar="COLUMN")
 @option(
     "--by",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Correlate also for each value of that column. Default: distortion, if there is one.",
     metavar="COLUMN",
-    help="Correlate also for each value of that column. Default: distortion, if there is one.",
 )
 @pooling_option
 @force_option
-@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="Print JSON in place of the table.")
-@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="Print CSV in place of the table.")
+@option("--json form", Section.OUTPUTS, "Print JSON in place of the table.", flag_value="json")
+@option("--csv form", Section.OUTPUTS, "Print CSV in place of the table.", flag_value="csv")
 @option(
-    "-o",
-    "--output",
-    "path",
-    section=Section.OUTPUTS,
+    "-o --output path",
+    Section.OUTPUTS,
+    "Score a manifest and write its results there, as `vkssim batch` does.",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Score a manifest and write its results there, as `vkssim batch` does.",
 )
 @urls_option
 @raw_options
@@ -101,7 +88,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 @sync_option
 @picture_options
 @backend_options
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress while a manifest is scored.")
+@option("-q --quiet", Section.OUTPUTS, "Print no progress while a manifest is scored.", is_flag=True)
 def command(
     table: Path,
     opinion: str | None,

@@ -28,14 +28,12 @@ _MEGA = 1_000_000
 _MOST_NAMED = 5  # the most clips below their limits that an error names
 
 budget_option = option(
-    "--picture-budget",
-    "budget",
-    section=Section.OUTPUTS,
+    "--picture-budget budget",
+    Section.OUTPUTS,
+    "Limit the pictures of the page to that many megabytes: to fit they are made smaller, then frames are left out.",
     type=click.FloatRange(0, 1000),
     default=PICTURE_BUDGET / _MEGA,
-    show_default=True,
     metavar="MB",
-    help="Limit the pictures of the page to that many megabytes: to fit they are made smaller, then frames are left out.",
 )
 
 
@@ -50,53 +48,38 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 @make_command(
     "report",
     brief="Show scores as one HTML page.",
-    examples=(
-        (
-            "vkssim report low.json high.json -o page.html",
-            "Show two clips on one page.",
-        ),
-        (
-            "vkssim report scores.json -o page.html --worst 12",
-            "Show the twelve worst moments as pictures.",
-        ),
-        (
-            "vkssim report results.parquet -o page.html --fail-under float_ms_ssim=0.95",
-            "Show the ladders of a batch, and which rungs reach a limit.",
-        ),
-    ),
+    examples="""
+        vkssim report low.json high.json -o page.html
+            Show two clips on one page.
+        vkssim report scores.json -o page.html --worst 12
+            Show the twelve worst moments as pictures.
+        vkssim report results.parquet -o page.html --fail-under float_ms_ssim=0.95
+            Show the ladders of a batch, and which rungs reach a limit.
+    """,
 )
 @click.argument("files", nargs=-1, required=True, metavar="SCORES…", type=click.Path(path_type=Path))
-@option(
-    "-o",
-    "--output",
-    "target",
-    section=Section.OUTPUTS,
-    required=True,
-    metavar="FILE",
-    help="Write the page there; - is stdout.",
-)
+@option("-o --output target", Section.OUTPUTS, "Write the page there; - is stdout.", required=True, metavar="FILE")
 @option(
     "--worst",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Show that many of the worst moments of each reference as pictures, with all its clips.",
     type=click.IntRange(0),
     default=WORST,
-    show_default=True,
-    help="Show that many of the worst moments of each reference as pictures, with all its clips.",
 )
 @budget_option
 @fail_under_option("Show whether each clip reaches that, and exit with 1 if one does not; see `vkssim score`. May be repeated.")
 @option(
     "--ladder",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Tell ladders apart by that column of a table. Default: codec, else the codec of the clips. May be repeated.",
     multiple=True,
     metavar="COLUMN",
-    help="Tell ladders apart by that column of a table. Default: codec, else the codec of the clips. May be repeated.",
 )
 @option(
     "--rate",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Take the bit rates from that column of a table. Default: bitrate, else the bit rate of the video.",
     metavar="COLUMN",
-    help="Take the bit rates from that column of a table. Default: bitrate, else the bit rate of the video.",
 )
 @force_option
 @urls_option
@@ -104,12 +87,12 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 @backend_options
 @option(
     "--schema",
-    section=Section.GENERAL,
+    Section.GENERAL,
+    "Print the JSON Schema of the JSON of `vkssim score`, and do nothing else.",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON Schema of the JSON of `vkssim score`, and do nothing else.",
 )
 def command(
     files: tuple[Path, ...],

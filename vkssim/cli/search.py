@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ from ..search.defaults import MOST_TRIALS, SURE, TARGET
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, encoder_spec, run_search, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, single_device
 from .output import print_text
@@ -35,91 +36,73 @@ _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
 @make_command(
     "search",
     brief="Find the cheapest setting of an encoder that meets a score.",
-    examples=(
-        ("vkssim search reference.mp4", f"Find the highest CRF of libx264 with which the clip meets {TARGET}."),
-        (
-            "vkssim search reference.mp4 --encoder libx264 --target float_ms_ssim:p5=0.985",
-            "Find the highest CRF whose 5th percentile is 0.985 or more.",
-        ),
-        (
-            "vkssim search reference.mp4 --encoder libsvtav1 --enc preset=6 --target float_ms_ssim=0.98 -o small.mkv",
-            "Find it, encode the clip with it, check the score of the whole clip, and copy the sound.",
-        ),
-        (
-            "vkssim search reference.mp4 --encoder libsvtav1 --target float_ms_ssim=0.98 --shots zones.txt --scores shots.json",
-            "Find a CRF for each shot, for Av1an; `vkssim report shots.json -o page.html` draws the scores over time.",
-        ),
-    ),
+    examples=f"""
+        vkssim search reference.mp4
+            Find the highest CRF of libx264 with which the clip meets {TARGET}.
+        vkssim search reference.mp4 --encoder libx264 --target float_ms_ssim:p5=0.985
+            Find the highest CRF whose 5th percentile is 0.985 or more.
+        vkssim search reference.mp4 --encoder libsvtav1 --enc preset=6 --target float_ms_ssim=0.98 -o small.mkv
+            Find it, encode the clip with it, check the score of the whole clip, and copy the sound.
+        vkssim search reference.mp4 --encoder libsvtav1 --target float_ms_ssim=0.98 --shots zones.txt --scores shots.json
+            Find a CRF for each shot, for Av1an; `vkssim report shots.json -o page.html` draws the scores over time.
+    """,
 )
 @click.argument("source", type=click.Path())
 @option(
-    "--target",
-    "targets",
-    section=Section.VERDICT,
+    "--target targets",
+    Section.VERDICT,
+    "Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
     multiple=True,
     default=(TARGET,),
-    show_default=True,
     metavar="NAME[:POOLING]=X",
-    help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
 )
 @option(
     "--sure",
-    section=Section.VERDICT,
+    Section.VERDICT,
+    "If only samples were encoded, take the cheapest setting with which the whole clip meets the targets with a"
+    " probability of P or more.",
     type=float,
     default=SURE,
-    show_default=True,
     metavar="P",
-    help="If only samples were encoded, take the cheapest setting with which the whole clip meets the targets with a"
-    " probability of P or more.",
 )
-@option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter below X.")
-@option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter above X.")
-@option(
-    "--two-pass",
-    section=Section.ENCODER,
-    is_flag=True,
-    help="Encode in two passes: with --parameter bitrate, of libx264 and libx265.",
-)
+@option("--least", Section.ENCODER, "Try no value of --parameter below X.", type=float, metavar="X")
+@option("--most", Section.ENCODER, "Try no value of --parameter above X.", type=float, metavar="X")
+@option("--two-pass", Section.ENCODER, "Encode in two passes: with --parameter bitrate, of libx264 and libx265.", is_flag=True)
 @option(
     "--trials",
-    section=Section.FRAMES,
+    Section.FRAMES,
+    "Encode the samples with N settings at most.",
     type=int,
     default=MOST_TRIALS,
-    show_default=True,
     metavar="N",
-    help="Encode the samples with N settings at most.",
 )
 @option(
-    "--whole",
-    section=Section.FRAMES,
-    is_flag=True,
-    help="Check the setting on the whole clip, and take a better one if it fails there.",
+    "--whole", Section.FRAMES, "Check the setting on the whole clip, and take a better one if it fails there.", is_flag=True
 )
 @option(
-    "-o",
-    "--output",
-    section=Section.OUTPUTS,
-    metavar="FILE",
-    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole; with --shots each shot"
+    "-o --output",
+    Section.OUTPUTS,
+    "Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole; with --shots each shot"
     " has its setting.",
+    metavar="FILE",
 )
 @option(
     "--shots",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Find a setting for each shot, and write the list there: .txt for Av1an's --zones, or .json.",
     metavar="FILE",
-    help="Find a setting for each shot, and write the list there: .txt for Av1an's --zones, or .json.",
 )
 @option(
     "--scores",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
     metavar="FILE",
-    help="With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
 )
 @option(
     "--html",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Write a page there: the setting, its score against the target, and the bit rate over the score of all trials.",
     metavar="FILE",
-    help="Write a page there: the setting, its score against the target, and the bit rate over the score of all trials.",
 )
 @encoder_options
 @backend_options
@@ -140,6 +123,7 @@ def command(
     one that was found is printed all the same.
     """
     from ..search.search import search_setting
+    from ..storage.folder import write_output
 
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
@@ -148,35 +132,31 @@ def command(
     if shots is not None:
         _check_shots()
         whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
-        try:
-            search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
-        finally:
-            progress.close()
+        search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
         return
     check_page(html, [source, *filter(None, [output])])
-    try:
-        with search_setting(source, output=output, **asked) as running:
-            for trial in running:
-                progress.close()
-                if not quiet:
-                    _say(running, trial)
-            choice = running.choice
-    finally:
-        progress.close()
+    running = search_setting(source, output=output, **asked)
+    run_search(running, progress, partial(_line, running), quiet=quiet)
+    choice = running.choice
     if as_json:
-        print_text(search_json(running, choice))
+        print_text(search_json(running))
     elif quiet:
         print_text(f"{choice.setting:g}\n")
     else:
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    _write_page(running, html)
-    if not quiet:
-        for path in filter(None, (html, output if choice.meets else None)):
-            say_written(path)
+    if html is not None:
+        from ..search.pages import search_page
+
+        write_output(search_page(running), html)
+    for path in filter(None, (html, output if choice.meets else None)) if not quiet else ():
+        say_written(path)
     if not choice.meets:
-        raise ThresholdError(_shortfall(running, choice))
+        scores_of = scores_text(choice.trial, running.limits)
+        raise ThresholdError(
+            f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores_of}"
+        )
 
 
 def _check_shots() -> None:
@@ -189,18 +169,9 @@ def _check_shots() -> None:
             )
 
 
-def _write_page(running: Search, html: str | None) -> None:
-    if html is None:
-        return
-    from ..search.pages import search_page
-    from ..storage.folder import write_output
-
-    write_output(search_page(running), html)
-
-
-def _say(running: Search, trial: Trial) -> None:
+def _line(running: Search, trial: Trial) -> str:
     kind, scores = "the whole clip" if trial.whole else "samples", scores_text(trial, running.limits)
-    say(f"{running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
+    return f"{running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s"
 
 
 def _print(running: Search, choice: SettingChoice) -> None:
@@ -243,8 +214,3 @@ def _sentences(running: Search, choice: SettingChoice) -> str:
             f"With {setting} of {choice.encoder} the whole clip meets {targets}: {size}. A cheaper setting may do so as well."
         )
     return f"{answer}\n\n{choice.command}\n"
-
-
-def _shortfall(running: Search, choice: SettingChoice) -> str:
-    scores = scores_text(choice.trial, running.limits)
-    return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores}"

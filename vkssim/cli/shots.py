@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionError, ThresholdError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
-from .encoding import score_cells, scores_text
+from .encoding import run_search, score_cells, scores_text
 from .messages import say, say_written
 from .output import check_target, json_text, print_text
 from .report import check_page
@@ -45,16 +46,14 @@ def search_for_shots(
         check_target(scores, "--scores", [*others, zones])
         check_output(scores)
     check_page(html, [*others, zones, *filter(None, [scores])])
-    with search_shots(source, output=output, **asked) as running:
-        if zones.lower().endswith(".txt"):
-            running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
-        for shot in running:
-            asked["progress"].close()
-            if not quiet:
-                _say(running, shot)
-        report = running.report
+    is_list = zones.lower().endswith(".txt")
+    running = search_shots(source, output=output, **asked)
+    if is_list:
+        running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
+    run_search(running, asked["progress"], partial(_line, running), quiet=quiet)
+    report = running.report
     text = _json(running)
-    write_output(running.zones() if zones.lower().endswith(".txt") else text, zones)
+    write_output(running.zones() if is_list else text, zones)
     if scores is not None:
         write_output(render(report, "json"), scores)
     if html is not None:
@@ -66,11 +65,10 @@ def search_for_shots(
     elif not quiet:
         _print(running)
     short = [shot for shot in running.shots if not shot.meets]
-    if zones.lower().endswith(".txt") and not (as_json or quiet or short):
+    if is_list and not (as_json or quiet or short):
         print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
-    if not quiet:
-        for path in filter(None, (zones, scores, html, None if short else output)):
-            say_written(path)
+    for path in filter(None, (zones, scores, html, None if short else output)) if not quiet else ():
+        say_written(path)
     for note in running.notes:
         say(f"note: {note}")
     if short:
@@ -80,10 +78,10 @@ def search_for_shots(
         )
 
 
-def _say(running: ShotSearch, shot: Shot) -> None:
+def _line(running: ShotSearch, shot: Shot) -> str:
     frames, scores = f"frames {shot.first} to {shot.first + shot.count - 1}", scores_text(shot.trial, running.limits)
     size, trials = f"{shot.trial.kbps:,.0f} kbit/s", counted(shot.trials, "trial")
-    say(f"{frames}: {running.parameter} {shot.setting:g}, {scores}, {size}, {trials}")
+    return f"{frames}: {running.parameter} {shot.setting:g}, {scores}, {size}, {trials}"
 
 
 def _print(running: ShotSearch) -> None:

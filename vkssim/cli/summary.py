@@ -6,8 +6,8 @@ import math
 from typing import TextIO
 
 from ..features import FEATURES
-from ..report.results import ScoreReport
-from ..report.worst import time_code, worst_frames
+from ..report.numbers import time_code
+from ..report.results import ScoreReport, worst_frames
 from ..utils.wording import counted
 from .tables import print_line, print_table
 

@@ -30,17 +30,11 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a decorator that adds the flags to a command, which gets none of their values."""
-    unused: dict[str, Any] = {"section": Section.LIBVMAF, "expose_value": False}
-    nothing = "Accepted; it changes nothing."
-    refused: dict[str, Any] = {
-        "multiple": True,
-        "callback": _refuse,
-        "metavar": "NAME",
-        "help": "Refused: there is no VMAF here.",
-    }
-    for names in (["--nflx_ctc"], ["--aom_ctc"], ["-m", "--model"]):
-        function = option(*names, **refused, **unused)(function)
+    ignored = "Accepted; it changes nothing."
+    refused: dict[str, Any] = {"multiple": True, "callback": _refuse, "metavar": "NAME", "expose_value": False}
+    for names in ("--nflx_ctc", "--aom_ctc", "-m --model"):
+        function = option(names, Section.LIBVMAF, "Refused: there is no VMAF here.", **refused)(function)
     for name in _WITHOUT_EFFECT:
-        function = option(name, metavar="N", help=nothing, **unused)(function)
-    function = option("-n", "--no_prediction", is_flag=True, help=nothing, **unused)(function)
+        function = option(name, Section.LIBVMAF, ignored, metavar="N", expose_value=False)(function)
+    function = option("-n --no_prediction", Section.LIBVMAF, ignored, is_flag=True, expose_value=False)(function)
     return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(function)

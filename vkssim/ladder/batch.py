@@ -20,8 +20,8 @@ from ..distributed.rates import SECONDS
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
 from ..frames.fingerprint import input_states
 from ..report import render
-from ..report.merging import merge_report
 from ..report.numbers import NumberFormat
+from ..report.reading import merge_report
 from ..report.results import ScoreReport
 from ..scoring.journal import Journal, Record, open_journal
 from ..scoring.offset import offset_of

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..reference.decibel import decibel
+from ..report.numbers import time_code
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles
@@ -255,5 +256,5 @@ def _tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...
     """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
     ticks = set(axis.ticks)
     times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
-    codes = [(place, tables.time_code(times.get(int(text)))) for place, text in axis.labels()]
+    codes = [(place, time_code(times.get(int(text)))) for place, text in axis.labels()]
     return tuple((place, code) for place, code in codes if code)

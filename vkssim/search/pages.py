@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import OptionError
 from ..page.answer import AnswerPage, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
 from ..page.charts import score_chart
-from ..page.tables import rate_text, score_text, time_code
+from ..page.tables import rate_text, score_text
 from ..page.tiles import Tile
-from ..report.numbers import percent, shortest
+from ..report.numbers import percent, shortest, time_code
 from ..utils.wording import counted
 from .ladder import LadderSearch
 from .rungs import FIXED, NEW, LadderTrial
