@@ -23,7 +23,7 @@ from vkssim.frames.options import Selection
 from vkssim.page import tables
 from vkssim.page.ladders import Ladder, Ladders, Rung
 from vkssim.page.pictures import Gallery, no_pictures
-from vkssim.page.render import render_page
+from vkssim.page.render import PageDetails, render_page
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import time_code
 from vkssim.report.reading import read_report
@@ -36,7 +36,7 @@ GONE = "the clips <are> gone"
 
 
 def page(reports: Sequence[ScoreReport], pictures: Gallery | None = None, *files: str, **more: Any) -> str:
-    return render_page(reports, pictures or no_pictures(reports, GONE), files or None, **more)
+    return render_page(reports, pictures or no_pictures(reports, GONE), PageDetails(files, **more))
 
 
 class _Elements(HTMLParser):

@@ -13,7 +13,7 @@ import click
 
 from ..errors import VkssimError
 from ..host import notices
-from ..page.defaults import WORST
+from ..page import WORST
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from .command import make_command, option
