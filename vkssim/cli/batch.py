@@ -39,7 +39,7 @@ from .options import (
 )
 from .output import PathOrUrlType, check_target
 from .report import PageOptions, PageSources, below_limits, check_page, write_page_of
-from .tables import decimals, duration, print_table
+from .tables import TableLayout, decimals, duration, print_table
 
 if TYPE_CHECKING:
     from ..distributed.pools import WorkerOptions
@@ -190,26 +190,22 @@ class ManifestRun:
 
     def score(self, pairs: Sequence[Pair]) -> list[Row]:
         """Score pairs, write their table, show the progress, and return the rows."""
-        from ..ladder.batch import score_manifest
+        from ..ladder.batch import BatchSettings, score_manifest
 
         inputs = {str(self.manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
         check_target(self.path, "--output", sorted(inputs))
         if self.quiet:
             notices.set_listener(None)
         with closing(ProgressBar()) as bar:
-            rows = score_manifest(
-                pairs,
-                self.path,
-                self.options,
-                frames=self.frames,
-                find_offsets=self.find_offset,
-                tell=lambda text: None if self.quiet else say(f"note: {text}"),
+            settings = BatchSettings(
                 workers=self.workers,
                 seconds=self.task_seconds,
                 progress=bar if sys.stderr.isatty() and not self.quiet else None,
+                tell=lambda text: None if self.quiet else say(f"note: {text}"),
                 warn=lambda trouble: say(f"warning: {trouble}"),
                 worded=with_flags,
             )
+            rows = score_manifest(pairs, self.path, self.options, settings, frames=self.frames, find_offsets=self.find_offset)
         if not self.quiet:
             say_written(self.path)
         return rows
@@ -277,8 +273,5 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
         columns,
         cells,
         sys.stdout,
-        texts=1 + len(labels),
-        paths=columns[:1],
-        optional=optional,
-        elsewhere="the file has all",
+        TableLayout(texts=1 + len(labels), paths=columns[:1], optional=optional, elsewhere="the file has all"),
     )

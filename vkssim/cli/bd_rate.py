@@ -16,7 +16,7 @@ from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, pooling_option
 from .output import json_text, print_text
-from .tables import decimals, print_table
+from .tables import TableLayout, decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.tables import Row
@@ -121,7 +121,13 @@ def command(
     ]
     columns = ("reference", "score", "BD-rate", "BD-score")
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    print_table(title, columns, cells, sys.stdout, texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
+    print_table(
+        title,
+        columns,
+        cells,
+        sys.stdout,
+        TableLayout(texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all"),
+    )
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:

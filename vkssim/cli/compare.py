@@ -18,7 +18,7 @@ from .command import make_command, option
 from .messages import say_findings
 from .options import force_option
 from .output import json_text, print_text
-from .tables import decimals, print_table
+from .tables import TableLayout, decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.compare import Comparison, DropVerdict
@@ -129,7 +129,7 @@ def _print(compared: Comparison, title: str) -> None:
         ]
         for name, change in compared.scores.items()
     ]
-    print_table(title, columns, rows, sys.stdout, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
+    print_table(title, columns, rows, sys.stdout, TableLayout(optional=_LEFT_OUT_FIRST, elsewhere="--json has all"))
 
 
 def _json(compared: Comparison, verdicts: Sequence[DropVerdict], found: Findings) -> str:

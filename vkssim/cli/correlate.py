@@ -31,7 +31,7 @@ from .options import (
     urls_option,
 )
 from .output import json_text, print_text
-from .tables import print_table
+from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription
@@ -142,7 +142,9 @@ def command(
         ]
         columns = ("score", by or "", "pairs", *_ESTIMATES.values())
         title = f"{table}: {pooling} against {opinion}"
-        print_table(title, columns, cells, sys.stdout, texts=2, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
+        print_table(
+            title, columns, cells, sys.stdout, TableLayout(texts=2, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
+        )
 
 
 def _opinion(rows: Sequence[Row], table: Path) -> str:

@@ -18,7 +18,7 @@ from .messages import say, say_written
 from .options import backend_options, single_device
 from .output import check_target, print_text
 from .report import check_page
-from .tables import print_table
+from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
     from ..search.ladder import LadderSearch
@@ -193,7 +193,7 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
             for one in rungs
         ]
         if rows:
-            print_table(title, columns, rows, sys.stdout, elsewhere="--json has all")
+            print_table(title, columns, rows, sys.stdout, TableLayout(elsewhere="--json has all"))
     if choice.deltas is not None:
         rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
         print_text(f"BD-rate of the new ladder against the fixed one: {rate:+.1f} %, BD-score {score:+.2f} dB.\n")

@@ -21,7 +21,7 @@ from .options import backend_options, single_device
 from .output import print_text
 from .report import check_page
 from .shots import search_for_shots
-from .tables import print_table
+from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
     from ..search.search import Search, SettingChoice
@@ -191,7 +191,11 @@ def _print(running: Search, choice: SettingChoice) -> None:
         for _, trial in sorted(trials.items())
     ]
     print_table(
-        f"{choice.encoder}, {counted(len(rows), 'trial')}", columns, rows, sys.stdout, texts=2, elsewhere="--json has all"
+        f"{choice.encoder}, {counted(len(rows), 'trial')}",
+        columns,
+        rows,
+        sys.stdout,
+        TableLayout(texts=2, elsewhere="--json has all"),
     )
     print_text(_sentences(running, choice))
 

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,21 +82,37 @@ def frames_file(pair: Pair, key: str) -> str:
     return f"{stem}-{key[:12]}.json"
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings:
+    """The settings of a batch besides its pairs and options, none of which changes a score.
+
+    `workers` is the place where pairs are scored; the default is the device of the options. A range of frames takes about
+    `seconds`, if several workers score them. The bar `progress` shows the frames, and how many pairs are finished. `tell` gets
+    notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the message of an error for its record:
+    the command line inserts the names of its flags.
+    """
+
+    workers: WorkerOptions | None = None
+    seconds: float = SECONDS
+    progress: Bar | None = None
+    tell: Callable[[str], None] = lambda _text: None
+    warn: Callable[[str], None] = lambda _text: None
+    worded: Callable[[str], str] = str
+
+
 def score_manifest(
     pairs: Sequence[Pair],
     path: PathOrUrl,
     options: ScoreOptions,
+    settings: BatchSettings,
     *,
     frames: PathOrUrl | None = None,
     find_offsets: bool = False,
-    tell: Callable[[str], None] = lambda _text: None,
-    warn: Callable[[str], None] = lambda _text: None,
-    **how: Any,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows.
 
     With `find_offsets`, each pair gets the offset that `offset_of` finds; one without a certain offset keeps its own, with a
-    warning. `tell` gets notes for the user. The other arguments and the errors are those of `score_pairs`. Raises OutputError
+    warning. `frames` is a folder for the scores of every frame. The errors are those of `score_pairs`. Raises OutputError
     before anything is scored if the table cannot be written.
     """
     check_results_path(path)
@@ -106,9 +122,9 @@ def score_manifest(
     if folder is not None:
         folder.check()
     if find_offsets:
-        pairs = [_with_offset(pair, pair.options(options), warn) for pair in pairs]
-    with open_journal(path, tell) as journal:
-        records = score_pairs(pairs, options, journal, folder, warn=warn, **how)
+        pairs = [_with_offset(pair, pair.options(options), settings.warn) for pair in pairs]
+    with open_journal(path, settings.tell) as journal:
+        records = score_pairs(pairs, options, journal, folder, settings)
         reports = [
             folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
             for pair, record in zip(pairs, records, strict=True)
@@ -132,35 +148,12 @@ def score_pairs(
     options: ScoreOptions,
     journal: Journal,
     frames: Folder | None = None,
-    *,
-    workers: WorkerOptions | None = None,
-    seconds: float = SECONDS,
-    progress: Bar | None = None,
-    warn: Callable[[str], None] = lambda _text: None,
-    worded: Callable[[str], str] = str,
+    settings: BatchSettings = BatchSettings(),
 ) -> list[Record]:
     """Return the record of each pair. Pairs that the journal has are not scored again, unless they failed.
 
-    Parameters
-    ----------
-    pairs
-        The pairs to score.
-    options
-        The options for all pairs.
-    journal
-        It gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished.
-    frames
-        A folder for files with the scores of every frame, one file for each pair, named by `frames_file`.
-    workers
-        The place where pairs are scored. The default is the device of the options.
-    seconds
-        Target duration of a range of frames, if several workers score them.
-    progress
-        A bar that shows the frames, and how many pairs are finished.
-    warn
-        A function that gets warnings about workers that fail.
-    worded
-        A function that rewrites the message of an error for its record: the command line inserts the names of its flags.
+    The journal gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished. The folder
+    `frames` gets a file with the scores of every frame for each pair, named by `frames_file`.
 
     Raises
     ------
@@ -176,7 +169,8 @@ def score_pairs(
 
     """
     check_options(options)
-    workers = workers or WorkerOptions(backend=options.backend, device=options.device)
+    progress = settings.progress
+    workers = settings.workers or WorkerOptions(backend=options.backend, device=options.device)
     keys = keys_of(pairs, options)
     written = None if frames is None else frames.names()
     records = journal.records
@@ -185,13 +179,13 @@ def score_pairs(
     total = len(set(keys))
     done = total - len(todo)
     jobs = [Job(key, pair.clips, pair.options(options)) for key, pair in todo.items()]
-    settings = RunSettings(progress=progress, journal=journal)
+    run = RunSettings(progress=progress, journal=journal)
     try:
-        with closing(score_jobs(jobs, options, workers, settings, seconds=seconds, tell=warn)) as outcomes:
+        with closing(score_jobs(jobs, options, workers, run, seconds=settings.seconds, tell=settings.warn)) as outcomes:
             if progress is not None:
                 progress.say(f"{done} of {total} pairs are finished")
             for job, outcome in outcomes if jobs else ():
-                _keep(journal, job.key, todo[job.key], outcome, frames, worded)
+                _keep(journal, job.key, todo[job.key], outcome, frames, settings.worded)
                 done += 1
                 if progress is not None:
                     progress.say(f"{done} of {total} pairs are finished")
