@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
-from .command import Choice, option
+from .command import Choice, CommandOption, add_options
 from .messages import say
 from .output import json_text
 from .tables import decimals
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from ..search.search_run import SearchRun
     from ..search.trial import Trial
 
-_OPTIONS = (
-    option(
+encoder_options = add_options(
+    CommandOption(
         "--encoder",
         Section.ENCODER,
         "Encode with that encoder of FFmpeg.",
         type=Choice(ENCODER_NAMES),
         default=ENCODER,
     ),
-    option(
+    CommandOption(
         "--enc",
         Section.ENCODER,
         "Give the encoder these options: preset=6:film-grain=8. May be repeated.",
         multiple=True,
         metavar="NAME=VALUE[:…]",
     ),
-    option(
+    CommandOption(
         "--parameter",
         Section.ENCODER,
         "Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
         metavar="NAME",
     ),
-    option(
+    CommandOption(
         "--step",
         Section.ENCODER,
         "Try values that are X apart; bit rates are 3 % apart.",
@@ -51,15 +51,15 @@ _OPTIONS = (
         default=STEP,
         metavar="X",
     ),
-    option("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
-    option(
+    CommandOption("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
+    CommandOption(
         "--feature features",
         Section.METRICS,
         "Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
         multiple=True,
         metavar="NAME[=K=V:K=V]",
     ),
-    option(
+    CommandOption(
         "--samples",
         Section.FRAMES,
         "Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
@@ -67,22 +67,16 @@ _OPTIONS = (
         default=LEAST_SECONDS,
         metavar="SECONDS",
     ),
-    option(
+    CommandOption(
         "--resume",
         Section.OUTPUTS,
         "Store trials in PATH.journal until the search is done, and go on from those that are there.",
         metavar="PATH",
     ),
-    option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
-    option("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
+    CommandOption("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
+    CommandOption("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
 )
-
-
-def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of encoder, parameter, samples and outputs that all searches have."""
-    for add in reversed(_OPTIONS):
-        command = add(command)
-    return command
+"""The options of encoder, parameter, samples and outputs that all searches have."""
 
 
 def encoder_spec(values: dict[str, Any]) -> EncoderSpec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from ..utils.choices import FORMS
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from ..utils.sections import Section
-from .command import option
+from .command import CommandOption, add_options
 
 if TYPE_CHECKING:
     from ..report.results import ScoreReport
@@ -76,11 +76,10 @@ def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: S
     ]
 
 
-def form_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flag of each form to a command, which gets the name of the form as `form`."""
-    for form, title in reversed(FORMS.items()):
-        function = option(f"--{form} form", Section.OUTPUTS, f"Output as {title}.", flag_value=form)(function)
-    return function
+form_options = add_options(
+    *(CommandOption(f"--{form} form", Section.OUTPUTS, f"Output as {title}.", flag_value=form) for form, title in FORMS.items())
+)
+"""The flag of each form of a report; the command gets the name of the form as `form`."""
 
 
 def form_of(path: str) -> str:

@@ -10,7 +10,7 @@ import click
 from ..errors import OptionError
 from ..utils.sections import Section
 from ..utils.version import __version__
-from .command import option
+from .command import CommandOption, add_options
 
 _WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
 _REFUSED = {
@@ -28,13 +28,18 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
         raise OptionError(f"{flag} {value[0]}: {_REFUSED[str(parameter.name)]}")
 
 
+_IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
+_REFUSAL: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Refused: there is no VMAF here.", "expose_value": False}
+_FLAGS = add_options(
+    CommandOption("-n --no_prediction", is_flag=True, **_IGNORED),
+    *(CommandOption(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
+    *(
+        CommandOption(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
+        for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
+    ),
+)
+
+
 def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a decorator that adds the flags to a command, which gets none of their values."""
-    ignored = "Accepted; it changes nothing."
-    refused: dict[str, Any] = {"multiple": True, "callback": _refuse, "metavar": "NAME", "expose_value": False}
-    for names in ("--nflx_ctc", "--aom_ctc", "-m --model"):
-        function = option(names, Section.LIBVMAF, "Refused: there is no VMAF here.", **refused)(function)
-    for name in _WITHOUT_EFFECT:
-        function = option(name, Section.LIBVMAF, ignored, metavar="N", expose_value=False)(function)
-    function = option("-n --no_prediction", Section.LIBVMAF, ignored, is_flag=True, expose_value=False)(function)
-    return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(function)
+    return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(_FLAGS(function))

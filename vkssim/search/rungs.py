@@ -19,17 +19,9 @@ _NEAR = 1.06  # a trial may have so much more than the bit rate of its rung: set
 
 @dataclass(frozen=True)
 class LadderTrial:
-    """The trial of one size and one setting.
+    """The trial of one size and one setting, on frames that were scaled back to the size of the source.
 
-    Parameters
-    ----------
-    width, height : int
-        The size of the rendition.
-    trial : Trial
-        What was measured, on frames that were scaled back to the size of the source.
-    pooled : dict of str to dict of str to float
-        The pooled values of each score.
-
+    `pooled` are the pooled values of each score.
     """
 
     width: int

@@ -191,21 +191,9 @@ def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe
 def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, similarity: bool) -> dict[str, float]:
     """Return the pooled values of one score over samples that stand for different numbers of frames.
 
-    Parameters
-    ----------
-    scores : sequence of (frames,) arrays
-        The score of each frame of each sample, NaN for a frame without a score.
-    weights : sequence of float
-        The number of frames of the clip for which each frame of a sample stands.
-    similarity : bool
-        Whether the score is a similarity, which has a ``mean_db`` too.
-
-    Returns
-    -------
-    dict of str to float
-        The values of `vkssim.report.thresholds.POOLINGS` that `ScoreReport.pooled` has for equal weights; NaN if a frame has no
-        score.
-
+    `scores` has the score of each frame of each sample, NaN for a frame without a score, and `weights` the number of frames of
+    the clip for which each frame of a sample stands. The values are those of `POOLINGS`, as `ScoreReport.pooled` has them for
+    equal weights; NaN if a frame has no score. A `similarity` has a ``mean_db`` too.
     """
     values = np.concatenate(scores)
     if len(set(weights)) == 1:
