@@ -12,11 +12,11 @@ import pytest
 
 import vkssim as library
 from vkssim.errors import OptionError
+from vkssim.search.command_line import av1an_command, av1an_zones, x264_zones
 from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.shots import Shot
 from vkssim.search.source import SourceFacts
 from vkssim.search.trial import Trial
-from vkssim.search.zones import av1an_command, av1an_zones, x264_zones
 
 from ..support.commands import run_program, vkssim
 from .clips import ASKED, CUT, FRAMES, WORDS, arguments, source

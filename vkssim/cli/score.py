@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import VkssimError
+from ..errors import OptionError, VkssimError
 from ..host import notices
 from ..page import WORST
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
-from .command import make_command, option
+from ..utils.version import __version__
+from .command import CommandOption, add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
 from .options import (
@@ -35,13 +37,46 @@ from .options import (
 )
 from .output import SUFFIXES, form_options, outputs_of
 from .report import PageOptions, budget_option, page_output
-from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
     from ..distributed.engine import RunSettings
     from ..frames.options import RawDescription
     from ..report.results import ScoreReport
     from ..scoring.options import Clips, ScoreOptions
+
+
+# Flags of libvmaf's tool `vmaf` that have no effect here, so that its command lines can be taken over.
+_WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
+_REFUSED = {
+    "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
+    "aom_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true --feature float_ms_ssim=enable_db=true:clip_db=true",
+    "nflx_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true",
+}
+
+
+def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value:
+        flag = "--" + str(parameter.name)
+        raise OptionError(f"{flag} {value[0]}: {_REFUSED[str(parameter.name)]}")
+
+
+_IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
+_REFUSAL: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Refused: there is no VMAF here.", "expose_value": False}
+_FLAGS = add_options(
+    CommandOption("-n --no_prediction", is_flag=True, **_IGNORED),
+    *(CommandOption(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
+    *(
+        CommandOption(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
+        for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
+    ),
+)
+
+
+def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a decorator that adds the flags to a command, which gets none of their values."""
+    return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(_FLAGS(function))
 
 
 @make_command(

@@ -104,9 +104,9 @@ class ScoreReport:
         return f"<{type(self).__name__}: {self.title}\n mean {', '.join(means) or 'of no frame'}>"
 
     def _repr_html_(self) -> str:
-        from .notebook import render
+        from .writing import render_html
 
-        return render(self)
+        return render_html(self)
 
     @property
     def title(self) -> str:

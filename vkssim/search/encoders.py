@@ -43,10 +43,9 @@ class Encoder:
     `parameters` have the best and the cheapest value of each parameter; the first one is the default. `middle` is the value of
     that one at which a usual clip has the scores of `_SIMILARITIES`, and `slope` the usual change of float_ssim in dB to the
     next value. `own` is the option of FFmpeg that takes what only the encoder itself knows, as ``x265-params`` does. `passes`
-    is whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder. Each encode
-    gets the options of `fixed`, and `quiet`, for `own`, makes the encoder print less. `key_frames` are the most frames from one
-    key frame to the next, unless an option says otherwise; 0 if that depends on the frame rate. `keys_at_cuts` is whether shots
-    begin with key frames.
+    is whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder. `quiet`, for
+    `own`, makes the encoder print less. `key_frames` are the most frames from one key frame to the next, unless an option says
+    otherwise; 0 if that depends on the frame rate. `keys_at_cuts` is whether shots begin with key frames.
     """
 
     name: str
@@ -56,7 +55,6 @@ class Encoder:
     slope: float
     own: str | None = None
     passes: bool = False
-    fixed: Mapping[str, str] = field(default_factory=dict)
     quiet: Mapping[str, str] = field(default_factory=dict)
     key_frames: int = 250
     keys_at_cuts: bool = True

@@ -173,7 +173,7 @@ class Recipe:
 
         `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
         """
-        options = {**self.encoder.fixed, **self.options}
+        options = dict(self.options)
         if not self.parameter.is_bitrate:
             options[self.parameter.name] = self.parameter.text(place)
             if self.encoder.name == "libvpx-vp9":

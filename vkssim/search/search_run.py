@@ -15,9 +15,8 @@ from .command_line import command_line
 from .options import SearchOptions
 from .output import check_times
 from .recipe import Recipe
-from .runner import TrialRunner
+from .runner import TrialRunner, TrialStore
 from .source import Scan, Source
-from .store import TrialStore
 from .trial import Target, targets_of
 
 Result = TypeVar("Result")

@@ -10,6 +10,7 @@ from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..utils.progress import Progress
+from .command_line import av1an_command, av1an_zones, x264_zones
 from .defaults import ENCODER, MOST_TRIALS, TARGET
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
@@ -20,7 +21,6 @@ from .search_run import SearchRun
 from .source import Scan, Source
 from .trial import Trial
 from .trial_history import TrialHistory, first_curves
-from .zones import av1an_command, av1an_zones, x264_zones
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
 _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
