@@ -23,18 +23,12 @@ from .command import make_command, option
 from .messages import say, say_written, with_flags
 from .options import (
     backend_options,
+    clip_options,
     decode_option,
     engine_options,
     fail_under_option,
-    feature_option,
-    find_offset_option,
-    picture_options,
-    planes_option,
-    raw_options,
     score_options,
-    selection_options,
     single_device,
-    sync_option,
     urls_option,
 )
 from .output import PathOrUrlType, check_target
@@ -88,13 +82,7 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
 )
 @option("--html", Section.OUTPUTS, "Write the page of `vkssim report` of the results there.", metavar="FILE")
 @urls_option
-@raw_options
-@feature_option
-@planes_option
-@selection_options
-@find_offset_option
-@sync_option
-@picture_options
+@clip_options(find_offset=True)
 @fail_under_option("Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.")
 @option("--strict", Section.VERDICT, "Count a pair as failed if one clip is shorter, or the frame rates differ.", is_flag=True)
 @backend_options

@@ -100,13 +100,14 @@ def command(
     say_findings(check_alike(how_scored(compared), force=force))
     found: list[dict[str, Any]] = []
     for reference in references:
+        of_reference = [[row for row in ladder if row["reference"] == reference] for ladder in ladders]
         for score, column in score_columns(rows, scores, pooling).items():
             converted = not linear and is_similarity(rows, score)
-            curves = [
-                _curve(" ".join(conditions), ladder, reference, rate, column, converted)
-                for conditions, ladder in zip((anchor, test), ladders, strict=True)
-            ]
-            deltas = bjontegaard_deltas(curves[0], curves[1], method)
+            anchor_curve, test_curve = (
+                _curve(f"{' '.join(conditions)} of {reference}", ladder, rate, column, converted)
+                for conditions, ladder in zip((anchor, test), of_reference, strict=True)
+            )
+            deltas = bjontegaard_deltas(anchor_curve, test_curve, method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
             found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
@@ -114,20 +115,19 @@ def command(
     if as_json:
         answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": found, "means": means}
         print_text(json_text(answer))
-        return
+    else:
+        title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
+        _print(title, [*found, *means])
+
+
+def _print(title: str, found: Sequence[dict[str, Any]]) -> None:
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
-        for row in [*found, *means]
+        for row in found
     ]
     columns = ("reference", "score", "BD-rate", "BD-score")
-    title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    print_table(
-        title,
-        columns,
-        cells,
-        sys.stdout,
-        TableLayout(texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all"),
-    )
+    layout = TableLayout(texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
+    print_table(title, columns, cells, sys.stdout, layout)
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:
@@ -146,16 +146,15 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
     return list(rows)
 
 
-def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: str, decibels: bool) -> RateCurve:
+def _curve(name: str, rows: Sequence[Row], rate: str, column: str, decibels: bool) -> RateCurve:
     import numpy as np
 
     from ..ladder.tables import number
     from ..report.bd_rate import RateCurve, in_decibels
 
-    rows = [row for row in ladder if row["reference"] == reference]
     rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
     values = in_decibels(np.array(scores)) if decibels else scores
-    return RateCurve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))
+    return RateCurve.of(name, list(zip(rates, values, strict=True)))
 
 
 def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

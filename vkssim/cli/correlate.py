@@ -16,20 +16,7 @@ from ..utils.wording import counted
 from .batch import ManifestRun, check_all_scored
 from .command import make_command, option
 from .messages import say, say_findings
-from .options import (
-    backend_options,
-    feature_option,
-    force_option,
-    picture_options,
-    planes_option,
-    pooling_option,
-    raw_options,
-    score_options,
-    selection_options,
-    single_device,
-    sync_option,
-    urls_option,
-)
+from .options import backend_options, clip_options, force_option, pooling_option, score_options, single_device, urls_option
 from .output import json_text, print_text
 from .tables import TableLayout, print_table
 
@@ -81,12 +68,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
     type=click.Path(path_type=Path),
 )
 @urls_option
-@raw_options
-@feature_option
-@planes_option
-@selection_options
-@sync_option
-@picture_options
+@clip_options(find_offset=False)
 @backend_options
 @option("-q --quiet", Section.OUTPUTS, "Print no progress while a manifest is scored.", is_flag=True)
 def command(

@@ -10,7 +10,7 @@ import click
 from ..utils.sanitize import visible
 from ..utils.sections import Section
 from .command import make_command, option
-from .output import print_text
+from .output import json_text, print_text
 from .tables import print_line
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
 
         diagnosis = diagnose(seconds, say)
     if as_json:
-        import json
-
-        print_text(json.dumps(diagnosis.plain(), indent=2) + "\n")
+        print_text(json_text(diagnosis.plain()))
     else:
         _print(diagnosis)
     context.exit(0 if diagnosis.scores else 1)

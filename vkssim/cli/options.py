@@ -221,3 +221,15 @@ feature_option = option(
     default=("float_ms_ssim", "float_ssim"),
     show_default=False,
 )
+
+
+def clip_options(*, find_offset: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options of pairs of clips: raw files, metrics, frames and pictures."""
+    groups = [raw_options, feature_option, planes_option, selection_options, sync_option, picture_options]
+    if find_offset:
+        groups.insert(-2, find_offset_option)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.reduce(lambda made, add: add(made), reversed(groups), function)
+
+    return decorate

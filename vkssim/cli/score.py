@@ -21,20 +21,7 @@ from ..utils.version import __version__
 from .command import CommandOption, add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
-from .options import (
-    backend_options,
-    decode_option,
-    fail_under_option,
-    feature_option,
-    find_offset_option,
-    picture_options,
-    planes_option,
-    raw_options,
-    score_options,
-    selection_options,
-    single_device,
-    sync_option,
-)
+from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
 from .output import SUFFIXES, form_options, outputs_of
 from .report import PageOptions, budget_option, page_output
 
@@ -110,9 +97,7 @@ def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(),
     metavar="FILE",
 )
-@raw_options
-@feature_option
-@planes_option
+@clip_options(find_offset=True)
 @option(
     "-o --output paths",
     Section.OUTPUTS,
@@ -144,10 +129,6 @@ def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="FILE",
 )
 @map_options
-@selection_options
-@find_offset_option
-@sync_option
-@picture_options
 @option("--live", Section.OUTPUTS, "Print a line of JSON to stdout for each frame, as soon as it is scored.", is_flag=True)
 @option(
     "--worst",
