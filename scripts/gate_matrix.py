@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -320,19 +321,15 @@ def _unseen_excess(backend: VulkanBackend, metrics: FrameMetrics, samples: tuple
 @contextmanager
 def _dispatches() -> Iterator[list[tuple[int, ...]]]:
     """Collect the workgroups of every dispatch that is recorded for the device within the context."""
-    api: Any = vk
-    record = api.vkCmdDispatch
+    record: Any = vk.vkCmdDispatch
     recorded: list[tuple[int, ...]] = []
 
     def note(commands: Any, *groups: int) -> None:
         recorded.append(groups)
         record(commands, *groups)
 
-    api.vkCmdDispatch = note
-    try:
+    with patch.object(vk, "vkCmdDispatch", note):
         yield recorded
-    finally:
-        api.vkCmdDispatch = record
 
 
 def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..distributed.pools import WorkerOptions
 from ..distributed.rates import SECONDS
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
 from ..frames.fingerprint import input_states
+from ..frames.options import RawDescription
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..report.reading import merge_report
@@ -45,22 +47,19 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
     The device is not part of the key, because every row names it. Each file is examined once, and many URLs at a time.
     """
-    entries = [(pair.reference_path, pair.distorted_path, pair.raw) for pair in pairs]
-    clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
+    clips = list(dict.fromkeys(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path)))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
         states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
-    own = [(pair.options(options), pair.merge_path) for pair in pairs]
-    hows = {
-        (one, merge): _as_json({**asdict(one), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
-        + ("" if merge is None else _as_json(input_states(merge)))
-        for one, merge in set(own)
-    }
-    raws = {raw: _as_json(asdict(raw)) for raw in {raw for _, _, raw in entries}}
-    asked = list(zip(entries, own, strict=True))
-    keys = {
-        (entry, one): _key(states[entry[0]], states[entry[1]], raws[entry[2]], hows[one]) for entry, one in dict.fromkeys(asked)
-    }
-    return [keys[entry] for entry in asked]
+
+    @cache  # many rows have the same
+    def how(own: ScoreOptions, merge: str | None, raw: RawDescription) -> tuple[str, str]:
+        scored = _as_json({**asdict(own), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
+        return _as_json(asdict(raw)), scored + ("" if merge is None else _as_json(input_states(merge)))
+
+    return [
+        _key(states[pair.reference_path], states[pair.distorted_path], *how(pair.options(options), pair.merge_path, pair.raw))
+        for pair in pairs
+    ]
 
 
 def _key(reference: str, distorted: str, raw: str, how: str) -> str:

@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -154,7 +153,10 @@ def _csv_line(values: Sequence[Any]) -> str:
 def read_table(path: PathOrUrl) -> list[Row]:
     """Return the rows of a table or of a manifest, read by the ending of its name. Cells of CSV are text. Raises InputError."""
     if suffix_of(path) != ".parquet":
-        rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
+        rows = [
+            {text_of_cell(name): text_of_cell(value) if isinstance(value, str) else value for name, value in row.items()}
+            for _, row in read_rows(path)
+        ]
     else:
         rows = _read_parquet(path)
     if not rows:
@@ -183,43 +185,25 @@ def is_results(rows: Sequence[Row]) -> bool:
 
 def how_scored(rows: Iterable[Row]) -> list[Scored]:
     """Return the record of each row of results, as far as comparisons need it. Raises InputError."""
-    return [Scored(str(row["distorted"]), str(row["reference"]), _record(row)) for row in rows]
+    return [Scored(str(row["distorted"]), str(row["reference"]), scoring_of(row, compared=True)) for row in rows]
 
 
-def _record(row: Row) -> ScoringRecord | None:
-    """Return the record of a row, without the facts that may differ in every row; None if the row has no record."""
-    data = _scoring_data(row)
-    if data is None:
+def scoring_of(row: Row, *, compared: bool = False) -> ScoringRecord | None:
+    """Return the record of a row; None if the row has no record. Raises InputError, which names the row.
+
+    `compared` leaves out the facts that may differ in every row.
+    """
+    text = row.get(SCORING)
+    if text in (None, ""):
         return None
-    with _named(row):
+    try:
+        data = json.loads(str(text))
+        if not compared:
+            return from_json(ScoringRecord, data, SCORING)
         data["command"] = ""
         for clip, names in _CLIP_FACTS_COMPARED.items():
             data[clip] = {name: value for name, value in data[clip].items() if name in names}
         return _record_of(json.dumps(data, sort_keys=True))
-
-
-def scoring_of(row: Row) -> ScoringRecord | None:
-    """Return the complete record of a row, with all facts of its clips; None if the row has no record. Raises InputError."""
-    data = _scoring_data(row)
-    if data is None:
-        return None
-    with _named(row):
-        return from_json(ScoringRecord, data, SCORING)
-
-
-def _scoring_data(row: Row) -> Any:
-    text = row.get(SCORING)
-    if text in (None, ""):
-        return None
-    with _named(row):
-        return json.loads(str(text))
-
-
-@contextmanager
-def _named(row: Row) -> Iterator[None]:
-    """Turn an error in the column that records how a row was scored into an InputError that names the row."""
-    try:
-        yield
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{row['distorted']}: the column {SCORING} is not a record of how it was scored ({error})") from None
 
@@ -320,10 +304,6 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     target = io.BytesIO()
     parquet.write_table(arrow.table(arrays), target)
     return target.getvalue()
-
-
-def _original(value: Any) -> Any:
-    return text_of_cell(value) if isinstance(value, str) else value
 
 
 def _encodable(value: Any) -> Any:
