@@ -28,25 +28,11 @@ _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
 
 @dataclass(frozen=True)
 class Shot:
-    """The outcome for one shot.
+    """The outcome for one shot: the number of its first frame, and the number of its frames.
 
-    Parameters
-    ----------
-    first, count : int
-        The number of its first frame, and the number of its frames.
-    setting : float
-        The value of the parameter. If no setting meets the targets, it is the one that comes nearest.
-    meets : bool
-        Whether the setting meets every target on the frames of the shot.
-    trial : Trial
-        The trial of that setting.
-    trials : int
-        The number of settings that were tried.
-    scores : dict of str to list of float
-        The scores of each frame with that setting.
-    tried : tuple of Trial
-        All trials, in the order of their settings.
-
+    `setting` is the value of the parameter; if no setting meets the targets, it is the one that comes nearest. `meets` is
+    whether it meets every target on the frames of the shot. `trial` is its trial, `trials` the number of settings that were
+    tried, and `tried` are all trials, in the order of their settings. `scores` are the scores of each frame with that setting.
     """
 
     first: int

@@ -55,32 +55,14 @@ class EncodedSample:
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of encoding with one setting.
+    """The outcome of encoding with one setting, the value of the parameter: a CRF, a QP, or kbit/s.
 
-    Parameters
-    ----------
-    setting : float
-        The value of the parameter: a CRF, a QP, or kbit/s.
-    values : dict of str to float
-        The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN if it does not exist.
-    meets : bool
-        Whether every value reaches its target, on the frames that were encoded.
-    probability : float
-        The probability that the whole clip meets the targets: 0 or 1 if `whole`.
-    bytes : int
-        The size of the video stream of the whole clip: a forecast, or the real size if `whole`.
-    kbps : float
-        The bit rate of that stream in kbit/s, over the time in which the clip is shown.
-    frames : int
-        The number of frames that were encoded.
-    seconds : float
-        The time that encoding and scoring took.
-    whole : bool
-        Whether the whole clip was encoded in one piece.
-    deviations : dict of str to float
-        The standard deviation of each value from the value of the whole clip, because samples stand for it, in the unit of the
-        model, which is dB. 0 if `whole`.
-
+    `values` has the pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``, NaN if it does not exist. `meets` is
+    whether every value reaches its target, on the frames that were encoded, and `probability` the probability that the whole
+    clip meets the targets: 0 or 1 if `whole`, which is whether the clip was encoded in one piece. `bytes` is the size of the
+    video stream of the whole clip, a forecast unless `whole`, and `kbps` its bit rate in kbit/s over the time in which the clip
+    is shown. `frames` were encoded, and that and scoring took `seconds`. `deviations` has the standard deviation of each value
+    from the value of the whole clip, because samples stand for it, in the unit of the model, which is dB; 0 if `whole`.
     """
 
     setting: float
