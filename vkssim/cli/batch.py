@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -153,14 +152,8 @@ def command(
 
 
 def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
-    from ..report.thresholds import Verdict
-
-    def is_met(threshold: Threshold) -> bool:
-        value = row.get(f"{threshold.name}_{threshold.pooling}")
-        limit = threshold.limit
-        return limit is None or Verdict(threshold, math.nan if value is None else value, limit).met
-
-    return all(map(is_met, thresholds))
+    values = [(row.get(f"{one.name}_{one.pooling}"), one.limit) for one in thresholds]
+    return all(limit is None or (value is not None and value >= limit) for value, limit in values)
 
 
 @dataclass(frozen=True)

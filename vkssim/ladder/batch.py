@@ -154,18 +154,10 @@ def score_pairs(
     The journal gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished. The folder
     `frames` gets a file with the scores of every frame for each pair, named by `frames_file`.
 
-    Raises
-    ------
-    OptionError
-        A feature or an option does not exist. It is raised before anything is scored.
-    DeviceError
-        The device cannot be used, or fails. If a device is lost, its pairs continue once, with a warning in their records. If
-        the device has not enough memory for a pair, only this pair fails.
-    OutputError
-        The journal or a file of `frames` cannot be written.
-    InterruptedRunError
-        The user stopped the run.
-
+    Raises OptionError, before anything is scored, for a feature or an option that does not exist; DeviceError if the device
+    cannot be used, or fails; OutputError if the journal or a file of `frames` cannot be written; InterruptedRunError if the
+    user stopped the run. If a device is lost, its pairs continue once, with a warning in their records. If the device has not
+    enough memory for a pair, only this pair fails.
     """
     check_options(options)
     progress = settings.progress

@@ -124,20 +124,9 @@ def _frame(entry: Any) -> FrameScores:
 def merge_report(report: ScoreReport, path: Path, other: ScoreReport | None = None) -> None:
     """Add the scores of a JSON file of libvmaf's tools to the frames of the same numbers.
 
-    Parameters
-    ----------
-    report : ScoreReport
-        The report, which gets the scores that it lacks, without VMAF's terms, and a note that names them.
-    path : pathlib.Path
-        The file.
-    other : ScoreReport, optional
-        The content of the file, if it was read before.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, lacks a frame of the report, or has no further score.
-
+    The report gets the scores that it lacks, without VMAF's terms, and a note that names them. `other` is the content of the
+    file, if it was read before. Raises InputError if the file cannot be read, lacks a frame of the report, or has no further
+    score.
     """
     other = other or read_report(path)
     names = tuple(name for name in other.names if name not in report.names and not name.startswith(_VMAF_TERMS))
