@@ -8,17 +8,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 try:
     import click
-    from driver_files import find_driver_files, name_missing
+    from exit_codes import AGREE, COULD_NOT_RUN, MISMATCH
 
     from vkssim.host.devices import DEVICE_VARIABLE
-    from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES
+    from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES, driver_files
+    from vkssim.host.machine import Machine
     from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE
 except ImportError as error:
     import use_venv
@@ -29,7 +30,24 @@ CHILD = Path(__file__).with_name("driver_checks.py")
 NAMES = ("first score", "self-test", "golden", "loss", "gate")
 DESCRIBE_SECONDS = 60.0
 
-AGREE, DISAGREE, COULD_NOT_RUN = 0, 1, 2
+_ELSEWHERE = (
+    "/usr/lib/chromium/vk_swiftshader_icd.json",
+    "/opt/google/chrome/vk_swiftshader_icd.json",
+)
+"""Files of drivers that the loader does not look for: SwiftShader comes with browsers."""
+
+KNOWN = {
+    "lavapipe": "lvp_icd",
+    "SwiftShader": "vk_swiftshader_icd",
+    "RADV (AMD)": "radeon_icd",
+    "AMDVLK (AMD)": "amd_icd",
+    "ANV (Intel)": "intel_icd",
+    "NVIDIA": "nvidia_icd",
+    "NVK (NVIDIA)": "nouveau_icd",
+    "MoltenVK (Apple)": "MoltenVK_icd",
+    "Dozen (WSL2)": "dzn_icd",
+}
+"""Drivers by name, with the beginning of their files' names."""
 
 
 @dataclass
@@ -46,6 +64,21 @@ class Row:
         wrong = {problem.partition(":")[0] for problem in self.problems}
         times = [f"{self.seconds[name]:.0f} s{' FAILS' if name in wrong else ''}" for name in NAMES]
         return [self.device, str(self.subgroup), *times, "agree" if not self.problems else "DISAGREE"]
+
+
+def find_driver_files(environment: Mapping[str, str], root: Path = Path("/")) -> list[Path]:
+    """Return the files that the loader uses; if no variable names them, also those of browsers."""
+    machine = Machine(root, environment)
+    files = [file.path for file in driver_files(machine) if file.left_out is None]
+    if any(machine.variable(name) for name in NAMED_FILES):
+        return files
+    return files + [file for name in _ELSEWHERE if (file := machine.path(name)).is_file()]
+
+
+def name_missing(files: Iterable[Path]) -> list[str]:
+    """Return the names of the known drivers that have none of the files."""
+    names = [file.name for file in files]
+    return [driver for driver, beginning in KNOWN.items() if not any(name.startswith(beginning) for name in names)]
 
 
 def describe(file: Path) -> dict[str, Any] | None:
@@ -128,7 +161,7 @@ def main(files: tuple[Path, ...], limit: float) -> None:
             click.echo(f"{row.device}, subgroups of {row.subgroup}: {problem}")
     if not files:
         click.echo(f"not on this machine: {', '.join(name_missing(found)) or 'none of those that are known'}")
-    sys.exit(COULD_NOT_RUN if not rows else DISAGREE if any(row.problems for row in rows) else AGREE)
+    sys.exit(COULD_NOT_RUN if not rows else MISMATCH if any(row.problems for row in rows) else AGREE)
 
 
 if __name__ == "__main__":

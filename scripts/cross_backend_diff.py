@@ -13,13 +13,14 @@ from typing import Any
 try:
     import click
     import gate_matrix
-    from agreement import Comparison, compare, tolerance_of, worst
     from exit_codes import AGREE, MISMATCH, end
+    from gate_matrix import Comparison, compare, tolerance_of, worst
 
     from vkssim import ScoreReport, score_files
+    from vkssim.cli.options import raw_options
     from vkssim.features import FEATURES, with_options
     from vkssim.frames.options import RawDescription, Selection
-    from vkssim.utils.choices import BACKENDS, BIT_DEPTHS
+    from vkssim.utils.choices import BACKENDS
 except ImportError as error:
     import use_venv
 
@@ -160,10 +161,7 @@ def matrix_as_json(result: gate_matrix.Result) -> str:
 @click.option("--device", metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.")
 @click.option("-r", "--reference", metavar="FILE", help="Reference clip; by default the 48 frames of fixtures/bbb_576x324.")
 @click.option("-d", "--distorted", metavar="FILE", help="Distorted clip; both files or neither.")
-@click.option("-w", "--width", type=click.IntRange(1), help="Width of raw files.")
-@click.option("-h", "--height", type=click.IntRange(1), help="Height of raw files.")
-@click.option("-p", "--pixel_format", type=click.Choice(["420", "422", "444", "400"]), help="Pixel format of raw files.")
-@click.option("-b", "--bitdepth", type=click.Choice([str(bits) for bits in BIT_DEPTHS]), help="Depth of raw files.")
+@raw_options
 @click.option("--frame_cnt", type=click.IntRange(1), help="Compare that many frames at most.")
 @click.option("--json", "form_json", is_flag=True, help="Print JSON in place of the table.")
 def main(
@@ -173,10 +171,7 @@ def main(
     device: str | None,
     reference: str | None,
     distorted: str | None,
-    width: int | None,
-    height: int | None,
-    pixel_format: str | None,
-    bitdepth: str | None,
+    raw: RawDescription,
     frame_cnt: int | None,
     form_json: bool,
 ) -> int:
@@ -193,8 +188,7 @@ def main(
     if backend == REFERENCE:
         raise click.UsageError(f"--backend {backend} is the reference itself; there would be nothing to compare")
     if feature is None:
-        given = (places, reference, distorted, width, height, pixel_format, bitdepth, frame_cnt)
-        if any(value is not None for value in given):
+        if raw != RawDescription() or any(value is not None for value in (places, reference, distorted, frame_cnt)):
             raise click.UsageError("--feature says what is compared of the clips; without it only --device and --json go")
         result = gate_matrix.run(device)
         click.echo((matrix_as_json if form_json else matrix_as_text)(result))
@@ -210,7 +204,7 @@ def main(
             score_files(
                 *pair,
                 features=[with_options(feature, enable_lcs=True)],
-                raw=RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None),
+                raw=raw,
                 selection=Selection(count=frame_cnt),
                 backend=name,
                 device=chosen,

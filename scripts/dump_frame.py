@@ -21,6 +21,7 @@ try:
 
     from vkssim.backends.open_device import open_device
     from vkssim.backends.vulkan import frame_plan
+    from vkssim.cli.options import raw_options
     from vkssim.errors import InputError, OptionError
     from vkssim.features.plane_metrics import FrameMetrics
     from vkssim.features.planes import MARGIN, SAMPLES, KernelShape
@@ -35,7 +36,6 @@ try:
     from vkssim.shaders import load_module
     from vkssim.shaders.interface import INTERFACES, Precision
     from vkssim.types import FloatPlane, FrameFormat, Samples
-    from vkssim.utils.choices import BIT_DEPTHS
 except ImportError as error:
     import use_venv
 
@@ -207,10 +207,7 @@ def read_pair(paths: tuple[str, str], raw: RawDescription, number: int) -> tuple
 @click.option("--device", metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.")
 @click.option("-r", "--reference", metavar="FILE", default=CLIP[0], help="Reference clip; by default fixtures/bbb_576x324.")
 @click.option("-d", "--distorted", metavar="FILE", default=CLIP[1], help="Distorted clip.")
-@click.option("-w", "--width", type=click.IntRange(1), help="Width of raw files.")
-@click.option("-h", "--height", type=click.IntRange(1), help="Height of raw files.")
-@click.option("-p", "--pixel_format", type=click.Choice(["420", "422", "444", "400"]), help="Pixel format of raw files.")
-@click.option("-b", "--bitdepth", type=click.Choice([str(bits) for bits in BIT_DEPTHS]), help="Depth of raw files.")
+@raw_options
 def main(
     feature: str,
     number: int,
@@ -218,10 +215,7 @@ def main(
     device: str | None,
     reference: str,
     distorted: str,
-    width: int | None,
-    height: int | None,
-    pixel_format: str | None,
-    bitdepth: str | None,
+    raw: RawDescription,
 ) -> int:
     """Compare each plane and each partial sum of one frame's luma with its NumPy twin.
 
@@ -230,7 +224,6 @@ def main(
 
     Exit codes: 0 all stages agree; 1 one differs; 2 it could not run.
     """
-    raw = RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None)
     frame, samples = read_pair((reference, distorted), raw, number)
     with ExitStack() as stack:
         opened = open_device(stack, device)

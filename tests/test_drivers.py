@@ -26,8 +26,7 @@ sys.path.append(str(ROOT / "scripts"))
 import check_drivers  # noqa: E402 - scripts/ is no package
 import driver_checks  # noqa: E402
 import subgroups  # noqa: E402
-from check_drivers import NAMES, Row  # noqa: E402
-from driver_files import find_driver_files  # noqa: E402
+from check_drivers import NAMES, Row, find_driver_files  # noqa: E402
 
 AGREEING = dict.fromkeys(NAMES, 1.0)
 

@@ -31,8 +31,7 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))
 
 import gate_matrix  # noqa: E402 - scripts/ is no package
-from agreement import Scores, compare, difference, tolerance_of  # noqa: E402
-from gate_matrix import PAIRS, Form, Pair  # noqa: E402
+from gate_matrix import PAIRS, Form, Pair, Scores, compare, difference, tolerance_of  # noqa: E402
 
 GATE = str(SCRIPTS / "cross_backend_diff.py")
 ONE = replace(PAIRS[0], builds=((Shape.STAGED, Precision.EXACT),))

@@ -23,7 +23,6 @@ from vkssim.frames.decode import ffmpeg_log
 from vkssim.host import instance
 from vkssim.host.instance import Instance, shared_instance
 from vkssim.search import recipe
-from vkssim.search.encoders import encoder_of
 from vkssim.search.source import Source
 
 from .support.clips import raw_bytes, write
@@ -130,19 +129,17 @@ import faulthandler, gc, sys
 faulthandler.dump_traceback_later(120, exit=True)
 from vkssim.frames.decode import ffmpeg_log
 from vkssim.search.encode import Stream, encoded_pairs
-from vkssim.search.encoders import encoder_of
-from vkssim.search.recipe import make_recipe
+from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.samples import Sample
 from vkssim.search.source import Source
 
 ffmpeg_log.listen()
-kind = encoder_of("libx264")
 for _ in range(15):
     clip = Source(sys.argv[1])
 scan = clip.scan()
-recipe = make_recipe(kind, kind.parameter(None), clip.facts, {"preset": "ultrafast"})
+recipe = make_recipe(EncoderSpec("libx264", "preset=ultrafast"), clip.facts)
 for _ in range(8):
-    pairs = encoded_pairs(lambda: clip.frames(0, 12, scan), Sample(0, 12), clip.facts, recipe, 10, Stream())
+    pairs = encoded_pairs(lambda: clip.frames(0, 12, scan), Sample(0, 12), recipe, 10, Stream())
     next(pairs)
     ring = [pairs]
     ring.append(ring)
@@ -160,7 +157,6 @@ def test_decoders_that_are_let_go_of_stop_their_threads(tmp_path: Path) -> None:
 
 def test_a_search_that_begins_leaves_a_decoder_its_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clip is opened while the search tries its encoder, and goes on after that."""
-    kind = encoder_of("libx264")
     facts = Source(str(CLIP)).facts
 
     class Opened(recipe.ordinary_priority):
@@ -169,7 +165,7 @@ def test_a_search_that_begins_leaves_a_decoder_its_messages(monkeypatch: pytest.
             ffmpeg_log.listen()
 
     monkeypatch.setattr(recipe, "ordinary_priority", Opened)
-    recipe.make_recipe(kind, kind.parameter(None), facts, {})
+    recipe.make_recipe(recipe.EncoderSpec(), facts)
     try:
         assert av.logging.get_level() == av.logging.INFO
         assert not av.logging.get_skip_repeated()

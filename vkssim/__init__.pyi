@@ -18,8 +18,8 @@ from .report.frame_scores import FrameScores as FrameScores
 from .report.results import ScoreReport as ScoreReport
 from .scorer import Scorer as Scorer
 from .scoring.offset import find_offset as find_offset
-from .search.encoder_spec import EncoderSpec as EncoderSpec
 from .search.ladder import search_ladder as search_ladder
+from .search.recipe import EncoderSpec as EncoderSpec
 from .search.search import search_setting as search_setting
 from .search.shots import search_shots as search_shots
 from .utils.version import __version__ as __version__

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
-from .distributed.engine import OnFrames, Progress, RunSettings, score_pair
+from .distributed.engine import OnFrames, RunSettings, score_pair
 from .errors import VkssimError
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
@@ -16,7 +16,7 @@ from .report.thresholds import parse_pooled, parse_threshold
 from .scoring.journal import open_run_journal
 from .scoring.options import Clips, ScoreOptions, Selector
 from .utils.choices import DECODERS
-from .utils.progress import progress_bar
+from .utils.progress import Progress, progress_bar
 
 
 def score_files(

@@ -19,10 +19,9 @@ from vkssim.cli.output import form_of
 from vkssim.distributed.pools import WorkerOptions
 from vkssim.errors import OptionError, VkssimError
 from vkssim.frames.options import check_sync
-from vkssim.report.forms import FORMS
 from vkssim.report.schema import report_schema
 from vkssim.scoring.options import ScoreOptions
-from vkssim.utils.choices import BACKENDS, ENGINES, PLANES, SYNCS
+from vkssim.utils.choices import BACKENDS, ENGINES, FORMS, PLANES, SYNCS
 from vkssim.utils.facts import facts_of
 from vkssim.utils.options import options_of
 
@@ -85,7 +84,7 @@ def test_a_number_below_its_least_is_refused_by_the_library_and_by_the_command_l
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_has_a_flag_an_ending_and_a_title(form: str) -> None:
     (flag,) = (entry for entry in score.command.params if isinstance(entry, click.Option) and f"--{form}" in entry.opts)
-    assert (flag.name, flag.flag_value, flag.help) == ("form", form, f"Output as {FORMS[form].title}.")
+    assert (flag.name, flag.flag_value, flag.help) == ("form", form, f"Output as {FORMS[form]}.")
     assert form_of(f"scores.{form}") == form
     assert f".{form}" in str(flag_of(score.command, "paths").help)
     assert report.render(small_report(), form)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from vkssim.cli import batch, tables
 from vkssim.cli.summary import print_summary
-from vkssim.cli.tables import print_table
+from vkssim.cli.tables import TableLayout, print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
 from vkssim.report.backend_info import BackendInfo
@@ -137,6 +137,7 @@ def test_numbers_stay_whole_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) 
     """Then the table is as wide as it has to be."""
     monkeypatch.setattr(tables, "console", lambda file: Console(file=file, width=10))
     text = io.StringIO()
-    print_table("a title", ["name", "first", "second"], [["x" * 40, "0.12345678", "0.87654321"]], text, optional=["first"])
+    layout = TableLayout(optional=["first"])
+    print_table("a title", ["name", "first", "second"], [["x" * 40, "0.12345678", "0.87654321"]], text, layout)
     assert "0.87654321" in text.getvalue()
     assert "0.12345678" not in text.getvalue()

@@ -23,8 +23,9 @@ from vkssim.frames.options import Selection
 from vkssim.page import tables
 from vkssim.page.ladders import Ladder, Ladders, Rung
 from vkssim.page.pictures import Gallery, no_pictures
-from vkssim.page.render import render_page
+from vkssim.page.render import PageDetails, render_page
 from vkssim.report.frame_scores import FrameScores
+from vkssim.report.numbers import time_code
 from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
 
@@ -35,7 +36,7 @@ GONE = "the clips <are> gone"
 
 
 def page(reports: Sequence[ScoreReport], pictures: Gallery | None = None, *files: str, **more: Any) -> str:
-    return render_page(reports, pictures or no_pictures(reports, GONE), files or None, **more)
+    return render_page(reports, pictures or no_pictures(reports, GONE), PageDetails(files, **more))
 
 
 class _Elements(HTMLParser):
@@ -182,7 +183,7 @@ def test_labels_are_short_and_differ(paths: list[str], labels: list[str]) -> Non
     [(0.0, "00:00:00.000"), (3725.0416, "01:02:05.042"), (59.9996, "00:01:00.000"), (-0.04, "-00:00:00.040"), (None, "")],
 )
 def test_time_codes(seconds: float | None, text: str) -> None:
-    assert tables.time_code(seconds) == text
+    assert time_code(seconds) == text
 
 
 def test_times_come_from_the_rate_where_frames_have_none() -> None:

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
-from vkssim.page.answer import Answer, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
+from vkssim.page.answer import AnswerPage, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
 from vkssim.page.budget import data_uri, encode
 from vkssim.page.ladders import Delta, Ladder, Ladders, Rung
 from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery, no_pictures
-from vkssim.page.render import render_page
+from vkssim.page.render import PageDetails, render_page
 from vkssim.page.tables import Limit
 from vkssim.page.tiles import Tile
 from vkssim.report import write
@@ -38,6 +38,7 @@ LADDERS = Ladders(
     (Delta("float_ssim", REPORTS[0].reference, "av1", "vp9", -12.5, 0.5, decibels=True),),
 )
 LIMITS = [[Limit("float_ssim mean ≥ 0.85", "0.9", True)], [Limit("float_ssim mean ≥ 0.85", "0.7", False)]]
+DETAILS = PageDetails(limits=LIMITS, ladders=LADDERS, rates=RATES, dates=["1971-01-01 00:01 UTC"] * 2)
 READOUT = "#over-frames .readout"
 SVG = "{http://www.w3.org/2000/svg}"
 _LINES = """(element) => {
@@ -67,7 +68,7 @@ def browser() -> Iterator[Browser]:
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("page") / "page.html"
     pictures = gallery(*SHOWN, clips=(0, 1))
-    text = render_page(REPORTS, pictures, limits=LIMITS, ladders=LADDERS, rates=RATES, dates=["1971-01-01 00:01 UTC"] * 2)
+    text = render_page(REPORTS, pictures, DETAILS)
     made.write_text(text, encoding="utf-8")
     return made
 
@@ -512,7 +513,7 @@ def test_charts_are_saved_as_svg_and_their_data_as_csv(browser: Browser, path: P
         assert [float(row[3]) for row in rows[1:]] == list(RATES)
 
 
-ANSWER = Answer(
+ANSWER = AnswerPage(
     title="clip.mp4: crf 27 meets <b>",
     lead=HOSTILE[0],
     tiles=[Tile("setting", "crf 27", HOSTILE[1])],
@@ -655,7 +656,7 @@ def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) ->
         "failed": [(text, text) for text in texts],
         "manifest": [{text: text} for text in texts],
     }
-    write(render_page(reports, replace(pictures, note=texts[0]), texts, **more), path)
+    write(render_page(reports, replace(pictures, note=texts[0]), PageDetails(texts, **more)), path)
     with visit(browser, path) as page:
         chart(page).focus()
         for option in page.get_by_label("Metric", exact=True).locator("option").all_inner_texts()[:3]:

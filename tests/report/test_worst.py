@@ -12,7 +12,8 @@ import pytest
 
 from vkssim.cli.summary import print_summary, print_worst
 from vkssim.report.frame_scores import FrameScores
-from vkssim.report.worst import time_code, worst_frames
+from vkssim.report.numbers import time_code
+from vkssim.report.results import worst_frames
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim

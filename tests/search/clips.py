@@ -81,10 +81,10 @@ def source(
 def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., bool]) -> None:
     """Give the streams of some settings to a decoder of another codec. `is_broken` gets the place and the output."""
 
-    def pairs(frames: Any, sample: Any, facts: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
         if is_broken(place, output):
             recipe = replace(recipe, encoder=replace(recipe.encoder, decoder="vp9"))
-        return encoded_pairs(frames, sample, facts, recipe, place, stream, output)
+        return encoded_pairs(frames, sample, recipe, place, stream, output)
 
     monkeypatch.setattr(runner, "encoded_pairs", pairs)
 
@@ -92,8 +92,8 @@ def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., boo
 def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int], bool]) -> None:
     """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the place."""
 
-    def pairs(frames: Any, sample: Any, facts: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
-        for before, after in encoded_pairs(frames, sample, facts, recipe, place, stream, output):
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
+        for before, after in encoded_pairs(frames, sample, recipe, place, stream, output):
             yield before, (after[::-1, ::-1].copy() if is_damaged(place) else after)
 
     monkeypatch.setattr(runner, "encoded_pairs", pairs)

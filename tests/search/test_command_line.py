@@ -12,9 +12,8 @@ import pytest
 from vkssim.frames.picture.crop import Crop
 from vkssim.search.command_line import command_line, shell_script
 from vkssim.search.encoders import encoder_of
-from vkssim.search.other_streams import OtherStreams
-from vkssim.search.recipe import Recipe, make_recipe
-from vkssim.search.source import SourceFacts
+from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
+from vkssim.search.source import OtherStreams, SourceFacts
 
 from ..support.commands import run_program
 
@@ -25,9 +24,10 @@ COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
 def words(
     facts: SourceFacts, encoder: str, value: float, path: str = "clip.mkv", parameter: str | None = None, **more: Any
 ) -> list[str]:
-    kind = encoder_of(encoder)
-    recipe = make_recipe(kind, kind.parameter(parameter, least=value, most=value), facts, more.pop("options", {}), **more)
-    return shlex.split(command_line(path, facts, recipe, 0))
+    options = [f"{name}={text}" for name, text in more.pop("options", {}).items()]
+    size = more.pop("size", None)
+    spec = EncoderSpec(encoder, options, parameter, least=value, most=value, **more)
+    return shlex.split(command_line(path, make_recipe(spec, facts, size), 0))
 
 
 def test_the_setting_and_the_options(facts: SourceFacts) -> None:
@@ -81,8 +81,8 @@ def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
 
 def test_nvenc_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
     kind = encoder_of("hevc_nvenc")
-    recipe = Recipe(kind, kind.parameter(None, least=30, most=30), facts.format)
-    found = shlex.split(command_line("clip.mkv", facts, recipe, 0))
+    recipe = Recipe(kind, kind.parameter(None, least=30, most=30), facts, facts.format)
+    found = shlex.split(command_line("clip.mkv", recipe, 0))
     assert found[6:13] == ["hevc_nvenc", "-cq", "30", "-rc", "vbr", "-b:v", "0"]
 
 
@@ -102,9 +102,8 @@ def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: SourceFacts, tmp
 
 
 def test_a_colon_within_an_option_is_not_its_end(facts: SourceFacts) -> None:
-    kind = encoder_of("libx265")
-    recipe = make_recipe(kind, kind.parameter("bitrate", least=500, most=500), facts, {}, two_passes=True)
-    assert recipe.options_of(facts, 0, {"stats": r"C:\it's"})["x265-params"] == r"stats=C\:\\it\'s"
+    recipe = make_recipe(EncoderSpec("libx265", parameter="bitrate", least=500, most=500, two_pass=True), facts)
+    assert recipe.options_of(0, {"stats": r"C:\it's"})["x265-params"] == r"stats=C\:\\it\'s"
 
 
 def test_a_script_overwrites_nothing_and_says_so(tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ def test_a_script_ends_with_the_first_command_that_fails(tmp_path: Path) -> None
 
 
 def test_two_passes_are_two_commands(facts: SourceFacts) -> None:
-    found = words(facts, "libx264", 500, parameter="bitrate", two_passes=True)
+    found = words(facts, "libx264", 500, parameter="bitrate", two_pass=True)
     both = [*START, "libx264", "-b:v", "500k", "-pass"]
     assert found == [*both, "1", "-f", "null", "-", "&&", *both, "2", *COPIED, "clip_bitrate500.mkv"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.search.other_streams import OtherStreams, copying_words
-from vkssim.search.source import Source
+from vkssim.search.command_line import copying_words
+from vkssim.search.source import OtherStreams, Source
 
 from .clips import remuxed, source
 

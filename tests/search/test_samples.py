@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,13 +13,13 @@ from vkssim.report.results import PERCENTILES, pool
 from vkssim.search.defaults import GROUP, LEAD, TAIL
 from vkssim.search.encode import Stream
 from vkssim.search.encoders import encoder_of
-from vkssim.search.pooling import pooled_value
 from vkssim.search.recipe import Recipe
 from vkssim.search.samples import Sample, Sampling, choose_samples, corrected_weights, find_cuts
-from vkssim.search.source import Scan
-from vkssim.search.trial import forecast_bytes
+from vkssim.search.source import Scan, SourceFacts
+from vkssim.search.trial import forecast_bytes, pooled_values
 
-RECIPE = Recipe(encoder_of("libx264"), encoder_of("libx264").parameter(None), "yuv420p")
+FACTS = cast(SourceFacts, SimpleNamespace(rate=25))
+RECIPE = Recipe(encoder_of("libx264"), encoder_of("libx264").parameter(None), FACTS, "yuv420p")
 
 
 def changes(count: int, cuts: dict[int, float], motion: float = 1.0) -> list[float]:
@@ -90,7 +92,7 @@ def test_weights_are_left_alone_where_too_few_samples_cannot_have_the_totals() -
 def test_equal_weights_pool_as_reports_do(pooling: str) -> None:
     scores = np.random.default_rng(2).random(61)
     pieces = [scores[:20], scores[20:37], scores[37:]]
-    assert pooled_value(pooling, pieces, [2.0, 2.0, 2.0]) == pytest.approx(pool(scores)[pooling], abs=1e-12)
+    assert pooled_values(pieces, [2.0, 2.0, 2.0], similarity=False)[pooling] == pytest.approx(pool(scores)[pooling], abs=1e-12)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "harmonic_mean", "min", "max", "p5", "p50"])
@@ -98,15 +100,15 @@ def test_weights_are_repetitions(pooling: str) -> None:
     """A sample of weight 3 counts as three equal ones do, up to the interpolation of a percentile."""
     first, second = np.random.default_rng(4).random((2, 200))
     repeated = pool(np.concatenate([first, first, first, second]))[pooling]
-    assert pooled_value(pooling, [first, second], [3.0, 1.0]) == pytest.approx(repeated, abs=0.003)
+    assert pooled_values([first, second], [3.0, 1.0], similarity=False)[pooling] == pytest.approx(repeated, abs=0.003)
 
 
 def test_a_frame_without_a_score_leaves_no_pooled_value() -> None:
-    assert np.isnan(pooled_value("p5", [np.array([0.5, np.nan]), np.array([0.7])], [1.0, 2.0]))
+    assert np.isnan(pooled_values([np.array([0.5, np.nan]), np.array([0.7])], [1.0, 2.0], similarity=False)["p5"])
 
 
 def test_mean_db_is_that_of_the_mean() -> None:
-    assert pooled_value("mean_db", [np.array([0.9, 0.98]), np.array([0.96])], [1.0, 2.0]) == pytest.approx(
+    assert pooled_values([np.array([0.9, 0.98]), np.array([0.96])], [1.0, 2.0], similarity=True)["mean_db"] == pytest.approx(
         -10 * np.log10(1 - 0.95)
     )
 

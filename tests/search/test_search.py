@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from operator import attrgetter, methodcaller
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import av
 import numpy as np
@@ -21,13 +21,12 @@ from vkssim.errors import EncodeError, InputError, OptionError, OutputError
 from vkssim.report.thresholds import parse_threshold
 from vkssim.search import encode
 from vkssim.search import source as search_source
-from vkssim.search.costs import FrameCosts
 from vkssim.search.encoders import encoder_of
 from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, refusal
 from vkssim.search.runner import TrialRunner
 from vkssim.search.samples import Sampling
-from vkssim.search.source import Source
+from vkssim.search.source import FrameCosts, Source, SourceFacts
 from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames
@@ -597,8 +596,8 @@ def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pyt
                 ends.wait(60)
             return self._encoder.encode(frame)
 
-    def context(facts: Any, recipe: Any, place: int, *more: Any) -> Any:
-        encoder = original(facts, recipe, place, *more)
+    def context(recipe: Any, place: int, *more: Any) -> Any:
+        encoder = original(recipe, place, *more)
         return Hanging(encoder) if place == expected else encoder
 
     monkeypatch.setattr(encode, "_context", context)
@@ -622,7 +621,7 @@ def test_no_file_is_written_where_no_setting_meets_the_target(clip: str, tmp_pat
 def test_deeper_encodes_are_scored_against_what_the_encoder_got(clip: str) -> None:
     choice = searched(clip, "float_ssim=0.5", bits=10, least=20, most=20).choice
     assert choice.meets
-    assert searched(clip, "float_ssim=0.5", bits=10)._recipe.format == "yuv420p10le"
+    assert searched(clip, "float_ssim=0.5", bits=10).recipe.format == "yuv420p10le"
 
 
 def test_the_cut_is_found(clip: str) -> None:
@@ -644,14 +643,19 @@ def test_costs_are_those_of_a_quick_encode(clip: str) -> None:
 )
 def test_nvenc_without_a_gpu_that_encodes_is_named(said: str) -> None:
     encoder = encoder_of("h264_nvenc")
-    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), 64, 48, said)
+    text = refusal(Recipe(encoder, encoder.parameter(None), cast(SourceFacts, None), "yuv420p"), 64, 48, said)
     assert text.startswith("h264_nvenc needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: ")
     assert text.endswith("The encoders that need no GPU are libx264, libx265, libsvtav1, libvpx-vp9")
 
 
 def test_what_an_encoder_refuses_is_said_with_the_size() -> None:
     encoder = encoder_of("h264_nvenc")
-    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), 64, 48, "InitializeEncoder failed: invalid param (8)")
+    text = refusal(
+        Recipe(encoder, encoder.parameter(None), cast(SourceFacts, None), "yuv420p"),
+        64,
+        48,
+        "InitializeEncoder failed: invalid param (8)",
+    )
     assert text == "h264_nvenc cannot encode 64x48 yuv420p: InitializeEncoder failed: invalid param (8)"
 
 

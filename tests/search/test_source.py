@@ -24,8 +24,7 @@ from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.command_line import command_line
-from vkssim.search.encoders import encoder_of
-from vkssim.search.recipe import make_recipe
+from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.source import Scan, Source
 
 from ..frames.encoding import encode_frames, video_frame
@@ -86,8 +85,8 @@ def test_the_stream_is_the_one_that_is_scored(tmp_path: Path) -> None:
     assert (facts.width, facts.height, facts.video) == (64, 48, 1)
     assert facts.notes == ("stream 1 was chosen from 0 (ffv1 32x32), 1 (ffv1 64x48, default)",)
     assert len(Source(path).scan().times) == FRAMES
-    recipe = make_recipe(encoder_of("libx264"), encoder_of("libx264").parameter(None), facts, {})
-    assert " -map 0:v:1 " in command_line(path, facts, recipe, 0)
+    recipe = make_recipe(EncoderSpec(), facts)
+    assert " -map 0:v:1 " in command_line(path, recipe, 0)
 
 
 def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Path) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import av
 import imageio_ffmpeg
@@ -13,10 +12,11 @@ import pytest
 
 import vkssim as library
 from vkssim.errors import OptionError
-from vkssim.search.encoders import encoder_of
-from vkssim.search.recipe import make_recipe
+from vkssim.search.command_line import av1an_command, av1an_zones, x264_zones
+from vkssim.search.recipe import EncoderSpec, make_recipe
+from vkssim.search.shots import Shot
 from vkssim.search.source import SourceFacts
-from vkssim.search.zones import av1an_command, av1an_zones, x264_zones
+from vkssim.search.trial import Trial
 
 from ..support.commands import run_program, vkssim
 from .clips import ASKED, CUT, FRAMES, WORDS, arguments, source
@@ -24,21 +24,14 @@ from .clips import ASKED, CUT, FRAMES, WORDS, arguments, source
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 
-@dataclass(frozen=True)
-class Shot:
-    """Some frames with a setting."""
-
-    first: int
-    count: int
-    setting: float
-
-
-SHOTS = (Shot(0, 100, 23.0), Shot(100, 60, 27.5))
+SHOTS = tuple(
+    Shot(first, count, setting, True, cast(Trial, None), 1, {}) for first, count, setting in ((0, 100, 23.0), (100, 60, 27.5))
+)
 
 
 def lines(facts: SourceFacts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
-    kind = encoder_of(encoder)
-    return av1an_zones(SHOTS, make_recipe(kind, kind.parameter(None), facts, options, **more), facts).splitlines()
+    spec = EncoderSpec(encoder, [f"{name}={value}" for name, value in options.items()], **more)
+    return av1an_zones(SHOTS, make_recipe(spec, facts)).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -69,8 +62,7 @@ def test_a_zone_has_the_whole_setting(facts: SourceFacts, encoder: str, options:
 def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
     """The programs of x264 and x265 write 8 bits unless they are told, and Av1an hands on 10."""
     assert lines(facts, "libx265", {}, bits=10)[0] == "0 100 x265 reset --crf 23 --output-depth 10"
-    kind = encoder_of("libx264")
-    recipe = make_recipe(kind, kind.parameter(None), facts, {"preset": "slow"})
+    recipe = make_recipe(EncoderSpec("libx264", "preset=slow"), facts)
     found = shlex.split(av1an_command("-a clip.mkv", "my zones.txt", recipe))
     expected = "av1an -i|./-a clip.mkv|-e x264 --zones|my zones.txt|--pix-format yuv420p -o|./-a clip_preset-slow_shots.mkv"
     assert found == [

@@ -23,7 +23,6 @@ from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.ladder import manifest, tables
-from vkssim.ladder import parquet as ours
 from vkssim.report import reading, render
 from vkssim.scoring.journal import Journal
 from vkssim.storage.atomic import check_writable
@@ -200,7 +199,7 @@ def _table(path: Path, columns: dict[str, Any], **options: Any) -> Path:
 
 
 def test_parquet_that_unpacks_to_far_more_than_its_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ours, "LARGEST_TABLE_BYTES", 1 << 26)
+    monkeypatch.setattr(tables, "LARGEST_TABLE_BYTES", 1 << 26)
     path = _table(tmp_path / "rows.parquet", {"a": np.ones((1 << 22) + 1)}, compression="zstd")
     assert path.stat().st_size < 1 << 20
     with pytest.raises(InputError, match="and 8388608 cells"):

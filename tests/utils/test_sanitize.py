@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vkssim.cli import choices, main
+from vkssim.cli import main, options
 from vkssim.errors import OutputError
 from vkssim.host import devices
 from vkssim.host.devices import DeviceInfo
@@ -237,5 +237,5 @@ def test_names_of_devices_are_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "list_devices", renamed)
     for words in (("devices",), ("devices", "--json")):
         assert harmful(vkssim(*words).stdout_bytes.decode()) == []
-    completions = choices.devices(click.Context(main), click.Option(["--device"]), "")
+    completions = options.complete_devices(click.Context(main), click.Option(["--device"]), "")
     assert {item.help for item in completions} == {visible(NAME)}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,26 +22,21 @@ from .command import make_command, option
 from .messages import say, say_written, with_flags
 from .options import (
     backend_options,
+    clip_options,
     decode_option,
     engine_options,
     fail_under_option,
-    feature_option,
-    find_offset_option,
-    picture_options,
-    planes_option,
-    raw_options,
-    selection_options,
-    split_devices,
-    sync_option,
+    score_options,
+    single_device,
     urls_option,
 )
 from .output import PathOrUrlType, check_target
 from .report import PageOptions, PageSources, below_limits, check_page, write_page_of
-from .tables import decimals, duration, print_table
+from .tables import TableLayout, decimals, duration, print_table
 
 if TYPE_CHECKING:
     from ..distributed.pools import WorkerOptions
-    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..frames.options import RawDescription
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..report.thresholds import Threshold
@@ -55,78 +50,54 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
 @make_command(
     "batch",
     brief="Score all pairs of a manifest.",
-    examples=(
-        (
-            "vkssim batch ladder.csv -o scores.parquet --frames frames",
-            "Score all pairs, and keep the scores of every frame in a folder.",
-        ),
-        (
-            "vkssim batch ladder.csv -o scores.csv --device all",
-            "Score on all GPUs of this machine.",
-        ),
-        (
-            "vkssim batch ladder.csv -o scores.csv --plan",
-            "Show how long that takes, and score nothing.",
-        ),
-    ),
-    common=(
-        *("path", "html", "frames", "width", "height", "pixel_format", "bits"),
-        *("start", "end", "sync", "crop", "scale", "features", "planes"),
-        *("find_offset", "fail_under", "strict", "device", "engine", "plan", "quiet"),
-    ),
+    examples="""
+        vkssim batch ladder.csv -o scores.parquet --frames frames
+            Score all pairs, and keep the scores of every frame in a folder.
+        vkssim batch ladder.csv -o scores.csv --device all
+            Score on all GPUs of this machine.
+        vkssim batch ladder.csv -o scores.csv --plan
+            Show how long that takes, and score nothing.
+    """,
+    common="""
+        path html frames width height pixel_format bits start end sync crop scale features planes find_offset fail_under
+        strict device engine plan quiet
+    """,
 )
 @click.argument("manifest", type=PathOrUrlType())
 @option(
-    "-o",
-    "--output",
-    "path",
-    section=Section.OUTPUTS,
+    "-o --output path",
+    Section.OUTPUTS,
+    "Write the results there: .parquet, .csv or .jsonl.",
     required=True,
     metavar="FILE",
     type=PathOrUrlType(),
-    help="Write the results there: .parquet, .csv or .jsonl.",
 )
 @option(
     "--frames",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Write the scores of every frame there, one JSON for each pair.",
     metavar="FOLDER",
     type=PathOrUrlType(),
-    help="Write the scores of every frame there, one JSON for each pair.",
 )
-@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write the page of `vkssim report` of the results there.")
+@option("--html", Section.OUTPUTS, "Write the page of `vkssim report` of the results there.", metavar="FILE")
 @urls_option
-@raw_options
-@feature_option
-@planes_option
-@selection_options
-@find_offset_option
-@sync_option
-@picture_options
+@clip_options(find_offset=True)
 @fail_under_option("Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.")
-@option(
-    "--strict",
-    section=Section.VERDICT,
-    is_flag=True,
-    help="Count a pair as failed if one clip is shorter, or the frame rates differ.",
-)
+@option("--strict", Section.VERDICT, "Count a pair as failed if one clip is shorter, or the frame rates differ.", is_flag=True)
 @backend_options
 @decode_option
 @engine_options
 @option(
     "--task-seconds",
-    section=Section.DEVICE,
+    Section.DEVICE,
+    "Divide the clips for several devices into ranges of frames that take about that long.",
     type=click.FloatRange(0.1, 3600),
     default=SECONDS,
-    show_default=True,
-    help="Divide the clips for several devices into ranges of frames that take about that long.",
 )
 @option(
-    "--plan",
-    section=Section.OUTPUTS,
-    is_flag=True,
-    help="Show what the whole manifest takes, tasks, bytes and time, and score nothing.",
+    "--plan", Section.OUTPUTS, "Show what the whole manifest takes, tasks, bytes and time, and score nothing.", is_flag=True
 )
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table.")
+@option("-q --quiet", Section.OUTPUTS, "Print no progress and no table.", is_flag=True)
 def command(
     manifest: PathOrUrl,
     path: PathOrUrl,
@@ -134,20 +105,14 @@ def command(
     html: str | None,
     urls: bool,
     raw: RawDescription,
-    features: tuple[str, ...],
-    planes: str,
-    selection: Selection,
     find_offset: bool,
-    sync: str,
-    pictures: PictureOptions,
     fail_under: tuple[str, ...],
-    strict: bool,
     where: dict[str, Any],
-    decode: str,
     engine: dict[str, Any],
     task_seconds: float,
     plan: bool,
     quiet: bool,
+    **values: Any,
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
@@ -157,10 +122,10 @@ def command(
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
     from ..report.thresholds import parse_threshold
-    from ..scoring.options import ScoreOptions, check_options
+    from ..scoring.options import check_options
 
-    _, alone = split_devices(where)
-    options = ScoreOptions(features, planes, selection, sync, pictures, strict, decode=decode, **alone)
+    alone = single_device(where)
+    options = score_options(values, **alone)
     thresholds = [parse_threshold(text) for text in fail_under]
     check_options(options, thresholds)
     workers = WorkerOptions(**where, **engine)
@@ -171,7 +136,8 @@ def command(
     check_page(html, [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
-    rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds, find_offset)
+    run = ManifestRun(manifest, path, options, workers, quiet, frames, task_seconds, find_offset)
+    rows = run.score(pairs)
     if not quiet:
         _print(rows, path)
     if html is not None:
@@ -186,51 +152,44 @@ def command(
 
 
 def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
-    from ..report.thresholds import Verdict
-
-    def is_met(threshold: Threshold) -> bool:
-        value = row.get(f"{threshold.name}_{threshold.pooling}")
-        limit = threshold.limit
-        return limit is None or Verdict(threshold, math.nan if value is None else value, limit).met
-
-    return all(map(is_met, thresholds))
+    values = [(row.get(f"{one.name}_{one.pooling}"), one.limit) for one in thresholds]
+    return all(limit is None or (value is not None and value >= limit) for value, limit in values)
 
 
-def score_pairs_of(
-    manifest: PathOrUrl,
-    pairs: Sequence[Pair],
-    path: PathOrUrl,
-    options: ScoreOptions,
-    quiet: bool,
-    workers: WorkerOptions,
-    frames: PathOrUrl | None = None,
-    seconds: float = SECONDS,
-    find_offsets: bool = False,
-) -> list[Row]:
-    """Score pairs, write their table to `path`, show the progress, and return the rows."""
-    from ..ladder.batch import score_manifest
+@dataclass(frozen=True)
+class ManifestRun:
+    """The scoring of a manifest's pairs into a table at `path`; see `vkssim.ladder.batch.score_manifest`."""
 
-    inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
-    check_target(path, "--output", sorted(inputs))
-    if quiet:
-        notices.set_listener(None)
-    with closing(ProgressBar()) as bar:
-        rows = score_manifest(
-            pairs,
-            path,
-            options,
-            frames=frames,
-            find_offsets=find_offsets,
-            tell=lambda text: None if quiet else say(f"note: {text}"),
-            workers=workers,
-            seconds=seconds,
-            progress=bar if sys.stderr.isatty() and not quiet else None,
-            warn=lambda trouble: say(f"warning: {trouble}"),
-            worded=with_flags,
-        )
-    if not quiet:
-        say_written(path)
-    return rows
+    manifest: PathOrUrl
+    path: PathOrUrl
+    options: ScoreOptions
+    workers: WorkerOptions
+    quiet: bool
+    frames: PathOrUrl | None = None
+    task_seconds: float = SECONDS
+    find_offset: bool = False
+
+    def score(self, pairs: Sequence[Pair]) -> list[Row]:
+        """Score pairs, write their table, show the progress, and return the rows."""
+        from ..ladder.batch import BatchSettings, score_manifest
+
+        inputs = {str(self.manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
+        check_target(self.path, "--output", sorted(inputs))
+        if self.quiet:
+            notices.set_listener(None)
+        with closing(ProgressBar()) as bar:
+            settings = BatchSettings(
+                workers=self.workers,
+                seconds=self.task_seconds,
+                progress=bar if sys.stderr.isatty() and not self.quiet else None,
+                tell=lambda text: None if self.quiet else say(f"note: {text}"),
+                warn=lambda trouble: say(f"warning: {trouble}"),
+                worded=with_flags,
+            )
+            rows = score_manifest(pairs, self.path, self.options, settings, frames=self.frames, find_offsets=self.find_offset)
+        if not self.quiet:
+            say_written(self.path)
+        return rows
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:
@@ -295,8 +254,5 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
         columns,
         cells,
         sys.stdout,
-        texts=1 + len(labels),
-        paths=columns[:1],
-        optional=optional,
-        elsewhere="the file has all",
+        TableLayout(texts=1 + len(labels), paths=columns[:1], optional=optional, elsewhere="the file has all"),
     )

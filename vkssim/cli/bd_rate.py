@@ -16,7 +16,7 @@ from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, pooling_option
 from .output import json_text, print_text
-from .tables import decimals, print_table
+from .tables import TableLayout, decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.tables import Row
@@ -28,65 +28,45 @@ _RATES = ("bitrate", "measured_kbps")
 @make_command(
     "bd-rate",
     brief="Compute Bjøntegaard deltas between two ladders.",
-    examples=(
-        (
-            "vkssim bd-rate scores.parquet --anchor codec=x264 --test codec=x265",
-            "Show how much more bit rate x265 needs than x264 for the same score.",
-        ),
-        (
-            "vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --pooling p5",
-            "Compare two presets by one score, its 5th percentile.",
-        ),
-    ),
+    examples="""
+        vkssim bd-rate scores.parquet --anchor codec=x264 --test codec=x265
+            Show how much more bit rate x265 needs than x264 for the same score.
+        vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --pooling p5
+            Compare two presets by one score, its 5th percentile.
+    """,
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @option(
     "--anchor",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Take these rows as the ladder to beat. All conditions must hold.",
     required=True,
     multiple=True,
     metavar="LABEL=VALUE",
-    help="Take these rows as the ladder to beat. All conditions must hold.",
 )
+@option("--test", Section.INPUTS, "Take these rows as the other ladder.", required=True, multiple=True, metavar="LABEL=VALUE")
 @option(
-    "--test",
-    section=Section.INPUTS,
-    required=True,
-    multiple=True,
-    metavar="LABEL=VALUE",
-    help="Take these rows as the other ladder.",
-)
-@option(
-    "--score",
-    "scores",
-    section=Section.METRICS,
-    multiple=True,
-    metavar="NAME",
-    help="Compare that score only; may be repeated. Default: all.",
+    "--score scores", Section.METRICS, "Compare that score only; may be repeated. Default: all.", multiple=True, metavar="NAME"
 )
 @pooling_option
 @option(
-    "--rate",
-    section=Section.METRICS,
-    metavar="COLUMN",
-    help="Take the bit rates from that column. Default: bitrate, else measured_kbps.",
+    "--rate", Section.METRICS, "Take the bit rates from that column. Default: bitrate, else measured_kbps.", metavar="COLUMN"
 )
 @option(
     "--method",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Interpolate between the rungs of a ladder in that way.",
     type=Choice(["akima", "pchip", "cubic"]),
     default="akima",
-    show_default=True,
-    help="Interpolate between the rungs of a ladder in that way.",
 )
 @option(
     "--linear",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Compare similarities as they are. Default: in dB, -10 log10(1 - score), as the pages of `vkssim report` do.",
     is_flag=True,
-    help="Compare similarities as they are. Default: in dB, -10 log10(1 - score), as the pages of `vkssim report` do.",
 )
 @force_option
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
+@option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
 def command(
     results: Path,
     anchor: tuple[str, ...],
@@ -120,13 +100,14 @@ def command(
     say_findings(check_alike(how_scored(compared), force=force))
     found: list[dict[str, Any]] = []
     for reference in references:
+        of_reference = [[row for row in ladder if row["reference"] == reference] for ladder in ladders]
         for score, column in score_columns(rows, scores, pooling).items():
             converted = not linear and is_similarity(rows, score)
-            curves = [
-                _curve(" ".join(conditions), ladder, reference, rate, column, converted)
-                for conditions, ladder in zip((anchor, test), ladders, strict=True)
-            ]
-            deltas = bjontegaard_deltas(curves[0], curves[1], method)
+            anchor_curve, test_curve = (
+                _curve(f"{' '.join(conditions)} of {reference}", ladder, rate, column, converted)
+                for conditions, ladder in zip((anchor, test), of_reference, strict=True)
+            )
+            deltas = bjontegaard_deltas(anchor_curve, test_curve, method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
             found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
@@ -134,14 +115,19 @@ def command(
     if as_json:
         answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": found, "means": means}
         print_text(json_text(answer))
-        return
+    else:
+        title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
+        _print(title, [*found, *means])
+
+
+def _print(title: str, found: Sequence[dict[str, Any]]) -> None:
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
-        for row in [*found, *means]
+        for row in found
     ]
     columns = ("reference", "score", "BD-rate", "BD-score")
-    title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    print_table(title, columns, cells, sys.stdout, texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
+    layout = TableLayout(texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
+    print_table(title, columns, cells, sys.stdout, layout)
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:
@@ -160,16 +146,15 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
     return list(rows)
 
 
-def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: str, decibels: bool) -> RateCurve:
+def _curve(name: str, rows: Sequence[Row], rate: str, column: str, decibels: bool) -> RateCurve:
     import numpy as np
 
     from ..ladder.tables import number
     from ..report.bd_rate import RateCurve, in_decibels
 
-    rows = [row for row in ladder if row["reference"] == reference]
     rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
     values = in_decibels(np.array(scores)) if decibels else scores
-    return RateCurve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))
+    return RateCurve.of(name, list(zip(rates, values, strict=True)))
 
 
 def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ The help and the man page are both derived from these declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import click
@@ -24,10 +24,13 @@ _WHOLE = "vkssim.whole_help"
 
 
 class CommandOption(click.Option):
-    """An option with the section of the help that lists it."""
+    """An option with its names, which blanks separate, the section of the help that lists it, and its help.
 
-    def __init__(self, *names: Any, section: Section, **attributes: Any) -> None:
-        super().__init__(*names, **attributes)
+    The help shows a default unless `show_default` says otherwise.
+    """
+
+    def __init__(self, names: str, section: Section, help: str, **attributes: Any) -> None:  # as click calls it
+        super().__init__(names.split(), help=help, **{"show_default": "default" in attributes, **attributes})
         self.section = section
 
 
@@ -45,17 +48,17 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older ve
 
 
 class Command(click.Command):
-    """A command whose help lists its options by section and ends with examples: pairs of a command line and what it does.
+    """A command whose help lists its options by section and ends with examples.
 
-    If the names of `common` options are given, `--help` lists these alone, and `--help-all` every option.
+    `examples` are given as lines: a command line, then what it does. If the names of `common` options are given, `--help` lists
+    these alone, and `--help-all` every option.
     """
 
-    def __init__(
-        self, *arguments: Any, examples: Sequence[tuple[str, str]] = (), common: Collection[str] = (), **attributes: Any
-    ) -> None:
+    def __init__(self, *arguments: Any, examples: str = "", common: str = "", **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)
-        self.examples = examples
-        self.common = common
+        lines = [line.strip() for line in examples.strip().splitlines()]
+        self.examples = list(zip(lines[::2], lines[1::2], strict=True))
+        self.common = common.split()
         if common:
             self.params.append(_help_all())
 
@@ -112,28 +115,33 @@ def _help_all() -> CommandOption:
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
 
-    return CommandOption(
-        ["--help-all"],
-        section=Section.GENERAL,
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Show every option and exit.",
-    )
+    flags: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+    return CommandOption("--help-all", Section.GENERAL, "Show every option and exit.", callback=show, **flags)
 
 
 def make_command(
-    name: str, *, brief: str | None = None, examples: Sequence[tuple[str, str]] = (), common: Collection[str] = ()
+    name: str, *, brief: str | None = None, examples: str = "", common: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function.
+    """Return a decorator that makes a `Command` of a function.
 
-    `brief` is its text in the list of commands, if that is not the first sentence of the docstring. `common` are the names of
-    the options that `--help` lists; without them it lists all.
+    `brief` is its text in the list of commands, if that is not the first sentence of the docstring.
     """
     return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples, common=common)
 
 
-def option(*names: str, section: Section, **attributes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that adds an option to a command."""
-    return click.option(*names, cls=CommandOption, section=section, **attributes)
+def option(
+    names: str, section: Section, help: str, **attributes: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # as click calls it
+    """Return a decorator that adds an option to a command; see `CommandOption`."""
+    return add_options(CommandOption(names, section, help, **attributes))
+
+
+def add_options(*options: CommandOption) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds options to a command."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        added = [*getattr(function, "__click_params__", []), *reversed(options)]  # as click does it
+        function.__click_params__ = added  # type: ignore[attr-defined]
+        return function
+
+    return decorate

@@ -18,7 +18,7 @@ from .command import make_command, option
 from .messages import say_findings
 from .options import force_option
 from .output import json_text, print_text
-from .tables import decimals, print_table
+from .tables import TableLayout, decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.compare import Comparison, DropVerdict
@@ -33,33 +33,29 @@ _LEFT_OUT_FIRST = ("frames", "in frame", "largest drop", "mean before")
 @make_command(
     "compare",
     brief="Show how scores changed from one report to another.",
-    examples=(
-        (
-            "vkssim compare old.json new.json --max-drop float_ms_ssim=0.002 --max-drop float_ms_ssim:p5=0.01",
-            "Fail where the mean or the 5th percentile drops by more.",
-        ),
-    ),
+    examples="""
+        vkssim compare old.json new.json --max-drop float_ms_ssim=0.002 --max-drop float_ms_ssim:p5=0.01
+            Fail where the mean or the 5th percentile drops by more.
+    """,
 )
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @option(
-    "--max-drop",
-    "drops",
-    section=Section.VERDICT,
+    "--max-drop drops",
+    Section.VERDICT,
+    "Fail if that score drops by more, or frames are lost; POOLING is mean, min, p5 and so on. May be repeated.",
     multiple=True,
     metavar="NAME[:POOLING]=X",
-    help="Fail if that score drops by more, or frames are lost; POOLING is mean, min, p5 and so on. May be repeated.",
 )
 @option(
-    "--max-frame-drop",
-    "frame_drops",
-    section=Section.VERDICT,
+    "--max-frame-drop frame_drops",
+    Section.VERDICT,
+    "Fail if that score drops by more in any frame, or frames are lost. May be repeated.",
     multiple=True,
     metavar="NAME=X",
-    help="Fail if that score drops by more in any frame, or frames are lost. May be repeated.",
 )
 @force_option
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
+@option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
 def command(
     before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
 ) -> None:
@@ -133,7 +129,7 @@ def _print(compared: Comparison, title: str) -> None:
         ]
         for name, change in compared.scores.items()
     ]
-    print_table(title, columns, rows, sys.stdout, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
+    print_table(title, columns, rows, sys.stdout, TableLayout(optional=_LEFT_OUT_FIRST, elsewhere="--json has all"))
 
 
 def _json(compared: Comparison, verdicts: Sequence[DropVerdict], found: Findings) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,31 +13,18 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.choices import Section
 from ..utils.wording import counted
-from .batch import check_all_scored, score_pairs_of
+from .batch import ManifestRun, check_all_scored
 from .command import make_command, option
 from .messages import say, say_findings
-from .options import (
-    backend_options,
-    feature_option,
-    force_option,
-    picture_options,
-    planes_option,
-    pooling_option,
-    raw_options,
-    selection_options,
-    split_devices,
-    sync_option,
-    urls_option,
-)
+from .options import backend_options, clip_options, force_option, pooling_option, score_options, single_device, urls_option
 from .output import json_text, print_text
-from .tables import print_table
+from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
-    from ..distributed.pools import WorkerOptions
-    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..frames.options import RawDescription
     from ..ladder.correlate import Correlation
+    from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..scoring.options import ScoreOptions
 
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"
@@ -51,57 +38,39 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 @make_command(
     "correlate",
     brief="Correlate scores with people's opinions.",
-    examples=(
-        (
-            "vkssim correlate rated.csv -o rated.parquet",
-            "Score the pairs of a manifest that has a column mos, and correlate.",
-        ),
-        (
-            "vkssim correlate rated.parquet --by codec --csv",
-            "Correlate what is scored already, for each codec too, as CSV.",
-        ),
-    ),
-    common=(
-        *("opinion", "by", "pooling", "form", "path", "width", "height", "pixel_format", "bits"),
-        *("sync", "crop", "scale", "features", "planes", "device", "quiet"),
-    ),
+    examples="""
+        vkssim correlate rated.csv -o rated.parquet
+            Score the pairs of a manifest that has a column mos, and correlate.
+        vkssim correlate rated.parquet --by codec --csv
+            Correlate what is scored already, for each codec too, as CSV.
+    """,
+    common="""
+        opinion by pooling form path width height pixel_format bits sync crop scale features planes device quiet
+    """,
 )
 @click.argument("table", type=click.Path(path_type=Path))
-@option(
-    "--score",
-    "opinion",
-    section=Section.INPUTS,
-    metavar="COLUMN",
-    help="Take people's opinions from that column. Default: mos or dmos.",
-)
+@option("--score opinion", Section.INPUTS, "Take people's opinions from that column. Default: mos or dmos.", metavar="COLUMN")
 @option(
     "--by",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Correlate also for each value of that column. Default: distortion, if there is one.",
     metavar="COLUMN",
-    help="Correlate also for each value of that column. Default: distortion, if there is one.",
 )
 @pooling_option
 @force_option
-@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="Print JSON in place of the table.")
-@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="Print CSV in place of the table.")
+@option("--json form", Section.OUTPUTS, "Print JSON in place of the table.", flag_value="json")
+@option("--csv form", Section.OUTPUTS, "Print CSV in place of the table.", flag_value="csv")
 @option(
-    "-o",
-    "--output",
-    "path",
-    section=Section.OUTPUTS,
+    "-o --output path",
+    Section.OUTPUTS,
+    "Score a manifest and write its results there, as `vkssim batch` does.",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Score a manifest and write its results there, as `vkssim batch` does.",
 )
 @urls_option
-@raw_options
-@feature_option
-@planes_option
-@selection_options
-@sync_option
-@picture_options
+@clip_options(find_offset=False)
 @backend_options
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress while a manifest is scored.")
+@option("-q --quiet", Section.OUTPUTS, "Print no progress while a manifest is scored.", is_flag=True)
 def command(
     table: Path,
     opinion: str | None,
@@ -112,13 +81,9 @@ def command(
     path: Path | None,
     urls: bool,
     raw: RawDescription,
-    features: tuple[str, ...],
-    planes: str,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
     where: dict[str, Any],
     quiet: bool,
+    **values: Any,
 ) -> None:
     """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
 
@@ -127,9 +92,9 @@ def command(
     the difference.
     """
     from ..distributed.pools import WorkerOptions
-    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
+    from ..ladder.manifest import read_manifest
+    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table
     from ..scoring.comparability import check_alike
-    from ..scoring.options import ScoreOptions
 
     rows = read_table(table)
     opinion = opinion or _opinion(rows, table)
@@ -138,18 +103,16 @@ def command(
             raise InputError(f"{table} has no column {column!r}. The columns are {', '.join(labels_of(rows)) or 'no labels'}")
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
-        options = ScoreOptions(features, planes, selection, sync, pictures, **split_devices(where)[1])
-        rows = _scored(rows, table, opinion, path, urls, raw, options, WorkerOptions(**where), quiet)
+        if path is None:
+            raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
+        run = ManifestRun(table, path, score_options(values, **single_device(where)), WorkerOptions(**where), quiet)
+        rows = _scored(run, read_manifest(table, raw, urls=urls), rows, opinion)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))
-    groups = _groups(rows, by)
-    found = []
-    for score, column in score_columns(rows, (), pooling).items():
-        for name, chosen in groups:
-            try:
-                found.append({"score": score, "group": name, **_flat(_correlation(chosen, column, opinion))})
-            except InputError as error:
-                raise InputError(f"{table}, {score}, {name}: {error}") from None
+    try:
+        found = list(_correlations(rows, opinion, by, pooling))
+    except InputError as error:
+        raise InputError(f"{table}, {error}") from None
     if form == "json":
         answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
         print_text(json_text(answer))
@@ -160,14 +123,9 @@ def command(
             [row["score"], row["group"], str(row["pairs"]), *(_interval(row, name) for name in _ESTIMATES)] for row in found
         ]
         columns = ("score", by or "", "pairs", *_ESTIMATES.values())
+        title = f"{table}: {pooling} against {opinion}"
         print_table(
-            f"{table}: {pooling} against {opinion}",
-            columns,
-            cells,
-            sys.stdout,
-            texts=2,
-            optional=_LEFT_OUT_FIRST,
-            elsewhere="--json has all",
+            title, columns, cells, sys.stdout, TableLayout(texts=2, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
         )
 
 
@@ -181,29 +139,28 @@ def _opinion(rows: Sequence[Row], table: Path) -> str:
     return found
 
 
-def _scored(
-    rows: Sequence[Row],
-    table: Path,
-    opinion: str,
-    path: Path | None,
-    urls: bool,
-    raw: RawDescription,
-    options: ScoreOptions,
-    workers: WorkerOptions,
-    quiet: bool,
-) -> list[Row]:
+def _scored(run: ManifestRun, pairs: Sequence[Pair], rows: Sequence[Row], opinion: str) -> list[Row]:
     """Return the results of a manifest, scored after its opinions have been seen to be numbers."""
-    from ..ladder.manifest import read_manifest
     from ..ladder.tables import number
 
-    if path is None:
-        raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-    pairs = read_manifest(table, raw, urls=urls)
     for row in rows:
         number(row, opinion, str(row["distorted"]))
-    scored = score_pairs_of(table, pairs, path, options, quiet, workers)
-    check_all_scored(scored, path)
+    scored = run.score(pairs)
+    check_all_scored(scored, run.path)
     return scored
+
+
+def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:
+    """Yield the correlation of each score and each group. Raises InputError, which names them."""
+    from ..ladder.tables import score_columns
+
+    groups = _groups(rows, by)
+    for score, column in score_columns(rows, (), pooling).items():
+        for name, chosen in groups:
+            try:
+                yield {"score": score, "group": name, **_flat(_correlation(chosen, column, opinion))}
+            except InputError as error:
+                raise InputError(f"{score}, {name}: {error}") from None
 
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:

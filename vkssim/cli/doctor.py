@@ -10,7 +10,7 @@ import click
 from ..utils.choices import Section
 from ..utils.sanitize import visible
 from .command import make_command, option
-from .output import print_text
+from .output import json_text, print_text
 from .tables import print_line
 
 if TYPE_CHECKING:
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 
 _MARKS = {"ok": ("ok", "green"), "note": ("-", "default"), "warning": ("!", "yellow"), "error": ("X", "red")}
 """The mark of each level of findings, and its colour."""
-_EXAMPLES = (
-    ("vkssim doctor", "Say what is found on this machine, and what to do where something is missing."),
-    ("vkssim doctor --json", "Print the same as JSON, for a bug report."),
+
+
+@make_command(
+    "doctor",
+    brief="Say what is missing on this machine, if anything.",
+    examples="""
+        vkssim doctor
+            Say what is found on this machine, and what to do where something is missing.
+        vkssim doctor --json
+            Print the same as JSON, for a bug report.
+    """,
 )
-
-
-@make_command("doctor", brief="Say what is missing on this machine, if anything.", examples=_EXAMPLES)
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON, for bug reports.")
+@option("--json as_json", Section.OUTPUTS, "Print JSON, for bug reports.", is_flag=True)
 @option(
     "--seconds",
-    section=Section.DEVICE,
+    Section.DEVICE,
+    "The longest time that the trial of one device may take.",
     type=click.IntRange(1, 86400),
     default=120,
-    show_default=True,
-    help="The longest time that the trial of one device may take.",
 )
 @click.pass_context
 def command(context: click.Context, as_json: bool, seconds: int) -> None:
@@ -54,9 +58,7 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
 
         diagnosis = diagnose(seconds, say)
     if as_json:
-        import json
-
-        print_text(json.dumps(diagnosis.plain(), indent=2) + "\n")
+        print_text(json_text(diagnosis.plain()))
     else:
         _print(diagnosis)
     context.exit(0 if diagnosis.scores else 1)

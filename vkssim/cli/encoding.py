@@ -10,89 +10,78 @@ from typing import TYPE_CHECKING, Any
 from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
-from .command import Choice, option
+from .command import Choice, CommandOption, add_options
+from .messages import say
 from .output import json_text
 from .tables import decimals
 
 if TYPE_CHECKING:
-    from ..search.encoder_spec import EncoderSpec
     from ..search.ladder import LadderSearch
-    from ..search.rungs import LadderChoice
-    from ..search.search import Search, SettingChoice
+    from ..search.recipe import EncoderSpec
+    from ..search.search import Search
+    from ..search.search_run import SearchRun
     from ..search.trial import Trial
 
-_OPTIONS = (
-    option(
+encoder_options = add_options(
+    CommandOption(
         "--encoder",
-        section=Section.ENCODER,
+        Section.ENCODER,
+        "Encode with that encoder of FFmpeg.",
         type=Choice(ENCODER_NAMES),
         default=ENCODER,
-        show_default=True,
-        help="Encode with that encoder of FFmpeg.",
     ),
-    option(
+    CommandOption(
         "--enc",
-        section=Section.ENCODER,
+        Section.ENCODER,
+        "Give the encoder these options: preset=6:film-grain=8. May be repeated.",
         multiple=True,
         metavar="NAME=VALUE[:…]",
-        help="Give the encoder these options: preset=6:film-grain=8. May be repeated.",
     ),
-    option(
+    CommandOption(
         "--parameter",
-        section=Section.ENCODER,
+        Section.ENCODER,
+        "Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
         metavar="NAME",
-        help="Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
     ),
-    option(
+    CommandOption(
         "--step",
-        section=Section.ENCODER,
+        Section.ENCODER,
+        "Try values that are X apart; bit rates are 3 % apart.",
         type=float,
         default=STEP,
-        show_default=True,
         metavar="X",
-        help="Try values that are X apart; bit rates are 3 % apart.",
     ),
-    option(
-        "--bits", section=Section.ENCODER, type=int, metavar="N", help="Encode with that depth. Default: that of the source."
-    ),
-    option(
-        "--feature",
-        "features",
-        section=Section.METRICS,
+    CommandOption("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
+    CommandOption(
+        "--feature features",
+        Section.METRICS,
+        "Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
         multiple=True,
         metavar="NAME[=K=V:K=V]",
-        help="Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
     ),
-    option(
+    CommandOption(
         "--samples",
-        section=Section.FRAMES,
+        Section.FRAMES,
+        "Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
         type=float,
         default=LEAST_SECONDS,
-        show_default=True,
         metavar="SECONDS",
-        help="Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
     ),
-    option(
+    CommandOption(
         "--resume",
-        section=Section.OUTPUTS,
+        Section.OUTPUTS,
+        "Store trials in PATH.journal until the search is done, and go on from those that are there.",
         metavar="PATH",
-        help="Store trials in PATH.journal until the search is done, and go on from those that are there.",
     ),
-    option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table."),
-    option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table, only what was found."),
+    CommandOption("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
+    CommandOption("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
 )
-
-
-def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of encoder, parameter, samples and outputs that all searches have."""
-    for add in reversed(_OPTIONS):
-        command = add(command)
-    return command
+"""The options of encoder, parameter, samples and outputs that all searches have."""
 
 
 def encoder_spec(values: dict[str, Any]) -> EncoderSpec:
     """Take the values of an encoder's options out of those of a command, and return them as one. Raises OptionError."""
-    from ..search.encoder_spec import EncoderSpec
+    from ..search.recipe import EncoderSpec
 
     fields = {"encoder": "name", "enc": "options"}
     names = [*fields, "parameter", "least", "most", "step", "bits", "two_pass"]
@@ -109,11 +98,23 @@ def scores_text(trial: Trial, limits: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {text}" for name, text in zip(trial.values, score_cells(trial, limits), strict=True))
 
 
-def search_json(running: Search | LadderSearch, choice: SettingChoice | LadderChoice) -> str:
+def run_search(running: SearchRun[Any, Any], progress: EncodeProgress, line: Callable[[Any], str], *, quiet: bool) -> None:
+    """Run a search to its end, and print a `line` for each result as soon as it is there. Raises VkssimError."""
+    try:
+        with running:
+            for result in running:
+                progress.close()
+                if not quiet:
+                    say(line(result))
+    finally:
+        progress.close()
+
+
+def search_json(running: Search | LadderSearch) -> str:
     """Return the outcome of a search, its trials and its samples as JSON."""
     sampling = running.sampling
     answer = {
-        "choice": asdict(choice),
+        "choice": asdict(running.choice),
         "trials": [asdict(trial) for trial in running.trials],
         "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
         "frames": None if sampling is None else sampling.frames,

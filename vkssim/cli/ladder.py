@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +13,12 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, encoder_spec, run_search, score_cells, scores_text, search_json
 from .messages import say, say_written
-from .options import backend_options, split_devices
+from .options import backend_options, single_device
 from .output import check_target, print_text
 from .report import check_page
-from .tables import print_table
+from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
     from ..search.ladder import LadderSearch
@@ -29,92 +30,80 @@ _APPLE, _NONE = "apple", "none"
 @make_command(
     "ladder",
     brief="Find sizes and settings of an encoder for streaming.",
-    examples=(
-        (
-            "vkssim ladder reference.mp4 --heights 1080,720,540,360 --encoder libx264 --target float_ms_ssim=0.99",
-            "Find rungs from 145 kbit/s up to the lowest bit rate that has the score, and compare them with Apple's ladder.",
-        ),
-        (
-            "vkssim ladder reference.mp4 --heights 1080,720 --encoder libsvtav1 --fixed 1080:4000,720:2000 --html page.html",
-            "Compare with another ladder, and draw the scores over the bit rates of every size.",
-        ),
-    ),
+    examples="""
+        vkssim ladder reference.mp4 --heights 1080,720,540,360 --encoder libx264 --target float_ms_ssim=0.99
+            Find rungs from 145 kbit/s up to the lowest bit rate that has the score, and compare them with Apple's ladder.
+        vkssim ladder reference.mp4 --heights 1080,720 --encoder libsvtav1 --fixed 1080:4000,720:2000 --html page.html
+            Compare with another ladder, and draw the scores over the bit rates of every size.
+    """,
 )
 @click.argument("source", type=click.Path())
 @option(
     "--heights",
-    section=Section.ENCODER,
+    Section.ENCODER,
+    "Encode with these heights; those above the source's are left out, and the widths keep the shape.",
     required=True,
     metavar="N,N…",
-    help="Encode with these heights; those above the source's are left out, and the widths keep the shape.",
 )
 @option(
-    "--target",
-    "targets",
-    section=Section.VERDICT,
+    "--target targets",
+    Section.VERDICT,
+    "Let the first rung be the cheapest one where that score is X or more. May be repeated: all must hold.",
     multiple=True,
     metavar="NAME[:POOLING]=X",
-    help="Let the first rung be the cheapest one where that score is X or more. May be repeated: all must hold.",
 )
 @option(
     "--score",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Make the ladder for that score. Default: that of the first target, else the mean of float_ms_ssim.",
     metavar="NAME[:POOLING]",
-    help="Make the ladder for that score. Default: that of the first target, else the mean of float_ms_ssim.",
 )
 @option(
     "--least-bitrate",
-    section=Section.ENCODER,
+    Section.ENCODER,
+    "Let the lowest rung have about that bit rate.",
     type=float,
     default=LEAST_BITRATE,
-    show_default=True,
     metavar="KBPS",
-    help="Let the lowest rung have about that bit rate.",
 )
 @option(
     "--most-bitrate",
-    section=Section.ENCODER,
+    Section.ENCODER,
+    "Let the first rung have about that bit rate, or less.",
     type=float,
     default=MOST_BITRATE,
-    show_default=True,
     metavar="KBPS",
-    help="Let the first rung have about that bit rate, or less.",
 )
 @option(
     "--factor",
-    section=Section.ENCODER,
+    Section.ENCODER,
+    "Let a rung have at most X times the bit rate of the next lower one.",
     type=float,
     default=RATE_FACTOR,
-    show_default=True,
     metavar="X",
-    help="Let a rung have at most X times the bit rate of the next lower one.",
 )
 @option(
     "--fixed",
-    section=Section.VERDICT,
+    Section.VERDICT,
+    "Compare with that ladder. apple is the one of H.264 in Apple's HLS authoring specification; none compares with none.",
     default=_APPLE,
-    show_default=True,
     metavar="HEIGHT:KBPS,…",
-    help="Compare with that ladder. apple is the one of H.264 in Apple's HLS authoring specification; none compares with none.",
 )
 @option(
     "--trials",
-    section=Section.FRAMES,
+    Section.FRAMES,
+    "Encode the samples N times at most, all sizes together.",
     type=int,
     default=LADDER_TRIALS,
-    show_default=True,
     metavar="N",
-    help="Encode the samples N times at most, all sizes together.",
 )
 @option(
     "--html",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Write a page there: the rungs, the fixed ladder, and the scores over the bit rates of every size.",
     metavar="FILE",
-    help="Write a page there: the rungs, the fixed ladder, and the scores over the bit rates of every size.",
 )
-@option(
-    "--commands", section=Section.OUTPUTS, metavar="FILE", help="Write FFmpeg's command for each rung there, as a shell script."
-)
+@option("--commands", Section.OUTPUTS, "Write FFmpeg's command for each rung there, as a shell script.", metavar="FILE")
 @encoder_options
 @backend_options
 def command(
@@ -144,18 +133,12 @@ def command(
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
     asked |= {"encoder": encoder_spec(asked), "heights": _heights(heights), "fixed": ladder, "progress": progress}
-    asked |= split_devices(where)[1]
-    try:
-        with search_ladder(source, **asked) as running:
-            for one in running:
-                progress.close()
-                if not quiet:
-                    _say(running, one)
-            choice = running.choice
-    finally:
-        progress.close()
+    asked |= single_device(where)
+    running = search_ladder(source, **asked)
+    run_search(running, progress, partial(_line, running), quiet=quiet)
+    choice = running.choice
     if as_json:
-        print_text(search_json(running, choice))
+        print_text(search_json(running))
     elif quiet:
         print_text("".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs))
     else:
@@ -166,14 +149,12 @@ def command(
         from ..search.pages import ladder_page
 
         write_output(ladder_page(running), html)
-        if not quiet:
-            say_written(html)
+    if commands is not None and choice.commands:
+        write_output(running.script(), commands)
+    for path in filter(None, (html, commands if choice.commands else None)) if not quiet else ():
+        say_written(path)
     if commands is not None and not choice.commands:
         say(f"note: {commands} is not written, since there are no rungs")
-    elif commands is not None:
-        write_output(running.script(), commands)
-        if not quiet:
-            say_written(commands)
     if not choice.rungs:
         raise ThresholdError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
     if not choice.meets:
@@ -190,10 +171,10 @@ def _heights(text: str) -> list[int]:
         raise OptionError(f"`heights` {text!r} is not of the form N,N: whole numbers with commas between them") from None
 
 
-def _say(running: LadderSearch, one: LadderTrial) -> None:
+def _line(running: LadderSearch, one: LadderTrial) -> str:
     trial, size = one.trial, f"{one.width}x{one.height}"
     scores = scores_text(trial, running.limits)
-    say(f"{size}, {running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s")
+    return f"{size}, {running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s"
 
 
 def _print(running: LadderSearch, choice: LadderChoice) -> None:
@@ -212,7 +193,7 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
             for one in rungs
         ]
         if rows:
-            print_table(title, columns, rows, sys.stdout, elsewhere="--json has all")
+            print_table(title, columns, rows, sys.stdout, TableLayout(elsewhere="--json has all"))
     if choice.deltas is not None:
         rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
         print_text(f"BD-rate of the new ladder against the fixed one: {rate:+.1f} %, BD-score {score:+.2f} dB.\n")

@@ -22,12 +22,12 @@ from .messages import say
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
 
+_LISTINGS = ("devices", "features", "completion")
 COMMANDS = (
     *("score", "report", "batch", "compare", "bd-rate", "correlate", "search", "ladder"),
     *("devices", "doctor", "features", "completion"),
 )
-"""The commands, as they are listed; each is `command` of the module of its name, with _ for -."""
-
+"""The commands, as they are listed; each is `command` of the module of its name, with _ for -, or in `listings` by its name."""
 
 _EXIT_CODES = (
     "Exit codes: 0 scored; 1 the scores fail a demand (--strict, --fail-under); 2 usage, input or output error; 3 no usable"
@@ -44,7 +44,8 @@ class _Main(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __package__).command
+        module, name = ("listings", cmd_name) if cmd_name in _LISTINGS else (cmd_name.replace("-", "_"), "command")
+        command: click.Command = getattr(import_module(f".{module}", __package__), name)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -91,17 +91,11 @@ def _path(folder: Path, index: int, ending: str) -> Path:
 map_options = option_group(
     "maps",
     MapOutput,
+    CommandOption("--map folder", Section.OUTPUTS, "Write SSIM maps of some frames there, as PNG and NPY.", metavar="DIR"),
     CommandOption(
-        ["--map", "folder"],
-        section=Section.OUTPUTS,
-        metavar="DIR",
-        help="Write SSIM maps of some frames there, as PNG and NPY.",
-    ),
-    CommandOption(
-        ["--map-frames", "frames"],
-        section=Section.OUTPUTS,
+        "--map-frames frames",
+        Section.OUTPUTS,
+        f"Choose the frames that have maps: the worst, every N-th scored, or numbers such as 3,17. Default: {_DEFAULT_FRAMES}.",
         metavar="worst:N|every:N|LIST",
-        help="Choose the frames that have maps: the worst, every N-th scored, or numbers such as 3,17."
-        f" Default: {_DEFAULT_FRAMES}.",
     ),
 )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS, Section
 from ..utils.options import DeclaredOption, options_of
-from . import choices
-from .command import Choice, CommandOption, option
+from .command import Choice, CommandOption, add_options, option
+
+if TYPE_CHECKING:
+    from ..scoring.options import ScoreOptions
 
 
 def option_group(
@@ -26,8 +29,7 @@ def option_group(
         def command(**values: Any) -> Any:
             return function(**{name: make(**{str(key): values.pop(key) for key in keys})}, **values)
 
-        command.__click_params__ = [*getattr(function, "__click_params__", []), *reversed(options)]  # type: ignore[attr-defined]
-        return command
+        return add_options(*options)(command)
 
     return decorate
 
@@ -56,22 +58,56 @@ def _flag(declared: DeclaredOption) -> CommandOption:
         kind = {"type": int if entry.least is None else click.IntRange(entry.least), "metavar": "N"}
     if entry.metavar is not None:
         kind["metavar"] = entry.metavar
-    return CommandOption(
-        [*entry.flags, declared.name],
-        section=entry.section,
-        default=declared.default,
-        show_default=entry.shows_default,
-        help=entry.help,
-        **kind,
-    )
+    names = " ".join([*entry.flags, declared.name])
+    return CommandOption(names, entry.section, entry.help, default=declared.default, show_default=entry.shows_default, **kind)
 
 
-def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
-    """Return whether `backend_options` name several devices, and the same with the first of them alone."""
+def single_device(where: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of `backend_options` with the first device alone if they name several."""
     from ..distributed.devices import chosen_devices, single_selector
 
-    devices = chosen_devices(**where)
-    return len(devices) > 1, where | {"device": single_selector(devices, where["device"])}
+    return where | {"device": single_selector(chosen_devices(**where), where["device"])}
+
+
+def score_options(values: dict[str, Any], **where: Any) -> ScoreOptions:
+    """Take the values of the options that scores depend on out of those of a command, and return them as one."""
+    from ..scoring.options import ScoreOptions
+
+    names = ("features", "planes", "selection", "sync", "pictures", "strict", "decode")
+    return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, **where)
+
+
+def complete_features(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return metrics by name; after the name and `=`, and again after each `:`, return the options of that metric."""
+    from ..features import FEATURES
+
+    name, equals, options = incomplete.partition("=")
+    if not equals:
+        return [CompletionItem(known) for known in FEATURES if known.startswith(name)]
+    if name not in FEATURES:
+        return []
+    given, colon, last = options.rpartition(":")
+    before = f"{name}={given}{colon}"
+    return [
+        CompletionItem(f"{before}{option}=", help=known.summary)
+        for option, known in FEATURES[name].options.items()
+        if option.startswith(last)
+    ]
+
+
+def complete_devices(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return devices by index, for a name may have blanks; return none if there is no Vulkan."""
+    from ..errors import DeviceError
+    from ..host.devices import list_devices
+    from ..host.instance import shared_instance
+    from ..utils.sanitize import visible
+
+    try:
+        found = list_devices(shared_instance())
+    except DeviceError:
+        return []
+    named = {str(device.index): visible(device.name) for device in found}
+    return [CompletionItem(index, help=name) for index, name in named.items() if index.startswith(incomplete)]
 
 
 raw_options = declared_options("raw", RawDescription)
@@ -80,63 +116,57 @@ picture_options = declared_options("pictures", PictureOptions)
 
 sync_option = option(
     "--sync",
-    section=Section.FRAMES,
+    Section.FRAMES,
+    "Pair frames by number, or by presentation time.",
     type=Choice(SYNCS),
     default=SYNCS[0],
-    show_default=True,
-    help="Pair frames by number, or by presentation time.",
 )
 find_offset_option = option(
     "--find-offset",
-    section=Section.FRAMES,
+    Section.FRAMES,
+    "Find the offset at which both clips show the same, within 120 frames of --offset, and compare with that.",
     is_flag=True,
-    help="Find the offset at which both clips show the same, within 120 frames of --offset, and compare with that.",
 )
 pooling_option = option(
     "--pooling",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Use that pooled value of each clip: mean, harmonic_mean, min, p5 and so on.",
     default="mean",
-    show_default=True,
     metavar="NAME",
-    help="Use that pooled value of each clip: mean, harmonic_mean, min, p5 and so on.",
 )
 
 
 def fail_under_option(does: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the limits of pooled scores to a command; `does` is their help."""
-    return option("--fail-under", section=Section.VERDICT, multiple=True, metavar="NAME[:POOLING]=LIMIT", help=does)
+    return option("--fail-under", Section.VERDICT, does, multiple=True, metavar="NAME[:POOLING]=LIMIT")
 
 
 force_option = option(
-    "--force",
-    section=Section.VERDICT,
-    is_flag=True,
-    help="Compare also what was not scored alike: other features, planes, pictures.",
+    "--force", Section.VERDICT, "Compare also what was not scored alike: other features, planes, pictures.", is_flag=True
 )
 urls_option = option(
     "--urls",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Connect also to the URLs (s3://, gs://, https://, file://) that the given files name.",
     is_flag=True,
-    help="Connect also to the URLs (s3://, gs://, https://, file://) that the given files name.",
 )
 backend_options = option_group(
     "where",
     dict,
     CommandOption(
-        ["--backend"],
-        section=Section.DEVICE,
+        "--backend",
+        Section.DEVICE,
+        "Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.",
         type=Choice(BACKENDS),
         default=BACKENDS[0],
-        show_default=True,
-        help="Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.",
     ),
     CommandOption(
-        ["--device"],
-        section=Section.DEVICE,
-        metavar="INDEX|NAME|UUID|all",
-        help="Use that Vulkan device, several with commas between them, or all GPUs."
+        "--device",
+        Section.DEVICE,
+        "Use that Vulkan device, several with commas between them, or all GPUs."
         " Default: VKSSIM_DEVICE, else the first real GPU.",
-        shell_complete=choices.devices,
+        metavar="INDEX|NAME|UUID|all",
+        shell_complete=complete_devices,
     ),
 )
 
@@ -149,51 +179,56 @@ engine_options = option_group(
     "engine",
     _engine,
     CommandOption(
-        ["--engine"],
-        section=Section.DEVICE,
+        "--engine",
+        Section.DEVICE,
+        "Score on this machine, or on the GPUs of a Ray cluster.",
         type=Choice(ENGINES),
         default=ENGINES[0],
-        show_default=True,
-        help="Score on this machine, or on the GPUs of a Ray cluster.",
     ),
     CommandOption(
-        ["--address"],
-        section=Section.DEVICE,
+        "--address",
+        Section.DEVICE,
+        "Connect to that cluster: auto, or HOST:6379. Default: that of RAY_ADDRESS, the one that runs here, or a new one.",
         metavar="ADDRESS",
-        help="Connect to that cluster: auto, or HOST:6379. Default: that of RAY_ADDRESS, the one that runs here, or a new one.",
     ),
     CommandOption(
-        ["--software"],
-        section=Section.DEVICE,
-        is_flag=True,
-        help="Let nodes of the cluster without a GPU score as well, on Mesa's lavapipe.",
+        "--software", Section.DEVICE, "Let nodes of the cluster without a GPU score as well, on Mesa's lavapipe.", is_flag=True
     ),
 )
 decode_option = option(
     "--decode",
-    section=Section.DEVICE,
+    Section.DEVICE,
+    "Decode containers with the GPU that scores where it can, else the processor (auto); with the processor (cpu); or with"
+    " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",
     type=Choice(DECODERS),
     default=DECODERS[0],
-    show_default=True,
-    help="Decode containers with the GPU that scores where it can, else the processor (auto); with the processor (cpu); or with"
-    " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",
 )
 planes_option = option(
     "--planes",
-    section=Section.METRICS,
+    Section.METRICS,
+    "Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb and NAME_cr; or these and NAME_all, their mean by area.",
     type=Choice(PLANES),
     default=PLANES[0],
-    show_default=True,
-    help="Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb and NAME_cr; or these and NAME_all, their mean by area.",
 )
 feature_option = option(
-    "--feature",
-    "features",
-    section=Section.METRICS,
+    "--feature features",
+    Section.METRICS,
+    "Compute that metric, with options; may be repeated. Default: float_ms_ssim and float_ssim. `vkssim features` lists them.",
     multiple=True,
     metavar="NAME[=K=V:K=V]",
-    shell_complete=choices.features,
+    shell_complete=complete_features,
     default=("float_ms_ssim", "float_ssim"),
-    help="Compute that metric, with options; may be repeated. Default: float_ms_ssim and float_ssim."
-    " `vkssim features` lists them.",
+    show_default=False,
 )
+
+
+def clip_options(*, find_offset: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options of pairs of clips: raw files, metrics, frames and pictures."""
+    groups = [raw_options, feature_option, planes_option, selection_options, sync_option, picture_options]
+    if find_offset:
+        groups.insert(-2, find_offset_option)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.reduce(lambda made, add: add(made), reversed(groups), function)
+
+    return decorate

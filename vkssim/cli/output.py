@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError, OutputError
-from ..report.forms import FORMS
 from ..report.numbers import finite
 from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of
-from ..utils.choices import Section
+from ..utils.choices import FORMS, Section
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
-from .command import option
+from .command import CommandOption, add_options
 
 if TYPE_CHECKING:
     from ..report.results import ScoreReport
     from ..report.thresholds import Threshold
 
-SUFFIXES = tuple(form.suffix for form in FORMS.values())
+SUFFIXES = tuple(f".{form}" for form in FORMS)
 """The endings of files by which the form of a report is recognised."""
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout")
@@ -76,12 +75,10 @@ def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: S
     ]
 
 
-def form_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flag of each form to a command, which gets the name of the form as `form`."""
-    for form in reversed(FORMS.values()):
-        choose = option(form.flag, "form", section=Section.OUTPUTS, flag_value=form.name, help=f"Output as {form.title}.")
-        function = choose(function)
-    return function
+form_options = add_options(
+    *(CommandOption(f"--{form} form", Section.OUTPUTS, f"Output as {title}.", flag_value=form) for form, title in FORMS.items())
+)
+"""The flag of each form of a report; the command gets the name of the form as `form`."""
 
 
 def form_of(path: str) -> str:
@@ -98,7 +95,7 @@ def form_of(path: str) -> str:
     if ending in _PAGES:
         hint = f"--html {redact_url(path)} writes the page"
     else:
-        hint = f"{' '.join(form.flag for form in FORMS.values())} give the form of a file of any name"
+        hint = f"{' '.join(f'--{form}' for form in FORMS)} give the form of a file of any name"
     raise OptionError(f"--output {redact_url(path)} ends in {visible(ending)}; the endings are {', '.join(SUFFIXES)}. {hint}")
 
 
@@ -135,7 +132,7 @@ def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport
     print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
 
-def json_text(answer: dict[str, Any]) -> str:
+def json_text(answer: Any) -> str:
     """Return the answer of a command as JSON, with null for every number that is NaN or infinite."""
     return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
 

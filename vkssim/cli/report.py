@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InterruptedRunError, OptionError, ThresholdError, VkssimError
-from ..page.defaults import PICTURE_BUDGET, WORST
+from ..page import PICTURE_BUDGET, WORST
 from ..utils.choices import Section
 from .command import make_command, option
 from .messages import say_findings, say_written, with_flags
@@ -28,14 +28,12 @@ _MEGA = 1_000_000
 _MOST_NAMED = 5  # the most clips below their limits that an error names
 
 budget_option = option(
-    "--picture-budget",
-    "budget",
-    section=Section.OUTPUTS,
+    "--picture-budget budget",
+    Section.OUTPUTS,
+    "Limit the pictures of the page to that many megabytes: to fit they are made smaller, then frames are left out.",
     type=click.FloatRange(0, 1000),
     default=PICTURE_BUDGET / _MEGA,
-    show_default=True,
     metavar="MB",
-    help="Limit the pictures of the page to that many megabytes: to fit they are made smaller, then frames are left out.",
 )
 
 
@@ -50,53 +48,38 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 @make_command(
     "report",
     brief="Show scores as one HTML page.",
-    examples=(
-        (
-            "vkssim report low.json high.json -o page.html",
-            "Show two clips on one page.",
-        ),
-        (
-            "vkssim report scores.json -o page.html --worst 12",
-            "Show the twelve worst moments as pictures.",
-        ),
-        (
-            "vkssim report results.parquet -o page.html --fail-under float_ms_ssim=0.95",
-            "Show the ladders of a batch, and which rungs reach a limit.",
-        ),
-    ),
+    examples="""
+        vkssim report low.json high.json -o page.html
+            Show two clips on one page.
+        vkssim report scores.json -o page.html --worst 12
+            Show the twelve worst moments as pictures.
+        vkssim report results.parquet -o page.html --fail-under float_ms_ssim=0.95
+            Show the ladders of a batch, and which rungs reach a limit.
+    """,
 )
 @click.argument("files", nargs=-1, required=True, metavar="SCORES…", type=click.Path(path_type=Path))
-@option(
-    "-o",
-    "--output",
-    "target",
-    section=Section.OUTPUTS,
-    required=True,
-    metavar="FILE",
-    help="Write the page there; - is stdout.",
-)
+@option("-o --output target", Section.OUTPUTS, "Write the page there; - is stdout.", required=True, metavar="FILE")
 @option(
     "--worst",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Show that many of the worst moments of each reference as pictures, with all its clips.",
     type=click.IntRange(0),
     default=WORST,
-    show_default=True,
-    help="Show that many of the worst moments of each reference as pictures, with all its clips.",
 )
 @budget_option
 @fail_under_option("Show whether each clip reaches that, and exit with 1 if one does not; see `vkssim score`. May be repeated.")
 @option(
     "--ladder",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Tell ladders apart by that column of a table. Default: codec, else the codec of the clips. May be repeated.",
     multiple=True,
     metavar="COLUMN",
-    help="Tell ladders apart by that column of a table. Default: codec, else the codec of the clips. May be repeated.",
 )
 @option(
     "--rate",
-    section=Section.INPUTS,
+    Section.INPUTS,
+    "Take the bit rates from that column of a table. Default: bitrate, else the bit rate of the video.",
     metavar="COLUMN",
-    help="Take the bit rates from that column of a table. Default: bitrate, else the bit rate of the video.",
 )
 @force_option
 @urls_option
@@ -104,12 +87,12 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 @backend_options
 @option(
     "--schema",
-    section=Section.GENERAL,
+    Section.GENERAL,
+    "Print the JSON Schema of the JSON of `vkssim score`, and do nothing else.",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON Schema of the JSON of `vkssim score`, and do nothing else.",
 )
 def command(
     files: tuple[Path, ...],
@@ -140,6 +123,46 @@ def command(
 
 
 @dataclass(frozen=True)
+class PageOptions:
+    """The page of `vkssim score`: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
+
+    `fail_under` and `strict` are the limits whose verdicts the page shows.
+    """
+
+    worst: int | None = None
+    budget: float = PICTURE_BUDGET / _MEGA
+    fail_under: Sequence[str] = ()
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        self.thresholds()  # a limit that is no number is an error before any file is read
+
+    def thresholds(self) -> list[Threshold]:
+        """Return the limits. Raises OptionError for any text that is none."""
+        from ..report.thresholds import parse_threshold
+
+        return [parse_threshold(text) for text in self.fail_under]
+
+    def gallery(self, reports: Sequence[ScoreReport], **how: Any) -> Gallery:
+        """Return the pictures of reports, with flags in the reasons for which clips have none."""
+        from ..page.pictures import worst_frames
+
+        worst, budget = WORST if self.worst is None else self.worst, round(self.budget * _MEGA)
+        found = worst_frames(reports, worst, budget=budget, **how)
+        return replace(found, reasons={number: with_flags(reason) for number, reason in found.reasons.items()})
+
+    def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:
+        """Return the verdicts on each report. Raises OptionError for a score or a limit that does not exist."""
+        from ..page.tables import Limit
+        from ..report.thresholds import check_names, verdicts
+
+        thresholds = self.thresholds()
+        names = dict.fromkeys(name for report in reports for name in report.names)
+        check_names(thresholds, names, {name for report in reports for name in report.similarities})
+        return [[Limit.of(verdict) for verdict in verdicts(thresholds, report)] for report in reports]
+
+
+@dataclass(frozen=True)
 class PageSources:
     """The files of a page, and the way to read them and the clips that they name.
 
@@ -161,41 +184,30 @@ def write_page_of(
     """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target."""
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
-    from ..page.dates import date_of_file
-    from ..page.pictures import worst_frames
-    from ..page.render import render_page, scored
+    from ..page.render import PageDetails, render_page, scored
     from ..page.tables import split_names
-    from ..page.template import check_installed
-    from ..report.thresholds import parse_threshold
+    from ..page.template import check_installed, date_of_file
     from ..scoring.comparability import check_alike
 
     check_installed()
-    thresholds = [parse_threshold(text) for text in options.fail_under]
     found = read_clips(sources.files, ladder=sources.ladder, rate=sources.rate)
-    reports = [clip.report for clip in found.clips]
-    named = [clip.file for clip in found.clips]
+    reports, named = [clip.report for clip in found.clips], [clip.file for clip in found.clips]
     say_findings(check_alike(scored(reports, named), force=sources.force))
-    limits = _limits(thresholds, reports)
+    limits, rates = options.limits(reports), [clip.rate for clip in found.clips]
     read = [str(path) for path in dict.fromkeys([*sources.files, *(clip.source for clip in found.clips)])]
-    deliver = _destination(target, flag, [*read, *_clips_of(reports)])
-    worst = WORST if options.worst is None else options.worst
-    budget = round(options.budget * _MEGA)
-    gallery = _with_flags(
-        worst_frames(reports, worst, raw=sources.raw, backend=backend, device=device, urls=sources.urls, budget=budget)
-    )
-    rates = [clip.rate for clip in found.clips]
-    page = render_page(
-        reports,
-        gallery,
+    clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
+    deliver = _destination(target, flag, [*read, *clips])
+    gallery = options.gallery(reports, raw=sources.raw, backend=backend, device=device, urls=sources.urls)
+    details = PageDetails(
         named,
-        limits=limits,
-        ladders=find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
-        rates=rates,
+        limits,
+        find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
+        rates,
         dates=[date_of_file(clip.source) for clip in found.clips],
         manifest=[clip.labels for clip in found.clips],
         failed=found.failed,
     )
-    deliver(page)
+    deliver(render_page(reports, gallery, details))
     failed = [
         report.distorted or name
         for name, report, of_clip in zip(named, reports, limits, strict=True)
@@ -212,49 +224,13 @@ def below_limits(failed: Sequence[str], clips: int) -> ThresholdError | None:
     return ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
-def _with_flags(gallery: Gallery) -> Gallery:
-    """Return the gallery with flags in the reasons for which clips have no pictures."""
-    return replace(gallery, reasons={number: with_flags(reason) for number, reason in gallery.reasons.items()})
-
-
-def _limits(thresholds: Sequence[Threshold], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
-    from ..page.tables import Limit
-    from ..report.thresholds import check_names, verdicts
-
-    names = dict.fromkeys(name for report in reports for name in report.names)
-    check_names(thresholds, names, {name for report in reports for name in report.similarities})
-    return [[Limit.of(verdict) for verdict in verdicts(thresholds, report)] for report in reports]
-
-
-def _clips_of(reports: Sequence[ScoreReport]) -> list[str]:
-    return list(dict.fromkeys(name for report in reports for name in (report.reference, report.distorted)))
-
-
-@dataclass(frozen=True)
-class PageOptions:
-    """The page of `vkssim score`: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
-
-    `fail_under` and `strict` are the limits whose verdicts the page shows.
-    """
-
-    worst: int | None = None
-    budget: float = PICTURE_BUDGET / _MEGA
-    fail_under: Sequence[str] = ()
-    strict: bool = False
-
-
 def page_output(
-    target: str | None,
-    inputs: Sequence[str],
-    options: PageOptions,
-    *,
-    raw: RawDescription,
-    backend: str,
-    device: str | None,
+    target: str | None, inputs: Sequence[str], options: PageOptions, **how: Any
 ) -> Callable[[ScoreReport, VkssimError | None], None] | None:
     """Return the maker of the page of `--html`, checked before anything is scored; None if no page was requested.
 
-    It gets the report, and what went wrong where the report is not complete.
+    It gets the report, and what went wrong where the report is not complete. `how` are the raw format, backend and device with
+    which the pictures are read.
     """
     if target is None:
         return None
@@ -264,29 +240,24 @@ def page_output(
     if target == "-":
         raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
     write_page = _destination(target, "--html", inputs)
-    worst = WORST if options.worst is None else options.worst
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
-        from ..page.dates import date_of_now
-        from ..page.pictures import no_pictures, worst_frames
-        from ..page.render import render_page
+        from ..page.pictures import no_pictures
+        from ..page.render import PageDetails, render_page
         from ..page.tables import length_limit
-        from ..report.thresholds import parse_threshold
+        from ..page.template import date_of_now
 
         if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
         else:
-            budget = round(options.budget * _MEGA)
-            found = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)
-            gallery = _with_flags(found)
-        (limits,) = _limits([parse_threshold(text) for text in options.fail_under], [report])
+            gallery = options.gallery([report], urls=True, **how)
+        (limits,) = options.limits([report])
         if options.strict:
             limits.append(length_limit(report))
-        if failure is not None and not isinstance(
-            failure, ThresholdError | InterruptedRunError
-        ):  # the report has the warnings of these
+        if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
+            # The report has the warnings of these.
             report = replace(report, warnings=[*report.warnings, str(failure)])
-        write_page(render_page([report], gallery, limits=[limits], dates=[date_of_now()]))
+        write_page(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of_now()])))
 
     return deliver
 

@@ -8,283 +8,227 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError, ThresholdError, VkssimError
+from ..errors import OptionError, VkssimError
 from ..host import notices
-from ..page.defaults import WORST
+from ..page import WORST
 from ..utils.choices import Section
-from ..utils.interruption import check
 from ..utils.progress import ProgressBar
-from .command import make_command, option
+from ..utils.version import __version__
+from .command import CommandOption, add_options, make_command, option
+from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
-from .messages import say, say_written
-from .options import (
-    backend_options,
-    decode_option,
-    fail_under_option,
-    feature_option,
-    find_offset_option,
-    picture_options,
-    planes_option,
-    raw_options,
-    selection_options,
-    split_devices,
-    sync_option,
-)
-from .output import SUFFIXES, form_options, outputs_of, print_pooled, to_standard_output
+from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
+from .output import SUFFIXES, form_options, outputs_of
 from .report import PageOptions, budget_option, page_output
-from .resume import open_journal
-from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
-    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..distributed.engine import RunSettings
+    from ..frames.options import RawDescription
     from ..report.results import ScoreReport
+    from ..scoring.options import Clips, ScoreOptions
 
-_WORST = 3  # frames in the table below the summary
+
+# Flags of libvmaf's tool `vmaf` that have no effect here, so that its command lines can be taken over.
+_WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
+_REFUSED = {
+    "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
+    "aom_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true --feature float_ms_ssim=enable_db=true:clip_db=true",
+    "nflx_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true",
+}
+
+
+def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value:
+        flag = "--" + str(parameter.name)
+        raise OptionError(f"{flag} {value[0]}: {_REFUSED[str(parameter.name)]}")
+
+
+_IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
+_REFUSAL: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Refused: there is no VMAF here.", "expose_value": False}
+_FLAGS = add_options(
+    CommandOption("-n --no_prediction", is_flag=True, **_IGNORED),
+    *(CommandOption(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
+    *(
+        CommandOption(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
+        for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
+    ),
+)
+
+
+def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a decorator that adds the flags to a command, which gets none of their values."""
+    return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(_FLAGS(function))
 
 
 @make_command(
     "score",
-    examples=(
-        (
-            "vkssim score reference.mp4 distorted.mp4 -o scores.json",
-            "Score every frame, print the tables, and write all scores to a file.",
-        ),
-        (
-            "vkssim score master.mov 720p.mp4 --scale reference --sync pts --html page.html",
-            "Compare clips of another size and frame rate, and write a page to look at.",
-        ),
-        (
-            "vkssim score ref.yuv dis.yuv -w 1920 -h 1080 -p 420 -b 10 -q --print float_ms_ssim",
-            "Compare raw files, and print nothing but the mean.",
-        ),
-    ),
-    common=(
-        *("reference", "distorted", "width", "height", "pixel_format", "bits"),
-        *("start", "end", "offset", "find_offset", "sync", "crop", "scale", "features", "planes"),
-        *("paths", "html", "folder", "resume", "printed", "quiet", "fail_under", "strict", "device"),
-    ),
+    examples="""
+        vkssim score reference.mp4 distorted.mp4 -o scores.json
+            Score every frame, print the tables, and write all scores to a file.
+        vkssim score master.mov 720p.mp4 --scale reference --sync pts --html page.html
+            Compare clips of another size and frame rate, and write a page to look at.
+        vkssim score ref.yuv dis.yuv -w 1920 -h 1080 -p 420 -b 10 -q --print float_ms_ssim
+            Compare raw files, and print nothing but the mean.
+    """,
+    common="""
+        reference distorted width height pixel_format bits start end offset find_offset sync crop scale features planes paths
+        html folder resume printed quiet fail_under strict device
+    """,
 )
 @click.argument("clips", nargs=-1, type=click.Path(), metavar="REFERENCE DISTORTED")
 @option(
-    "-r",
-    "--reference",
-    section=Section.INPUTS,
-    type=click.Path(),
-    metavar="FILE",
-    help="Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin. Of"
+    "-r --reference",
+    Section.INPUTS,
+    "Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin. Of"
     " files without a flag, the first is the reference.",
-)
-@option(
-    "-d",
-    "--distorted",
-    section=Section.INPUTS,
     type=click.Path(),
     metavar="FILE",
-    help="Read the distorted clip from that file; one of the two may be -.",
 )
-@raw_options
-@feature_option
-@planes_option
 @option(
-    "-o",
-    "--output",
-    "paths",
-    section=Section.OUTPUTS,
+    "-d --distorted",
+    Section.INPUTS,
+    "Read the distorted clip from that file; one of the two may be -.",
+    type=click.Path(),
+    metavar="FILE",
+)
+@clip_options(find_offset=True)
+@option(
+    "-o --output paths",
+    Section.OUTPUTS,
+    f"Write scores there; - is stdout. The form follows the ending ({', '.join(SUFFIXES)}); without one it is XML. May be"
+    " repeated.",
     type=click.Path(),
     multiple=True,
     metavar="FILE",
-    help=f"Write scores there; - is stdout. The form follows the ending ({', '.join(SUFFIXES)}); without one it is XML. May be"
-    " repeated.",
 )
 @form_options
 @option(
-    "--resume",
-    section=Section.OUTPUTS,
-    is_flag=True,
-    help="Continue a run with the same --output that was cut off, or begin at the start.",
+    "--resume", Section.OUTPUTS, "Continue a run with the same --output that was cut off, or begin at the start.", is_flag=True
 )
-@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with charts and the worst moments there.")
+@option("--html", Section.OUTPUTS, "Write a page with charts and the worst moments there.", metavar="FILE")
 @budget_option
 @option(
     "--precision",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Write that many decimals; with max, numbers read back to the same doubles.",
     default="6",
-    show_default=True,
     metavar="N|max",
-    help="Write that many decimals; with max, numbers read back to the same doubles.",
 )
 @option(
     "--merge",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Add the scores of that JSON of libvmaf's tools, such as VMAF, to tables, page and --output. May be repeated.",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Add the scores of that JSON of libvmaf's tools, such as VMAF, to tables, page and --output. May be repeated.",
 )
 @map_options
-@selection_options
-@find_offset_option
-@sync_option
-@picture_options
-@option(
-    "--live",
-    section=Section.OUTPUTS,
-    is_flag=True,
-    help="Print a line of JSON to stdout for each frame, as soon as it is scored.",
-)
+@option("--live", Section.OUTPUTS, "Print a line of JSON to stdout for each frame, as soon as it is scored.", is_flag=True)
 @option(
     "--worst",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    f"Show that many of the worst frames. Default: {TABLE_WORST}, on the page of --html {WORST}.",
     type=click.IntRange(0),
-    help=f"Show that many of the worst frames. Default: {_WORST}, on the page of --html {WORST}.",
 )
 @fail_under_option(
     "Fail with exit code 1 if a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10, p50."
     " May be repeated."
 )
-@option(
-    "--strict",
-    section=Section.VERDICT,
-    is_flag=True,
-    help="Fail with exit code 1 if one clip is shorter, or the frame rates differ.",
-)
+@option("--strict", Section.VERDICT, "Fail with exit code 1 if one clip is shorter, or the frame rates differ.", is_flag=True)
 @backend_options
 @decode_option
-@option("--profile", section=Section.OUTPUTS, is_flag=True, help="Show where the time goes, stage by stage.")
+@option("--profile", Section.OUTPUTS, "Show where the time goes, stage by stage.", is_flag=True)
 @option(
-    "--print",
-    "printed",
-    section=Section.OUTPUTS,
+    "--print printed",
+    Section.OUTPUTS,
+    "Print that pooled value as a bare number on stdout, with -q too; everything else goes to stderr. POOLING as for"
+    " --fail-under. May be repeated, a line each.",
     multiple=True,
     metavar="NAME[:POOLING]",
-    help="Print that pooled value as a bare number on stdout, with -q too; everything else goes to stderr. POOLING as for"
-    " --fail-under. May be repeated, a line each.",
 )
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no summary.")
+@option("-q --quiet", Section.OUTPUTS, "Print no progress and no summary.", is_flag=True)
 @vmaf_flags
 def command(
     clips: tuple[str, ...],
     reference: str | None,
     distorted: str | None,
     raw: RawDescription,
-    features: tuple[str, ...],
-    planes: str,
-    paths: tuple[str, ...],
-    form: str | None,
-    resume: bool,
-    html: str | None,
-    budget: float,
-    precision: str,
-    merge: tuple[Path, ...],
-    maps: MapOutput,
-    selection: Selection,
     find_offset: bool,
-    sync: str,
-    pictures: PictureOptions,
-    live: bool,
-    worst: int | None,
     fail_under: tuple[str, ...],
-    strict: bool,
     where: dict[str, Any],
-    decode: str,
-    profile: bool,
-    printed: tuple[str, ...],
-    quiet: bool,
+    resume: bool,
+    maps: MapOutput,
+    **values: Any,
 ) -> None:
     """Score a distorted clip against its reference, frame by frame.
 
     Command lines of libvmaf's tool `vmaf` are understood.
     """
-    from ..distributed.engine import RunSettings, score_pair
-    from ..features.plane_metrics import feature_texts
-    from ..report.merging import merge_report
+    from ..distributed.engine import RunSettings
     from ..report.reading import read_report
-    from ..report.thresholds import parse_pooled, parse_threshold
+    from ..report.thresholds import parse_threshold
     from ..scoring.offset import offset_of
-    from ..scoring.options import Clips, ScoreOptions
-    from .live import LiveLines
+    from ..scoring.options import Clips
 
-    reference, distorted = _name_clips(clips, reference, distorted)
-    if live and to_standard_output(paths, form):
-        raise OptionError("--live and the report both go to standard output; give the report a file with --output")
-    if printed and (live or to_standard_output(paths, form)):
-        second = "--live" if live else "the report"
-        raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
-    asked = [parse_pooled(text) for text in printed]
-    inputs = (reference, distorted, *map(str, merge))
-    outputs = outputs_of(paths, form, precision, inputs)
-    merged = {path: read_report(path) for path in merge}
-    maps.check((reference, distorted))
-    _, alone = split_devices(where)
-    page_options = PageOptions(worst, budget, fail_under, strict)
-    page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
-    summary_to = sys.stderr if live or printed or to_standard_output(paths, form) else sys.stdout
-    progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
-    if quiet:
+    options = score_options(values, backend=where["backend"])
+    asked = OutputOptions(**values)
+    pair = Clips(*_name_clips(clips, reference, distorted), raw)
+    asked.check()
+    thresholds = [*map(parse_threshold, fail_under), *asked.pooled]
+    outputs = outputs_of(asked.paths, asked.form, asked.precision, [*pair.paths, *map(str, asked.merge)])
+    merged = {path: read_report(path) for path in asked.merge}
+    maps.check(pair.paths)
+    alone = single_device(where)
+    page_options = PageOptions(asked.worst, asked.budget, fail_under, options.strict)
+    page = page_output(asked.html, [*pair.paths, *asked.paths], page_options, raw=raw, **alone)
+    progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
+    if asked.quiet:
         notices.set_listener(None)
-    pair = Clips(reference, distorted, raw)
-    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"], decode=decode)
     if find_offset:
-        selection = replace(selection, offset=offset_of(pair, options))
-        options = replace(options, selection=selection)
-    thresholds = [*map(parse_threshold, fail_under), *asked]
-    lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
-    journal = open_journal(paths, form, pair, options, resume=resume, quiet=quiet)
-    failures: list[VkssimError] = []
+        options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
+    lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
+    journal = open_journal(asked.paths, asked.form, pair, options, resume=resume, quiet=asked.quiet)
+    report, failure = _score(pair, options, where["device"], RunSettings(asked.profile, progress, lines, thresholds, journal))
+    if find_offset:
+        report.notes.append(_shift(options.selection.offset))
+    done = Deliveries(report, failure)
+    asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
+    if page is not None:
+        done.check()
+        done.attempt(page, report, failure, name=asked.html)
+    if maps.folder is not None and done.complete:
+        done.check()
+        write_maps = partial(maps.write, features=options.features, raw=raw, **alone)
+        done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
+    done.end(quiet=asked.quiet)
+
+
+def _score(pair: Clips, options: ScoreOptions, device: Any, settings: RunSettings) -> tuple[ScoreReport, VkssimError | None]:
+    """Return the report, and the error that ended the run if frames were scored before it. Raises VkssimError."""
+    from ..distributed.engine import score_pair
+
     try:
-        report = score_pair(pair, options, where["device"], RunSettings(profile, progress, lines, thresholds, journal))
+        return score_pair(pair, options, device, settings), None
     except VkssimError as error:
         if error.report is None or not error.report.frames:
-            if journal is not None:
-                journal.leave(error)
+            if settings.journal is not None:
+                settings.journal.leave(error)
             raise
-        failures, report = [error], error.report
+        return error.report, error
     finally:
-        if progress is not None:
-            progress.close()
-    if find_offset:
-        shifted = f"i{selection.offset:+d}" if selection.offset else "i"
-        same = "" if selection.offset else "the clips are not shifted: "
-        report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
-    failure = failures[0] if failures else None
-    complete = failure is None or isinstance(failure, ThresholdError)
-    for path, scores in merged.items():
-        _attempt(failures, merge_report, report, path, scores)
-    worked = [output for output in outputs if _attempt(failures, output.write, report)]
-    written = [output.path for output in worked if output.path is not None]
-    if journal is not None:
-        journal.settle(failures)
-    if lines is not None and lines.failure not in (None, failure):
-        failures.append(lines.failure)
-    if not quiet:
-        for note in report.notes:
-            say(f"note: {note}")
-    for warning in [*report.worker_warnings, *report.warnings]:
-        say(f"warning: {warning}")
-    if not quiet:
-        _attempt(failures, _print_tables, report, _WORST if worst is None else worst, profile, summary_to)
-    if asked and complete:
-        _attempt(failures, print_pooled, asked, precision, report)
-    if page is not None:
-        if not failures:
-            check()
-        if _attempt(failures, page, report, failure):
-            written.append(str(html))
-    if maps.folder is not None and complete:
-        if not failures:
-            check()
-        if _attempt(failures, partial(maps.write, report, features=features, raw=raw, **alone)):
-            written.append(os.path.join(maps.folder, ""))
-    for file in written if not quiet else ():
-        say_written(file)
-    for other in failures[:-1]:
-        say(other)
-    if failures:
-        raise failures[-1]
+        if isinstance(settings.progress, ProgressBar):
+            settings.progress.close()
+
+
+def _shift(offset: int) -> str:
+    shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
+    return f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip"
 
 
 def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:
@@ -299,22 +243,3 @@ def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | 
     rest = iter(files)
     first, second = (next(rest) if name is None else name for name in named)
     return first, second
-
-
-def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:
-    from .summary import print_profile, print_summary, print_worst
-
-    print_summary(report, file)
-    print_worst(report, worst, file)
-    if profile:
-        print_profile(report, file)
-
-
-def _attempt(failures: list[VkssimError], write: Callable[..., object], *what: object) -> bool:
-    """Write something and return whether that worked; a failure is noted, and keeps nothing else from being written."""
-    try:
-        write(*what)
-    except VkssimError as error:
-        failures.append(error)
-        return False
-    return True

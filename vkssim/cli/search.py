@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,115 +13,99 @@ from click.core import ParameterSource
 from ..errors import OptionError, ThresholdError
 from ..report.numbers import percent, shortest
 from ..search.defaults import MOST_TRIALS, SURE, TARGET
+from ..storage.folder import check_output, write_output
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, encoder_spec, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, encoder_spec, run_search, score_cells, scores_text, search_json
 from .messages import say, say_written
-from .options import backend_options, split_devices
-from .output import print_text
+from .options import backend_options, single_device
+from .output import check_target, json_text, print_text
 from .report import check_page
-from .shots import search_for_shots
-from .tables import print_table
+from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
     from ..search.search import Search, SettingChoice
+    from ..search.shots import Shot, ShotSearch
     from ..search.trial import Trial
 
 _OF_ONE_SETTING = {"sure": "--sure", "samples": "--samples", "whole": "--whole", "two_pass": "--two-pass"}
 """The options of a search for one setting that a search for shots has no use for."""
 
+_ZONE_FORMS = (".txt", ".json")
 _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
 
 
 @make_command(
     "search",
     brief="Find the cheapest setting of an encoder that meets a score.",
-    examples=(
-        ("vkssim search reference.mp4", f"Find the highest CRF of libx264 with which the clip meets {TARGET}."),
-        (
-            "vkssim search reference.mp4 --encoder libx264 --target float_ms_ssim:p5=0.985",
-            "Find the highest CRF whose 5th percentile is 0.985 or more.",
-        ),
-        (
-            "vkssim search reference.mp4 --encoder libsvtav1 --enc preset=6 --target float_ms_ssim=0.98 -o small.mkv",
-            "Find it, encode the clip with it, check the score of the whole clip, and copy the sound.",
-        ),
-        (
-            "vkssim search reference.mp4 --encoder libsvtav1 --target float_ms_ssim=0.98 --shots zones.txt --scores shots.json",
-            "Find a CRF for each shot, for Av1an; `vkssim report shots.json -o page.html` draws the scores over time.",
-        ),
-    ),
+    examples=f"""
+        vkssim search reference.mp4
+            Find the highest CRF of libx264 with which the clip meets {TARGET}.
+        vkssim search reference.mp4 --encoder libx264 --target float_ms_ssim:p5=0.985
+            Find the highest CRF whose 5th percentile is 0.985 or more.
+        vkssim search reference.mp4 --encoder libsvtav1 --enc preset=6 --target float_ms_ssim=0.98 -o small.mkv
+            Find it, encode the clip with it, check the score of the whole clip, and copy the sound.
+        vkssim search reference.mp4 --encoder libsvtav1 --target float_ms_ssim=0.98 --shots zones.txt --scores shots.json
+            Find a CRF for each shot, for Av1an; `vkssim report shots.json -o page.html` draws the scores over time.
+    """,
 )
 @click.argument("source", type=click.Path())
 @option(
-    "--target",
-    "targets",
-    section=Section.VERDICT,
+    "--target targets",
+    Section.VERDICT,
+    "Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
     multiple=True,
     default=(TARGET,),
-    show_default=True,
     metavar="NAME[:POOLING]=X",
-    help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
 )
 @option(
     "--sure",
-    section=Section.VERDICT,
+    Section.VERDICT,
+    "If only samples were encoded, take the cheapest setting with which the whole clip meets the targets with a"
+    " probability of P or more.",
     type=float,
     default=SURE,
-    show_default=True,
     metavar="P",
-    help="If only samples were encoded, take the cheapest setting with which the whole clip meets the targets with a"
-    " probability of P or more.",
 )
-@option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter below X.")
-@option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter above X.")
-@option(
-    "--two-pass",
-    section=Section.ENCODER,
-    is_flag=True,
-    help="Encode in two passes: with --parameter bitrate, of libx264 and libx265.",
-)
+@option("--least", Section.ENCODER, "Try no value of --parameter below X.", type=float, metavar="X")
+@option("--most", Section.ENCODER, "Try no value of --parameter above X.", type=float, metavar="X")
+@option("--two-pass", Section.ENCODER, "Encode in two passes: with --parameter bitrate, of libx264 and libx265.", is_flag=True)
 @option(
     "--trials",
-    section=Section.FRAMES,
+    Section.FRAMES,
+    "Encode the samples with N settings at most.",
     type=int,
     default=MOST_TRIALS,
-    show_default=True,
     metavar="N",
-    help="Encode the samples with N settings at most.",
 )
 @option(
-    "--whole",
-    section=Section.FRAMES,
-    is_flag=True,
-    help="Check the setting on the whole clip, and take a better one if it fails there.",
+    "--whole", Section.FRAMES, "Check the setting on the whole clip, and take a better one if it fails there.", is_flag=True
 )
 @option(
-    "-o",
-    "--output",
-    section=Section.OUTPUTS,
-    metavar="FILE",
-    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole; with --shots each shot"
+    "-o --output",
+    Section.OUTPUTS,
+    "Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole; with --shots each shot"
     " has its setting.",
+    metavar="FILE",
 )
 @option(
     "--shots",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Find a setting for each shot, and write the list there: .txt for Av1an's --zones, or .json.",
     metavar="FILE",
-    help="Find a setting for each shot, and write the list there: .txt for Av1an's --zones, or .json.",
 )
 @option(
     "--scores",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
     metavar="FILE",
-    help="With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
 )
 @option(
     "--html",
-    section=Section.OUTPUTS,
+    Section.OUTPUTS,
+    "Write a page there: the setting, its score against the target, and the bit rate over the score of all trials.",
     metavar="FILE",
-    help="Write a page there: the setting, its score against the target, and the bit rate over the score of all trials.",
 )
 @encoder_options
 @backend_options
@@ -144,39 +130,35 @@ def command(
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     progress = EncodeProgress(quiet=quiet, usual=None if shots else _USUAL_TRIALS)
-    asked |= {"encoder": encoder_spec(asked), "progress": progress, **split_devices(where)[1]}
+    asked |= {"encoder": encoder_spec(asked), "progress": progress, **single_device(where)}
     if shots is not None:
         _check_shots()
         whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
-        try:
-            search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
-        finally:
-            progress.close()
+        _search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
         return
     check_page(html, [source, *filter(None, [output])])
-    try:
-        with search_setting(source, output=output, **asked) as running:
-            for trial in running:
-                progress.close()
-                if not quiet:
-                    _say(running, trial)
-            choice = running.choice
-    finally:
-        progress.close()
+    running = search_setting(source, output=output, **asked)
+    run_search(running, progress, partial(_line, running), quiet=quiet)
+    choice = running.choice
     if as_json:
-        print_text(search_json(running, choice))
+        print_text(search_json(running))
     elif quiet:
         print_text(f"{choice.setting:g}\n")
     else:
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    _write_page(running, html)
-    if not quiet:
-        for path in filter(None, (html, output if choice.meets else None)):
-            say_written(path)
+    if html is not None:
+        from ..search.pages import search_page
+
+        write_output(search_page(running), html)
+    for path in filter(None, (html, output if choice.meets else None)) if not quiet else ():
+        say_written(path)
     if not choice.meets:
-        raise ThresholdError(_shortfall(running, choice))
+        scores_of = scores_text(choice.trial, running.limits)
+        raise ThresholdError(
+            f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores_of}"
+        )
 
 
 def _check_shots() -> None:
@@ -189,18 +171,9 @@ def _check_shots() -> None:
             )
 
 
-def _write_page(running: Search, html: str | None) -> None:
-    if html is None:
-        return
-    from ..search.pages import search_page
-    from ..storage.folder import write_output
-
-    write_output(search_page(running), html)
-
-
-def _say(running: Search, trial: Trial) -> None:
+def _line(running: Search, trial: Trial) -> str:
     kind, scores = "the whole clip" if trial.whole else "samples", scores_text(trial, running.limits)
-    say(f"{running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
+    return f"{running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s"
 
 
 def _print(running: Search, choice: SettingChoice) -> None:
@@ -220,7 +193,11 @@ def _print(running: Search, choice: SettingChoice) -> None:
         for _, trial in sorted(trials.items())
     ]
     print_table(
-        f"{choice.encoder}, {counted(len(rows), 'trial')}", columns, rows, sys.stdout, texts=2, elsewhere="--json has all"
+        f"{choice.encoder}, {counted(len(rows), 'trial')}",
+        columns,
+        rows,
+        sys.stdout,
+        TableLayout(texts=2, elsewhere="--json has all"),
     )
     print_text(_sentences(running, choice))
 
@@ -245,6 +222,90 @@ def _sentences(running: Search, choice: SettingChoice) -> str:
     return f"{answer}\n\n{choice.command}\n"
 
 
-def _shortfall(running: Search, choice: SettingChoice) -> str:
-    scores = scores_text(choice.trial, running.limits)
-    return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores}"
+# -- shots ------------------------------------------------------------------------------------------------------------------
+
+
+def _search_for_shots(
+    source: str,
+    zones: str,
+    scores: str | None,
+    *,
+    output: str | None,
+    html: str | None,
+    as_json: bool,
+    quiet: bool,
+    **asked: Any,
+) -> None:
+    """Search, print a line for each shot, and write the list of zones and the scores. Raises ThresholdError and others."""
+    from ..report import render
+    from ..search.shots import search_shots
+
+    if not zones.lower().endswith(_ZONE_FORMS):
+        raise OptionError(f"`shots` {zones}: the endings are .txt, for Av1an's zones, and .json")
+    others = [source, *filter(None, [output])]
+    check_target(zones, "--shots", others)
+    check_output(zones)
+    if scores is not None:
+        check_target(scores, "--scores", [*others, zones])
+        check_output(scores)
+    check_page(html, [*others, zones, *filter(None, [scores])])
+    is_list = zones.lower().endswith(".txt")
+    running = search_shots(source, output=output, **asked)
+    if is_list:
+        running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
+    run_search(running, asked["progress"], partial(_shot_line, running), quiet=quiet)
+    report = running.report
+    text = _shots_json(running)
+    write_output(running.zones() if is_list else text, zones)
+    if scores is not None:
+        write_output(render(report, "json"), scores)
+    if html is not None:
+        from ..search.pages import shots_page
+
+        write_output(shots_page(running), html)
+    if as_json:
+        print_text(text)
+    elif not quiet:
+        _print_shots(running)
+    short = [shot for shot in running.shots if not shot.meets]
+    if is_list and not (as_json or quiet or short):
+        print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
+    for path in filter(None, (zones, scores, html, None if short else output)) if not quiet else ():
+        say_written(path)
+    for note in running.notes:
+        say(f"note: {note}")
+    if short:
+        raise ThresholdError(
+            f"no {running.parameter} that was tried meets the targets in {counted(len(short), 'shot')} of {len(running.shots)};"
+            f" the first one begins at frame {short[0].first}"
+        )
+
+
+def _shot_line(running: ShotSearch, shot: Shot) -> str:
+    frames, scores = f"frames {shot.first} to {shot.first + shot.count - 1}", scores_text(shot.trial, running.limits)
+    size, trials = f"{shot.trial.kbps:,.0f} kbit/s", counted(shot.trials, "trial")
+    return f"{frames}: {running.parameter} {shot.setting:g}, {scores}, {size}, {trials}"
+
+
+def _print_shots(running: ShotSearch) -> None:
+    names = list(running.shots[0].trial.values)
+    columns = ("frames", running.parameter, *names, "met", "kbit/s", "MB", "trials")
+    rows = [
+        [
+            f"{shot.first} to {shot.first + shot.count - 1}",
+            f"{shot.setting:g}",
+            *score_cells(shot.trial, running.limits),
+            "yes" if shot.meets else "no",
+            f"{shot.trial.kbps:,.0f}",
+            f"{shot.trial.bytes / 1e6:,.3f}",
+            str(shot.trials),
+        ]
+        for shot in running.shots
+    ]
+    print_table(f"{counted(len(rows), 'shot')}, {running.bytes / 1e6:,.3f} MB", columns, rows, sys.stdout)
+
+
+def _shots_json(running: ShotSearch) -> str:
+    shots = [{name: value for name, value in asdict(shot).items() if name not in ("scores", "tried")} for shot in running.shots]
+    answer = {"parameter": running.parameter, "bytes": running.bytes, "shots": shots}
+    return json_text(answer)

@@ -6,10 +6,10 @@ import math
 from typing import TextIO
 
 from ..features import FEATURES
-from ..report.results import ScoreReport
-from ..report.worst import time_code, worst_frames
+from ..report.numbers import time_code
+from ..report.results import ScoreReport, worst_frames
 from ..utils.wording import counted
-from .tables import print_line, print_table
+from .tables import TableLayout, print_line, print_table
 
 _HEADS = {
     "mean": "mean",
@@ -33,7 +33,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
         for name, pooled in report.pooled().items()
     ]
     title = f"{report.distorted} against {report.reference}"
-    print_table(title, ["score", *_HEADS.values()], rows, file, optional=_LEFT_OUT_FIRST)
+    print_table(title, ["score", *_HEADS.values()], rows, file, TableLayout(optional=_LEFT_OUT_FIRST))
     backend = report.backend
     print_line(
         file,
@@ -58,7 +58,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
         for frame in frames
     ]
     print_line(file, (f"worst frames by {names[0]}", "italic"))
-    print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, texts=0, optional=names[:0:-1])
+    print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, TableLayout(texts=0, optional=names[:0:-1]))
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
@@ -69,7 +69,7 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
     frames = max(1, len(report.frames) - report.resumed)
     seconds = {**report.stage_seconds, "whole run": report.seconds}
     rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]
-    print_table("where the time goes", ["stage", "ms a frame"], rows, file, total=True)
+    print_table("where the time goes", ["stage", "ms a frame"], rows, file, TableLayout(total=True))
     if report.scoring is not None:
         for clip in (report.scoring.reference, report.scoring.distorted):
             reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""

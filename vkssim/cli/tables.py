@@ -47,49 +47,58 @@ class _Column:
         return _longest([line for text in self.cells for line in text.split("\n")])
 
 
+@dataclass(frozen=True)
+class TableLayout:
+    """The layout of a table whose first `texts` columns are text, the others numbers.
+
+    Where the table is wider than the terminal, headings and intervals are broken at their blanks and the columns named in
+    `paths` are folded; then the columns named in `optional` are left out, the first one first; then all texts are folded.
+    `elsewhere` says where the columns left out can be seen; they are named below the table if it is given. `total` sets the
+    last row apart.
+    """
+
+    texts: int = 1
+    paths: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    elsewhere: str = ""
+    total: bool = False
+
+
 def print_table(
     title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     file: TextIO,
-    *,
-    texts: int = 1,
-    paths: Sequence[str] = (),
-    optional: Sequence[str] = (),
-    elsewhere: str = "",
-    total: bool = False,
+    layout: TableLayout = TableLayout(),
 ) -> None:
-    """Print a table whose first `texts` columns are text, the others numbers, which may stand in several lines.
+    """Print a table. A column of numbers without any value is left out, numbers may stand in several lines, none is broken.
 
-    A column of numbers without any value is left out. Where the table is wider than the terminal, headings and intervals are
-    broken at their blanks and the columns named in `paths` are folded; then the columns named in `optional` are left out, the
-    first one first; then all texts are folded. No number is ever broken. `elsewhere` says where the columns left out can be
-    seen; they are named below the table if it is given. `total` sets the last row apart. Nothing in the table is taken for
-    markup.
+    Nothing in the table is taken for markup.
     """
     from rich.table import Table
     from rich.text import Text
 
     screen = console(file)
     made = [
-        _Column(visible(name), [_visible(row[place], place < texts) for row in rows], place < texts, name in paths)
+        _Column(visible(name), [_visible(row[place], is_text) for row in rows], is_text, name in layout.paths)
         for place, name in enumerate(columns)
+        for is_text in (place < layout.texts,)
     ]
     filled = [column for column in made if column.is_text or not rows or any(column.cells)]
-    shown, widths = _fitted(filled, [visible(name) for name in optional], screen.width)
+    shown, widths = _fitted(filled, [visible(name) for name in layout.optional], screen.width)
     table = Table(title=Text(visible(title)) if title else None, title_justify="left")
     for column, width in zip(shown, widths, strict=True):
         table.add_column(Text(column.head), justify="left" if column.is_text else "right", overflow="fold", width=width)
     for number in range(len(rows)):
-        if total and number == len(rows) - 1:
+        if layout.total and number == len(rows) - 1:
             table.add_section()
         table.add_row(*(Text(column.cells[number]) for column in shown))
     screen.width = max(_needed(widths), screen.width)  # a wider table is better than a broken number
     screen.print(table)
     heads = [column.head for column in shown]
     left_out = [column.head for column in filled if column.head not in heads]
-    if left_out and elsewhere:
-        print_line(file, f"{', '.join(left_out)}: left out, for this terminal is too narrow; {elsewhere}")
+    if left_out and layout.elsewhere:
+        print_line(file, f"{', '.join(left_out)}: left out, for this terminal is too narrow; {layout.elsewhere}")
 
 
 def print_line(file: TextIO, *parts: str | tuple[str, str]) -> None:

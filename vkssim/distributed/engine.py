@@ -37,6 +37,7 @@ from ..scoring.options import Clips, ScoreOptions, Selector, check_inputs, check
 from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun
 from ..scoring.unfinished import Unfinished, bounds
 from ..scoring.verdict import joined, merged
+from ..utils.progress import Progress
 from ..utils.wording import counted
 from .pools import WorkerOptions
 from .rates import SECONDS
@@ -63,9 +64,6 @@ class Job:
     clips: Clips
     options: ScoreOptions | None = None
 
-
-Progress = Callable[[int, int | None], None]
-"""A function that gets the number of frames scored so far and the total, which is None if it is not known."""
 
 OnFrames = Callable[[Sequence[FrameScores]], None]
 """A function that gets frames that have just been scored, in order."""

@@ -9,7 +9,8 @@ import signal
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from ..distributed.pools import WorkerOptions
 from ..distributed.rates import SECONDS
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
 from ..frames.inputs import input_states
+from ..frames.options import RawDescription
 from ..report import render
-from ..report.merging import merge_report
 from ..report.numbers import NumberFormat
+from ..report.reading import merge_report
 from ..report.results import ScoreReport
 from ..scoring.journal import Journal, Record, open_journal
 from ..scoring.offset import offset_of
@@ -45,22 +47,19 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
     The device is not part of the key, because every row names it. Each file is examined once, and many URLs at a time.
     """
-    entries = [(pair.reference_path, pair.distorted_path, pair.raw) for pair in pairs]
-    clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
+    clips = list(dict.fromkeys(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path)))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
         states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
-    own = [(pair.options(options), pair.merge_path) for pair in pairs]
-    hows = {
-        (one, merge): _as_json({**asdict(one), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
-        + ("" if merge is None else _as_json(input_states(merge)))
-        for one, merge in set(own)
-    }
-    raws = {raw: _as_json(asdict(raw)) for raw in {raw for _, _, raw in entries}}
-    asked = list(zip(entries, own, strict=True))
-    keys = {
-        (entry, one): _key(states[entry[0]], states[entry[1]], raws[entry[2]], hows[one]) for entry, one in dict.fromkeys(asked)
-    }
-    return [keys[entry] for entry in asked]
+
+    @cache  # many rows have the same
+    def how(own: ScoreOptions, merge: str | None, raw: RawDescription) -> tuple[str, str]:
+        scored = _as_json({**asdict(own), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
+        return _as_json(asdict(raw)), scored + ("" if merge is None else _as_json(input_states(merge)))
+
+    return [
+        _key(states[pair.reference_path], states[pair.distorted_path], *how(pair.options(options), pair.merge_path, pair.raw))
+        for pair in pairs
+    ]
 
 
 def _key(reference: str, distorted: str, raw: str, how: str) -> str:
@@ -82,21 +81,37 @@ def frames_file(pair: Pair, key: str) -> str:
     return f"{stem}-{key[:12]}.json"
 
 
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings:
+    """The settings of a batch besides its pairs and options, none of which changes a score.
+
+    `workers` is the place where pairs are scored; the default is the device of the options. A range of frames takes about
+    `seconds`, if several workers score them. The bar `progress` shows the frames, and how many pairs are finished. `tell` gets
+    notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the message of an error for its record:
+    the command line inserts the names of its flags.
+    """
+
+    workers: WorkerOptions | None = None
+    seconds: float = SECONDS
+    progress: Bar | None = None
+    tell: Callable[[str], None] = lambda _text: None
+    warn: Callable[[str], None] = lambda _text: None
+    worded: Callable[[str], str] = str
+
+
 def score_manifest(
     pairs: Sequence[Pair],
     path: PathOrUrl,
     options: ScoreOptions,
+    settings: BatchSettings,
     *,
     frames: PathOrUrl | None = None,
     find_offsets: bool = False,
-    tell: Callable[[str], None] = lambda _text: None,
-    warn: Callable[[str], None] = lambda _text: None,
-    **how: Any,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows.
 
     With `find_offsets`, each pair gets the offset that `offset_of` finds; one without a certain offset keeps its own, with a
-    warning. `tell` gets notes for the user. The other arguments and the errors are those of `score_pairs`. Raises OutputError
+    warning. `frames` is a folder for the scores of every frame. The errors are those of `score_pairs`. Raises OutputError
     before anything is scored if the table cannot be written.
     """
     check_results_path(path)
@@ -106,9 +121,9 @@ def score_manifest(
     if folder is not None:
         folder.check()
     if find_offsets:
-        pairs = [_with_offset(pair, pair.options(options), warn) for pair in pairs]
-    with open_journal(path, tell) as journal:
-        records = score_pairs(pairs, options, journal, folder, warn=warn, **how)
+        pairs = [_with_offset(pair, pair.options(options), settings.warn) for pair in pairs]
+    with open_journal(path, settings.tell) as journal:
+        records = score_pairs(pairs, options, journal, folder, settings)
         reports = [
             folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
             for pair, record in zip(pairs, records, strict=True)
@@ -132,51 +147,21 @@ def score_pairs(
     options: ScoreOptions,
     journal: Journal,
     frames: Folder | None = None,
-    *,
-    workers: WorkerOptions | None = None,
-    seconds: float = SECONDS,
-    progress: Bar | None = None,
-    warn: Callable[[str], None] = lambda _text: None,
-    worded: Callable[[str], str] = str,
+    settings: BatchSettings = BatchSettings(),
 ) -> list[Record]:
     """Return the record of each pair. Pairs that the journal has are not scored again, unless they failed.
 
-    Parameters
-    ----------
-    pairs
-        The pairs to score.
-    options
-        The options for all pairs.
-    journal
-        It gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished.
-    frames
-        A folder for files with the scores of every frame, one file for each pair, named by `frames_file`.
-    workers
-        The place where pairs are scored. The default is the device of the options.
-    seconds
-        Target duration of a range of frames, if several workers score them.
-    progress
-        A bar that shows the frames, and how many pairs are finished.
-    warn
-        A function that gets warnings about workers that fail.
-    worded
-        A function that rewrites the message of an error for its record: the command line inserts the names of its flags.
+    The journal gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished. The folder
+    `frames` gets a file with the scores of every frame for each pair, named by `frames_file`.
 
-    Raises
-    ------
-    OptionError
-        A feature or an option does not exist. It is raised before anything is scored.
-    DeviceError
-        The device cannot be used, or fails. If a device is lost, its pairs continue once, with a warning in their records. If
-        the device has not enough memory for a pair, only this pair fails.
-    OutputError
-        The journal or a file of `frames` cannot be written.
-    InterruptedRunError
-        The user stopped the run.
-
+    Raises OptionError, before anything is scored, for a feature or an option that does not exist; DeviceError if the device
+    cannot be used, or fails; OutputError if the journal or a file of `frames` cannot be written; InterruptedRunError if the
+    user stopped the run. If a device is lost, its pairs continue once, with a warning in their records. If the device has not
+    enough memory for a pair, only this pair fails.
     """
     check_options(options)
-    workers = workers or WorkerOptions(backend=options.backend, device=options.device)
+    progress = settings.progress
+    workers = settings.workers or WorkerOptions(backend=options.backend, device=options.device)
     keys = keys_of(pairs, options)
     written = None if frames is None else frames.names()
     records = journal.records
@@ -185,13 +170,13 @@ def score_pairs(
     total = len(set(keys))
     done = total - len(todo)
     jobs = [Job(key, pair.clips, pair.options(options)) for key, pair in todo.items()]
-    settings = RunSettings(progress=progress, journal=journal)
+    run = RunSettings(progress=progress, journal=journal)
     try:
-        with closing(score_jobs(jobs, options, workers, settings, seconds=seconds, tell=warn)) as outcomes:
+        with closing(score_jobs(jobs, options, workers, run, seconds=settings.seconds, tell=settings.warn)) as outcomes:
             if progress is not None:
                 progress.say(f"{done} of {total} pairs are finished")
             for job, outcome in outcomes if jobs else ():
-                _keep(journal, job.key, todo[job.key], outcome, frames, worded)
+                _keep(journal, job.key, todo[job.key], outcome, frames, settings.worded)
                 done += 1
                 if progress is not None:
                     progress.say(f"{done} of {total} pairs are finished")

@@ -19,21 +19,11 @@ LEAST_RUNGS = 2
 def find_ladders(
     reports: Sequence[ScoreReport], names: Sequence[str], rates: Sequence[float | None], metrics: Sequence[str], unit: str
 ) -> Ladders:
-    """Return the ladders of reports, and the Bjøntegaard deltas between them.
+    """Return the ladders of reports, one for each clip, and the Bjøntegaard deltas between them.
 
-    Parameters
-    ----------
-    reports
-        The reports, one for each clip.
-    names
-        The name of the ladder of each clip, such as its codec. Clips of different references are in different ladders.
-    rates
-        The bit rate of each clip, over 0; None if it is unknown, which excludes the clip from ladders.
-    metrics
-        The scores to compute deltas of, by their means.
-    unit
-        The unit of the rates.
-
+    `names` are the ladders of the clips, such as their codecs; clips of different references are in different ladders. `rates`
+    are their bit rates in `unit`, over 0; None if it is unknown, which excludes the clip. `metrics` are the scores to compute
+    deltas of, by their means.
     """
     groups: dict[tuple[str, str], list[Rung]] = {}
     for clip, (report, name, rate) in enumerate(zip(reports, names, rates, strict=True)):

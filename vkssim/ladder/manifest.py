@@ -19,6 +19,7 @@ from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, s
 from ..storage.reading import read_whole
 from ..utils.choices import BIT_DEPTHS
 from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated, whole_number
+from ..utils.sanitize import encodable
 from ..utils.wording import counted
 
 Label = str | int | float | bool | None
@@ -161,7 +162,7 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
     described = _described(where, row)
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
-        if not (_encodable(name) and _encodable(value if isinstance(value, str) else "")):
+        if any(encodable(text) != text for text in (name, value) if isinstance(text, str)):
             raise InputError(f"{where}: {abbreviated(name)} is {abbreviated(value)}; half a surrogate pair is not text")
         if not isinstance(value, Label):
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
@@ -177,28 +178,20 @@ def _file(where: str, row: dict[str, Any], name: str) -> str:
             f"{where}: no column {name}. The columns are {', '.join(row) or 'none'}; reference and distorted are needed"
         )
     value = row[name]
-    if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _nameable(value):
+    if not isinstance(value, str) or not _is_file_name(value):
         raise InputError(f"{where}: {name} is {redact_url(str(value))[:80]!r}; it must be the name of a file")
     if value == "-":
         raise InputError(f"{where}: {name} is standard input; a manifest names files")
     return value
 
 
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _nameable(text: str) -> bool:
+def _is_file_name(text: str) -> bool:
     """Return True for names that the system allows. Bytes that are not text appear in them as half surrogate pairs."""
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
         return False
-    return True
+    return 0 < len(text) <= LONGEST_PATH and "\0" not in text
 
 
 def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -206,7 +199,7 @@ def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     merge = str(row.get("merge") or "").strip()
     if merge:
-        if is_url(merge) or not _nameable(merge) or len(merge) > LONGEST_PATH or "\0" in merge:
+        if is_url(merge) or not _is_file_name(merge):
             raise InputError(f"{where}: merge is {redact_url(merge)[:80]!r}; it must be the name of a file on this machine")
         found["merge"] = merge
     for name in ("offset", *_PICTURES):

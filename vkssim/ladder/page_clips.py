@@ -56,26 +56,14 @@ class PageClips:
 
 
 def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str | None = None) -> PageClips:
-    """Return the clips of reports and of tables.
+    """Return the clips of reports of `vkssim score` in JSON and of results of `vkssim batch`, recognised by their endings.
 
-    Parameters
-    ----------
-    paths
-        JSON of `vkssim score`, or results of `vkssim batch`, recognised by their endings. A row without its report with the
-        scores of each frame contributes only its pooled scores.
-    ladder
-        The columns of tables that identify a ladder; without them ``codec``, or the codec of the clip.
-    rate
-        The column with the bit rates; without it ``bitrate`` if all clips come from tables that have it, otherwise the measured
-        bit rate of the video in kbit/s.
+    A row without its report with the scores of each frame contributes only its pooled scores. `ladder` are the columns of
+    tables that identify a ladder; without them ``codec``, or the codec of the clip. `rate` is the column with the bit rates;
+    without it ``bitrate`` if all clips come from tables that have it, otherwise the measured bit rate of the video in kbit/s.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, or is neither a report nor results.
-    OptionError
-        A column does not exist, or there are more than `MOST_CLIPS` clips.
-
+    Raises InputError for a file that cannot be read, or is neither a report nor results, and OptionError for a column that does
+    not exist, or more than `MOST_CLIPS` clips.
     """
     tables = {path: _results(path) for path in paths if suffix_of(path) in _TABLES}
     if rate is None:

@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -19,13 +18,13 @@ from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
 from ..scoring.journal import Record
 from ..storage.location import PathOrUrl, redact_url, suffix_of
+from ..storage.reading import read_whole
 from ..utils.extras import require_extra
 from ..utils.facts import facts_of, from_json
-from ..utils.limits import MOST_CELLS, abbreviated
+from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.wording import counted, did_you_mean
 from .manifest import Label, Pair, read_rows
-from .parquet import read_parquet
 
 FORMS = (".parquet", ".csv", ".jsonl")
 
@@ -66,6 +65,9 @@ Row = dict[str, Any]
 
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
 _WHOLE = re.compile(r"-?\d{1,18}$")
+_LARGEST_METADATA = 1 << 24  # bytes and entries of the file's metadata
+_LONGEST_DECIMAL = 32  # bytes
+
 _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 
 
@@ -151,9 +153,12 @@ def _csv_line(values: Sequence[Any]) -> str:
 def read_table(path: PathOrUrl) -> list[Row]:
     """Return the rows of a table or of a manifest, read by the ending of its name. Cells of CSV are text. Raises InputError."""
     if suffix_of(path) != ".parquet":
-        rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
+        rows = [
+            {text_of_cell(name): text_of_cell(value) if isinstance(value, str) else value for name, value in row.items()}
+            for _, row in read_rows(path)
+        ]
     else:
-        rows = read_parquet(path)
+        rows = _read_parquet(path)
     if not rows:
         raise InputError(f"{redact_url(path)} has no rows")
     return _filled(redact_url(path), rows)
@@ -180,43 +185,25 @@ def is_results(rows: Sequence[Row]) -> bool:
 
 def how_scored(rows: Iterable[Row]) -> list[Scored]:
     """Return the record of each row of results, as far as comparisons need it. Raises InputError."""
-    return [Scored(str(row["distorted"]), str(row["reference"]), _record(row)) for row in rows]
+    return [Scored(str(row["distorted"]), str(row["reference"]), scoring_of(row, compared=True)) for row in rows]
 
 
-def _record(row: Row) -> ScoringRecord | None:
-    """Return the record of a row, without the facts that may differ in every row; None if the row has no record."""
-    data = _scoring_data(row)
-    if data is None:
+def scoring_of(row: Row, *, compared: bool = False) -> ScoringRecord | None:
+    """Return the record of a row; None if the row has no record. Raises InputError, which names the row.
+
+    `compared` leaves out the facts that may differ in every row.
+    """
+    text = row.get(SCORING)
+    if text in (None, ""):
         return None
-    with _named(row):
+    try:
+        data = json.loads(str(text))
+        if not compared:
+            return from_json(ScoringRecord, data, SCORING)
         data["command"] = ""
         for clip, names in _CLIP_FACTS_COMPARED.items():
             data[clip] = {name: value for name, value in data[clip].items() if name in names}
         return _record_of(json.dumps(data, sort_keys=True))
-
-
-def scoring_of(row: Row) -> ScoringRecord | None:
-    """Return the complete record of a row, with all facts of its clips; None if the row has no record. Raises InputError."""
-    data = _scoring_data(row)
-    if data is None:
-        return None
-    with _named(row):
-        return from_json(ScoringRecord, data, SCORING)
-
-
-def _scoring_data(row: Row) -> Any:
-    text = row.get(SCORING)
-    if text in (None, ""):
-        return None
-    with _named(row):
-        return json.loads(str(text))
-
-
-@contextmanager
-def _named(row: Row) -> Iterator[None]:
-    """Turn an error in the column that records how a row was scored into an InputError that names the row."""
-    try:
-        yield
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{row['distorted']}: the column {SCORING} is not a record of how it was scored ({error})") from None
 
@@ -319,9 +306,57 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     return target.getvalue()
 
 
-def _original(value: Any) -> Any:
-    return text_of_cell(value) if isinstance(value, str) else value
-
-
 def _encodable(value: Any) -> Any:
     return encodable(value) if isinstance(value, str) else value
+
+
+def _read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
+    """Return the rows of a flat table. Raises InputError if it is not a flat table, or is larger than the limits.
+
+    Parquet can unpack to far more than its file size, so the declared sizes are checked first.
+    """
+    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
+    data, path = read_whole(place, LARGEST_TABLE_BYTES), redact_url(place)
+    try:
+        limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
+        texts = _check_declared(path, parquet.ParquetFile(io.BytesIO(data), **limits))
+        # Texts are read as a dictionary with indices, so a long text that repeats is in memory once.
+        table = parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts, **limits).read(use_threads=False)
+        _check_unpacked(path, table, arrow)
+        return list(table.to_pylist())
+    except (arrow.ArrowException, ValueError, OverflowError, MemoryError, OSError) as error:
+        raise InputError(f"{path} is not Parquet that can be read: {error}") from None
+
+
+def _check_declared(path: str, file: Any) -> list[str]:
+    """Return the names of the columns of text. Raises InputError."""
+    metadata, schema = file.metadata, file.schema
+    columns = [schema.column(number) for number in range(min(len(schema), MOST_COLUMNS + 1))]
+    rows = metadata.num_rows
+    if len(columns) > MOST_COLUMNS or rows > MOST_ROWS or rows * len(columns) > MOST_CELLS:
+        raise InputError(
+            f"{path} has {counted(len(schema), 'column')} and {counted(rows, 'row')};"
+            f" the limits are {MOST_COLUMNS} columns, {MOST_ROWS} rows and {MOST_CELLS} cells"
+        )
+    for column in columns:
+        if column.max_repetition_level or column.max_definition_level > 1:
+            raise InputError(f"{path}: the column {column.path} is nested; a table has one value in a cell")
+        if column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _LONGEST_DECIMAL:
+            raise InputError(f"{path}: the column {column.path} has values of {column.length} bytes, which are not numbers")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    unpacked = sum(abs(group.total_byte_size) for group in groups)
+    if unpacked > LARGEST_TABLE_BYTES:
+        raise InputError(f"{path} unpacks to {unpacked} bytes; the limit is {LARGEST_TABLE_BYTES}")
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+
+
+def _check_unpacked(path: str, table: Any, arrow: Any) -> None:
+    compute = require_extra("pyarrow.compute", "report", "Parquet")
+    size = table.nbytes
+    for column in table.columns:
+        for chunk in column.chunks:
+            if arrow.types.is_dictionary(chunk.type):
+                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                size += compute.sum(lengths).as_py() or 0
+    if size > LARGEST_TABLE_BYTES:
+        raise InputError(f"{path} unpacks to {size} bytes; the limit is {LARGEST_TABLE_BYTES}")

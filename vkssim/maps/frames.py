@@ -21,8 +21,7 @@ from ..frames.pairing.preprocessing import common_format, open_pair
 from ..frames.pairing.schedule import schedule_pairs
 from ..frames.picture.colour import to_rgb
 from ..frames.source import FrameSource, check_unchanged
-from ..report.results import ScoreReport
-from ..report.worst import metric_of_choice, worst_frames
+from ..report.results import ScoreReport, metric_of_choice, worst_frames
 from ..storage.atomic import write_file
 from ..storage.location import is_url, redact_url
 from ..types import FloatPlane, Planes

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..features import FEATURES
+from ..report.numbers import time_code
 from ..report.results import ScoreReport
-from ..report.worst import time_code
 from ..storage.location import redact_url
 from ..utils.extras import require_extra
 from ..utils.sanitize import visible

@@ -2,3 +2,9 @@
 
 This package uses reports, maps and the rules of comparisons. No lower package imports it. Read `render` first.
 """
+
+WORST = 6
+"""The number of frames of each reference that are shown as pictures."""
+
+PICTURE_BUDGET = 12_000_000
+"""The most bytes that all pictures of a page take together, encoded as base64."""

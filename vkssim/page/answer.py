@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..report.numbers import finite
@@ -80,17 +81,44 @@ class Rule:
 
 @dataclass(frozen=True)
 class Plot:
-    """The content of a chart; `legend` has (kind, series, text) of each entry."""
+    """The content of a chart, with the titles of its axes; `legend` has (kind, series, text) of each entry.
+
+    Paths are in the units of the plot, all other places in per cent.
+    """
 
     title: str
-    across: str
-    up: str
+    across_title: str
+    up_title: str
     curves: tuple[Curve, ...]
     marks: tuple[Mark, ...]
     rules: tuple[Rule, ...] = ()
     legend: tuple[tuple[str, int, str], ...] = ()
     rate_across: bool = False
     rate_up: bool = False
+
+    @cached_property
+    def across(self) -> Axis:
+        """Return the axis below the chart."""
+        values = [mark.across for mark in self.marks] + [rule.value for rule in self.rules if rule.upright]
+        return _axis(values, is_rate=self.rate_across)
+
+    @cached_property
+    def up(self) -> Axis:
+        """Return the axis beside the chart."""
+        values = [mark.up for mark in self.marks] + [rule.value for rule in self.rules if not rule.upright]
+        return _axis(values, is_rate=self.rate_up)
+
+    def path(self, curve: Curve) -> str:
+        """Return the path of a curve."""
+        return placed_path(self.across, self.up, curve.points)
+
+    def place(self, mark: Mark) -> tuple[float, float]:
+        """Return where a mark is, across and down."""
+        return round(100 * self.across.share(mark.across), 2), round(100 - 100 * self.up.share(mark.up), 2)
+
+    def place_of_rule(self, rule: Rule) -> float:
+        """Return where a rule is, across if it is upright, else down."""
+        return round(100 * self.across.share(rule.value) if rule.upright else 100 - 100 * self.up.share(rule.value), 2)
 
 
 @dataclass(frozen=True)
@@ -105,7 +133,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerPage:
     """The result of a search, as its page shows it from top to bottom."""
 
     title: str
@@ -119,24 +147,12 @@ class Answer:
     folded: Sequence[Table] = field(default_factory=tuple)
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A chart with its places: those of paths in the units of the plot, all others in per cent."""
-
-    plot: Plot
-    across: Axis
-    up: Axis
-    paths: tuple[tuple[Curve, str], ...]
-    marks: tuple[tuple[Mark, float, float], ...]
-    rules: tuple[tuple[Rule, float], ...]
-
-
 def json_to_copy(data: Any) -> Copied:
     """Return data as JSON to copy."""
     return Copied("JSON", json.dumps(finite(data), indent=1, ensure_ascii=False))
 
 
-def render_answer(answer: Answer) -> str:
+def render_answer(answer: AnswerPage) -> str:
     """Return the page of an answer. All text from outside is escaped in it."""
     return render_template(
         "answer.html",
@@ -144,30 +160,9 @@ def render_answer(answer: Answer) -> str:
         title=answer.title,
         lead=answer.lead,
         answer=answer,
-        drawn=[_drawn(plot) for plot in answer.plots if plot.marks],
         groups=(),
         labels=(),
         line_style=line_style,
-    )
-
-
-def _drawn(plot: Plot) -> _Drawn:
-    uprights = [rule.value for rule in plot.rules if rule.upright]
-    flats = [rule.value for rule in plot.rules if not rule.upright]
-    across = _axis([mark.across for mark in plot.marks] + uprights, is_rate=plot.rate_across)
-    up = _axis([mark.up for mark in plot.marks] + flats, is_rate=plot.rate_up)
-    return _Drawn(
-        plot,
-        across,
-        up,
-        tuple((curve, placed_path(across, up, curve.points)) for curve in plot.curves),
-        tuple(
-            (mark, round(100 * across.share(mark.across), 2), round(100 - 100 * up.share(mark.up), 2)) for mark in plot.marks
-        ),
-        tuple(
-            (rule, round(100 * across.share(rule.value) if rule.upright else 100 - 100 * up.share(rule.value), 2))
-            for rule in plot.rules
-        ),
     )
 
 

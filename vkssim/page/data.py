@@ -25,21 +25,17 @@ _NEAR_1 = 0.99
 
 
 def embedded(
-    reports: Sequence[ScoreReport],
-    labels: Sequence[str],
+    clips: Sequence[tuple[ScoreReport, str, LineStyle]],
+    names: Sequence[str],
     ladders: Ladders,
-    metrics: Sequence[str],
-    terms: Sequence[str],
-    styles: Sequence[LineStyle],
     ladder_styles: Sequence[LineStyle],
     moments: Sequence[MomentGroup],
 ) -> str:
-    """Return the data of reports for the scripts."""
-    names = (*metrics, *terms)
+    """Return the data of clips, each with its label and its style, for the scripts."""
     data = {
-        "clips": [_columns(report, label, style, names) for report, label, style in zip(reports, labels, styles, strict=True)],
+        "clips": [_columns(*clip, names) for clip in clips],
         "metrics": [
-            {"name": visible(name), "decibels": any(name in report.similarities for report in reports)} for name in names
+            {"name": visible(name), "decibels": any(name in report.similarities for report, *_ in clips)} for name in names
         ],
         "markers": MARKERS,
         "ladders": [

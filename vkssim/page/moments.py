@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..report.frame_scores import FrameScores
-from ..report.results import ScoreReport
-from ..report.worst import metric_of_choice, worst_frames
+from ..report.numbers import time_code
+from ..report.results import ScoreReport, metric_of_choice, without_nan, worst_frames
 from ..types import Doubles
 from .data import frame_time
-from .tables import score_text, time_code
+from .tables import score_text
 
 _SECOND = 1.0
 _USUAL_RATE = 25.0  # frames a second, of clips without times
@@ -109,11 +109,6 @@ def moment_group(reports: Sequence[ScoreReport], clips: Sequence[int], indices: 
         return Moment(index, time_code(frame_time(reports[worst], frames[worst][index])), worst, score_text(scores[worst]))
 
     return MomentGroup(metric, tuple(clips), tuple(map(moment, indices)))
-
-
-def without_nan(score: float) -> float:
-    """Return a score, or a value below all scores if it is NaN."""
-    return -math.inf if math.isnan(score) else score
 
 
 def alike(reports: Sequence[ScoreReport]) -> list[list[int]]:

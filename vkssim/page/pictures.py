@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..errors import VkssimError
 from ..report.results import ScoreReport
+from . import PICTURE_BUDGET
 from .budget import EncodedPictures, Step, data_uri, encode, first_step, fit_pictures
-from .defaults import PICTURE_BUDGET
 from .moments import alike, shared_moments
 
 if TYPE_CHECKING:

@@ -6,25 +6,26 @@ This module makes the tables and charts, so they work without JavaScript. The sc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..reference.samples import decibel
+from ..report.numbers import time_code
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
-from . import tables, tiles
+from . import WORST, tables, tiles
 from .charts import Axis, Chart, distribution_chart, rate_chart, score_chart
 from .data import embedded, frame_time
-from .defaults import WORST
-from .frames import frame_groups
 from .ladders import Ladders
-from .moments import MomentGroup, listed_moments
+from .moments import MomentGroup, listed_moments, moment_group
 from .pictures import Gallery
 from .styles import page_styles
 from .template import render_template
@@ -43,99 +44,132 @@ class MetricCharts:
     moments: tuple[tuple[float, float, int], ...]
 
 
-def render_page(
-    reports: Sequence[ScoreReport],
-    gallery: Gallery,
-    files: Sequence[str] | None = None,
-    *,
-    limits: Sequence[Sequence[tables.Limit]] = (),
-    ladders: Ladders = Ladders(),  # noqa: B008 - frozen
-    rates: Sequence[float | None] = (),
-    dates: Sequence[str] = (),
-    manifest: Sequence[Mapping[str, str]] = (),
-    failed: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Return the page of one or several reports. All text from outside is escaped in it.
+@dataclass(frozen=True)
+class PageDetails:
+    """The facts of a page besides its reports and pictures. Sequences have an entry for each report, or are empty.
 
-    Parameters
-    ----------
-    reports
-        The reports, one for each distorted clip.
-    gallery
-        Their pictures; see `pictures.worst_frames`.
-    files
-        The files from which the reports were read: reports of libvmaf's tools have no other name.
-    limits
-        The verdicts on each report.
-    ladders, rates
-        The result of `vkssim.ladder.curves.find_ladders`, and the bit rate of each report in its unit. Without them, the bit
-        rates in the reports are used, in kbit/s.
-    dates
-        When each report was written, as text.
-    manifest
-        The labels of each clip in the manifest of its batch.
-    failed
-        The pairs that could not be scored: (distorted clip, error).
-
+    `files` are the files from which the reports were read: reports of libvmaf's tools have no other name. `limits` are the
+    verdicts on each report. `ladders` is the result of `vkssim.ladder.curves.find_ladders`, and `rates` are the bit rates in
+    its unit; without them those in the reports are used, in kbit/s. `dates` say when each report was written. `manifest` has
+    the labels of each clip in its batch, and `failed` the pairs that could not be scored: (distorted clip, error).
     """
-    labels = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
+
+    files: Sequence[str] = ()
+    limits: Sequence[Sequence[tables.Limit]] = ()
+    ladders: Ladders = Ladders()  # noqa: RUF009 - frozen
+    rates: Sequence[float | None] = ()
+    dates: Sequence[str] = ()
+    manifest: Sequence[Mapping[str, str]] = ()
+    failed: Sequence[tuple[str, str]] = ()
+
+
+def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageDetails = PageDetails()) -> str:
+    """Return the page of reports, one for each distorted clip. All text from outside is escaped in it.
+
+    `gallery` has their pictures; see `pictures.worst_frames`.
+    """
+    labels = [visible(name) for name in tables.labels(reports, details.files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
-    poolings, term_poolings = (tables.poolings_of(reports, names) for names in (metrics, terms))
-    groups = frame_groups(reports, gallery, metrics)
-    moments = [group.listed for group in groups] or listed_moments(reports, WORST)
+    names, ladders = (*metrics, *terms), details.ladders
+    listed = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
+    moments = listed or listed_moments(reports, WORST)
     styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in one.rungs] for one in ladders.ladders])
-    rates = list(rates) or [tables.kbps_of(report) for report in reports]
-    limits = list(limits) or [()] * len(reports)
-    told = [(title, texts) for title, texts in tables.facts(reports, dates) if len(reports) == 1 or texts != labels]
-    compared = tables.facts_table(told)
     return render_template(
         "page.html",
-        data=embedded(reports, labels, ladders, metrics, terms, styles, ladder_styles, moments),
-        title=_title(reports, labels, len(failed)),
+        data=embedded(list(zip(reports, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
+        title=_title(reports, labels, len(details.failed)),
+        reports=reports,
         labels=labels,
-        with_frames=[bool(report.frames) for report in reports],
-        lead=_lead(compared),
-        compared=compared,
-        clip_facts=tables.facts_table(tables.clip_facts(reports)),
-        device_facts=tables.facts_table(tables.device_facts(reports)),
-        warnings=[*_together(scored(reports, labels)), *_failures(failed), *_warnings(reports, labels)],
-        few=_FEW,
-        manifest=manifest or [{}] * len(reports),
-        columns=list(dict.fromkeys(name for of_clip in manifest for name in of_clip)),
-        common_tiles=_common_tiles(reports, limits, rates, ladders.unit),
-        metric_tiles=[tiles.metric_tiles(reports, name) for name in (*metrics, *terms)],
-        limits=limits if any(limits) else [],
-        passed=[all(limit.met for limit in of_clip) for of_clip in limits],
-        rates=[tables.rate_text(rate) for rate in rates] if any(rates) else [],
-        codecs=[tables.codec_of(report) for report in reports],
         ladders=ladders,
-        similarities={name for report in reports for name in report.similarities},
-        rate_charts=_rate_charts(reports, ladders, (*metrics, *terms)),
-        headings=[tables.POOLED[pooling] for pooling in poolings],
-        term_headings=[tables.POOLED[pooling] for pooling in term_poolings],
-        pooled=tables.pooled_groups(reports, metrics, poolings),
-        names=(*metrics, *terms),
+        names=names,
         first_term=len(metrics),
-        charts=[_charts(reports, name, moments) for name in (*metrics, *terms)]
-        if any(report.frames for report in reports)
-        else [],
-        term_tables=tables.term_tables(reports, terms),
-        pooled_terms=tables.term_groups(reports, terms, term_poolings),
+        similarities={name for report in reports for name in report.similarities},
+        rate_charts=_rate_charts(reports, ladders, names),
+        charts=[_charts(reports, name, moments) for name in names] if any(report.frames for report in reports) else [],
         gallery=gallery,
-        groups=groups,
-        widths=[report.width for report in reports],
+        groups=[
+            (group, {moment.index: moment for moment in found.moments}, found.metric)
+            for group, found in zip(gallery.groups, listed, strict=True)
+        ],
         moments=moments,
+        scores_of=_scores_of(reports, metrics),
+        seen_at=_places(),
         line_style=styles.__getitem__,
         ladder_style=ladder_styles.__getitem__,
+        **_fact_values(reports, labels, details),
+        **_summary_values(reports, names, details),
+        **_pooled_values(reports, metrics, terms),
     )
 
 
-def _common_tiles(
-    reports: Sequence[ScoreReport], limits: Sequence[Sequence[tables.Limit]], rates: Sequence[float | None], unit: str
-) -> list[tiles.Tile]:
-    """Return the tiles that do not depend on the metric."""
-    found = tiles.verdict_tile(limits), tiles.rate_tile(rates, [tables.codec_of(report) for report in reports], unit)
-    return [tile for tile in found if tile is not None]
+def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
+    """Return how the clips were scored, and what to know about it."""
+    told = [(title, texts) for title, texts in tables.facts(reports, details.dates) if len(reports) == 1 or texts != labels]
+    compared = tables.facts_table(told)
+    return {
+        "lead": _lead(compared),
+        "compared": compared,
+        "clip_facts": tables.facts_table(tables.clip_facts(reports)),
+        "device_facts": tables.facts_table(tables.device_facts(reports)),
+        "warnings": [*_together(scored(reports, labels)), *_failures(details.failed), *_warnings(reports, labels)],
+        "few": _FEW,
+        "manifest": details.manifest or [{}] * len(reports),
+        "columns": list(dict.fromkeys(name for of_clip in details.manifest for name in of_clip)),
+    }
+
+
+def _summary_values(reports: Sequence[ScoreReport], names: Sequence[str], details: PageDetails) -> dict[str, Any]:
+    """Return the tiles, verdicts and bit rates at the top."""
+    rates = list(details.rates) or [tables.kbps_of(report) for report in reports]
+    limits = list(details.limits) or [()] * len(reports)
+    codecs = [tables.codec_of(report) for report in reports]
+    common = tiles.verdict_tile(limits), tiles.rate_tile(rates, codecs, details.ladders.unit)
+    return {
+        "common_tiles": [tile for tile in common if tile is not None],
+        "metric_tiles": [tiles.metric_tiles(reports, name) for name in names],
+        "limits": limits if any(limits) else [],
+        "passed": [all(limit.met for limit in of_clip) for of_clip in limits],
+        "rates": [tables.rate_text(rate) for rate in rates] if any(rates) else [],
+        "codecs": codecs,
+    }
+
+
+def _pooled_values(reports: Sequence[ScoreReport], metrics: Sequence[str], terms: Sequence[str]) -> dict[str, Any]:
+    """Return the tables of pooled values."""
+    poolings, term_poolings = (tables.poolings_of(reports, names) for names in (metrics, terms))
+    return {
+        "headings": [tables.POOLED[pooling] for pooling in poolings],
+        "term_headings": [tables.POOLED[pooling] for pooling in term_poolings],
+        "pooled": tables.pooled_groups(reports, metrics, poolings),
+        "term_tables": tables.term_tables(reports, terms),
+        "pooled_terms": tables.term_groups(reports, terms, term_poolings),
+    }
+
+
+def _scores_of(reports: Sequence[ScoreReport], metrics: Sequence[str]) -> Callable[[int, int], list[tuple[str, str]]]:
+    """Return a function that gives the scores of a clip in a frame, as (name, text)."""
+
+    @cache
+    def frames(clip: int) -> dict[int, Mapping[str, float]]:
+        return {frame.index: frame.metrics for frame in reports[clip].frames}
+
+    def scores(clip: int, index: int) -> list[tuple[str, str]]:
+        found = frames(clip)[index]
+        return [(name, tables.score_text(found[name])) for name in metrics if name in found]
+
+    return scores
+
+
+def _places() -> Callable[[int, int], int | None]:
+    """Return a function that gets a picture and its frame, and gives the frame at which it appeared before, or None."""
+    places: dict[int, int] = {}
+
+    def seen_at(picture: int, index: int) -> int | None:
+        found = places.get(picture)
+        places.setdefault(picture, index)
+        return found
+
+    return seen_at
 
 
 def _lead(compared: tables.Facts) -> str:
@@ -149,7 +183,7 @@ def _lead(compared: tables.Facts) -> str:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PageWarning:
     """A warning, once for all clips that have it. `who` is the clip, or the number of clips, whose `names` follow."""
 
     text: str
@@ -157,34 +191,34 @@ class Finding:
     names: tuple[str, ...] = ()
 
 
-def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Finding]:
+def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PageWarning]:
     return _said_once(
         ((name, report.distorted, text) for name, report in zip(names, reports, strict=True) for text in report.warnings),
         "clip",
     )
 
 
-def _failures(failed: Sequence[tuple[str, str]]) -> list[Finding]:
+def _failures(failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
     """Return the errors of pairs that could not be scored."""
     return _said_once(((name, name, f"not scored: {error}") for name, error in failed), "pair")
 
 
-def _said_once(warnings: Iterable[tuple[str, str, str]], noun: str) -> list[Finding]:
+def _said_once(warnings: Iterable[tuple[str, str, str]], noun: str) -> list[PageWarning]:
     """Return warnings (name, path, text), each text once. The path of a clip does not tell two texts apart."""
     found: dict[str, dict[str, str]] = {}
     for name, path, text in warnings:
         found.setdefault(text.replace(path, "…") if path else text, {})[name] = text
     return [
-        Finding(common, counted(len(texts), noun), tuple(texts)) if len(texts) > 1 else Finding(text, name)
+        PageWarning(common, counted(len(texts), noun), tuple(texts)) if len(texts) > 1 else PageWarning(text, name)
         for common, texts in found.items()
         for name, text in list(texts.items())[:1]
     ]
 
 
-def _together(compared: Sequence[Scored]) -> list[Finding]:
+def _together(compared: Sequence[Scored]) -> list[PageWarning]:
     """Return warnings about all clips together, because clips side by side on a page look comparable."""
     found = find_differences(compared)
-    return [Finding(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)]
+    return [PageWarning(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)]
 
 
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
@@ -255,5 +289,5 @@ def _tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...
     """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
     ticks = set(axis.ticks)
     times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
-    codes = [(place, tables.time_code(times.get(int(text)))) for place, text in axis.labels()]
+    codes = [(place, time_code(times.get(int(text)))) for place, text in axis.labels()]
     return tuple((place, code) for place, code in codes if code)

@@ -233,16 +233,6 @@ def rate_text(rate: float | None) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
-def time_code(seconds: float | None) -> str:
-    """Return hours, minutes, seconds and milliseconds; empty if the time is unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return ""
-    thousandths = round(abs(seconds) * 1000)
-    minutes, rest = divmod(thousandths, 60_000)
-    text = f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d}.{rest % 1000:03d}"
-    return "-" + text if seconds < 0 and thousandths else text
-
-
 def codec_of(report: ScoreReport) -> str:
     """Return the codec of the distorted clip; empty if it is unknown."""
     return "" if report.scoring is None else report.scoring.distorted.codec or ""

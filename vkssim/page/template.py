@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,9 @@ _SCRIPTS = (
     "page.js",
 )
 _PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # matplotlib colours the SSIM maps
+_FIXED_DATE = "SOURCE_DATE_EPOCH"
+"""The variable with which reproducible builds set the only date, in seconds since 1970."""
+
 _WORD_ENDS = re.compile(r"(?<=[/_])|(?<=[:=])(?=[A-Za-z])|(?=\.[A-Za-z])")
 
 
@@ -84,3 +89,25 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
+
+
+def date_of_file(path: Path) -> str:
+    """Return when a file was last changed; empty if that is unknown."""
+    try:
+        return _date_text(path.stat().st_mtime)
+    except OSError:
+        return ""
+
+
+def date_of_now() -> str:
+    """Return the current time."""
+    return _date_text(datetime.now(UTC).timestamp())
+
+
+def _date_text(seconds: float) -> str:
+    """Return a time to the minute, in UTC, because a page is read in any time zone."""
+    fixed = os.environ.get(_FIXED_DATE, "")
+    try:
+        return datetime.fromtimestamp(int(fixed) if fixed.isdecimal() else seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..reference.samples import decibel
-from ..report.results import ScoreReport
+from ..report.results import ScoreReport, without_nan
 from .tables import Limit, rate_text, score_text
 
 
@@ -63,17 +63,13 @@ def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
         values = {clip: values[pooling] for clip, values in enumerate(pooled) if values is not None and pooling in values}
         if not values:
             continue
-        clip = min(values, key=lambda clip: (_badness(values[clip]), clip))
+        clip = min(values, key=lambda clip: (without_nan(values[clip]), clip))
         more = "5 % of the frames score this or less" if pooling == "p5" and len(reports) == 1 else ""
         frame = _lowest_frame(reports[clip], metric) if pooling == "min" else None
         title = pooling if len(reports) == 1 else f"lowest {pooling}"
         other = f"{_decibels(values[clip])} dB" if metric in reports[clip].similarities else ""
         tiles.append(Tile(title, score_text(values[clip]), more, None if len(reports) == 1 else clip, frame, other=other))
     return tiles
-
-
-def _badness(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
 
 
 def _decibels(score: float) -> str:

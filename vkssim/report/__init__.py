@@ -1,8 +1,7 @@
 """Results as plain values, and their files: JSON, XML, CSV and subtitles, as libvmaf's tools write them.
 
 This package imports the options with which clips are read, because reports record them, but nothing of Vulkan. Read
-`results` first, then `json`. `__init__.pyi` lists the public names. Each is imported at its first use, so that the
-command line can read `forms` without NumPy.
+`results` first, then `writing`. `__init__.pyi` lists the public names. Each is imported at its first use.
 """
 
 import lazy_loader

@@ -1,5 +1,5 @@
 from .reading import read_report as read_report
-from .worst import worst_frames as worst_frames
+from .results import worst_frames as worst_frames
 from .writing import WRITERS as WRITERS
 from .writing import render as render
 from .writing import write as write

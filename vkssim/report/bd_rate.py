@@ -63,25 +63,11 @@ class Deltas:
 
 
 def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima") -> Deltas:
-    """Return both deltas, integrated over the range that the curves share, with logarithmic rates.
+    """Return both deltas, integrated over the range that the curves share, with logarithmic rates, by the package bjontegaard.
 
-    The package bjontegaard computes them.
-
-    Parameters
-    ----------
-    anchor, test
-        The two ladders.
-    method
-        The interpolation: `akima` or `pchip` (piecewise, through every point) or `cubic` (one least-squares polynomial, as in
-        VCEG-M33).
-
-    Raises
-    ------
-    InputError
-        The curves have no common range of scores or of rates.
-    OptionError
-        The package is not installed.
-
+    `method` is the interpolation: `akima` or `pchip` (piecewise, through every point) or `cubic` (one least-squares polynomial,
+    as in VCEG-M33). Raises InputError if the curves have no common range of scores or of rates, and OptionError if the package
+    is not installed.
     """
     notes = [
         f"{curve.name}: the score does not always rise with the bit rate; its curve folds back and the deltas mean little"

@@ -63,6 +63,16 @@ def percent(probability: float) -> str:
     return "> 99 %" if whole >= 99 else f"{whole} %"
 
 
+def time_code(seconds: float | None) -> str:
+    """Return hours, minutes, seconds and milliseconds; empty if the time is unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    thousandths = round(abs(seconds) * 1000)
+    minutes, rest = divmod(thousandths, 60_000)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d}.{rest % 1000:03d}"
+    return "-" + text if seconds < 0 and thousandths else text
+
+
 def finite(data: Any) -> Any:
     """Return nested dicts and sequences in which None replaces every number that is NaN or infinite, for JSON."""
     if isinstance(data, dict):

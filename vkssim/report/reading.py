@@ -1,9 +1,10 @@
-"""Read reports back from the JSON that `vkssim score` or libvmaf's tools wrote."""
+"""Read reports back from the JSON that `vkssim score` or libvmaf's tools wrote, and join their scores to a report."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from .backend_info import BackendInfo
 from .frame_scores import FrameScores
 from .record import ScoringRecord
 from .results import ScoreReport
+
+_VMAF_TERMS = "integer_"
+"""The start of the names of the terms of VMAF, which libvmaf's files list beside it."""
 
 
 def read_report(path: Path) -> ScoreReport:
@@ -115,3 +119,26 @@ def _frame(entry: Any) -> FrameScores:
     if not 0 <= number <= LARGEST_NUMBER:
         raise ValueError(f"a frameNum is not within 0 to {LARGEST_NUMBER}")
     return FrameScores(number, metrics, None if time is None else float(time))
+
+
+def merge_report(report: ScoreReport, path: Path, other: ScoreReport | None = None) -> None:
+    """Add the scores of a JSON file of libvmaf's tools to the frames of the same numbers.
+
+    The report gets the scores that it lacks, without VMAF's terms, and a note that names them. `other` is the content of the
+    file, if it was read before. Raises InputError if the file cannot be read, lacks a frame of the report, or has no further
+    score.
+    """
+    other = other or read_report(path)
+    names = tuple(name for name in other.names if name not in report.names and not name.startswith(_VMAF_TERMS))
+    if not names:
+        raise InputError(f"{path} has no score that the report lacks; it has {', '.join(other.names) or 'none'}")
+    found = {frame.index: frame.metrics for frame in other.frames}
+    missing = next((frame.index for frame in report.frames if frame.index not in found), None)
+    if missing is not None:
+        raise InputError(f"{path} has no frame {missing}: it is of other frames, and its scores are left out")
+    report.frames = [
+        replace(frame, metrics={**frame.metrics, **{name: found[frame.index][name] for name in names}})
+        for frame in report.frames
+    ]
+    report.names += names
+    report.notes.append(f"{', '.join(names)}: from {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -21,6 +22,7 @@ from .numbers import NumberFormat
 from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)
+_METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 
 
 @dataclass(repr=False)
@@ -102,9 +104,9 @@ class ScoreReport:
         return f"<{type(self).__name__}: {self.title}\n mean {', '.join(means) or 'of no frame'}>"
 
     def _repr_html_(self) -> str:
-        from .notebook import render
+        from .writing import render_html
 
-        return render(self)
+        return render_html(self)
 
     @property
     def title(self) -> str:
@@ -121,7 +123,7 @@ class ScoreReport:
             The values that `vkssim.report.render` writes as JSON, without rounding. A score that does not exist is None.
 
         """
-        from .json import as_dict
+        from .writing import as_dict
 
         return as_dict(self, NumberFormat(None))
 
@@ -246,3 +248,39 @@ def _percentiles(scores: Doubles) -> Doubles:
     # Identical frames have an infinite score in dB, with which NumPy's interpolation gives NaN.
     lower, higher = (np.percentile(scores, PERCENTILES, method=method) for method in ("lower", "higher"))
     return np.where((lower == higher) | np.isposinf(higher), higher, percentiles)
+
+
+def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
+    """Return the frames with the lowest scores, the worst first.
+
+    Parameters
+    ----------
+    report : ScoreReport
+        The report.
+    name : str
+        The score by which frames are sorted, one of `report.names`.
+    count : int
+        The largest number of frames to return.
+
+    Returns
+    -------
+    list of FrameScores
+        Frames without a score come before all others, and of equal frames the earlier one comes first.
+
+    Raises
+    ------
+    KeyError
+        No score of that name was computed.
+
+    """
+    return sorted(report.frames, key=lambda frame: without_nan(frame.metrics[name]))[:count]
+
+
+def without_nan(score: float) -> float:
+    """Return a score, or a value below all scores if it is NaN."""
+    return -math.inf if math.isnan(score) else score
+
+
+def metric_of_choice(report: ScoreReport) -> str:
+    """Return the score by which the worst frames of a report are chosen. The report has to have scores."""
+    return next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])

@@ -1,22 +1,153 @@
-"""Write a report in one of its forms."""
+"""Write a report in one of its forms: JSON, XML, CSV and subtitles, as libvmaf's tools write them, with further keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any
 
-from ..errors import OptionError
+import numpy as np
+
+from ..errors import OptionError, OutputError
 from ..storage.atomic import write_file as write
-from .forms import FORMS
-from .numbers import NumberFormat
+from ..types import Doubles
+from ..utils.facts import to_json
+from ..utils.sanitize import cell, visible
+from ..utils.version import __version__
+from .numbers import NumberFormat, shortest
 from .results import ScoreReport
 
 __all__ = ["WRITERS", "render", "write"]
 
-WRITERS: dict[str, Callable[[ScoreReport, NumberFormat], str]] = {
-    name: import_module(f".{name}", __package__).render for name in FORMS
-}
-"""The function that renders a report as text, by the name of the form."""
+_XML_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_XML_MISSING = "nan"  # C's printf writes NaN in this way: float() reads it, and no reader mistakes it for a score
+_HTML_POOLINGS = ("mean", "min", "p5", "p50", "max")
+_CHART_WIDTH, _CHART_HEIGHT = 240, 32
+_SUBTITLE_COMMANDS = str.maketrans("{}|", "()/")
+
+
+def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
+    """Return the values of the JSON. A score that does not exist is None."""
+    return {
+        "version": report.version,
+        "fps": round(report.profiled_fps, 2),
+        "frames": [
+            {
+                "frameNum": frame.index,
+                **({} if frame.time is None else {"time": round(frame.time, 6)}),
+                "metrics": {name: numbers.number(value) for name, value in frame.metrics.items()},
+            }
+            for frame in report.frames
+        ],
+        "pooled_metrics": {
+            name: {pooling: numbers.number(value) for pooling, value in pooled.items()}
+            for name, pooled in report.pooled().items()
+        },
+        "aggregate_metrics": {},
+        "reference": report.reference,
+        "distorted": report.distorted,
+        "width": report.width,
+        "height": report.height,
+        "bitdepth": report.bits,
+        "backend": report.backend.backend,
+        "device": report.backend.device,
+        "driver": report.backend.driver,
+        "warnings": report.warnings,
+        "notes": report.notes,
+        "frame_rate": report.rate,
+        "frame_skip_ref": report.selection.skip_reference,
+        "frame_skip_dist": report.selection.skip_distorted,
+        "offset": report.selection.offset,
+        "sync": report.sync,
+        "crop": report.pictures.crop,
+        "scale": report.pictures.scale,
+        "resampler": report.pictures.resampler,
+        **({} if report.scoring is None else {"scoring": to_json(report.scoring)}),
+    }
+
+
+def _json(report: ScoreReport, numbers: NumberFormat) -> str:
+    return json.dumps(as_dict(report, numbers), indent=2, allow_nan=False) + "\n"
+
+
+def _xml(report: ScoreReport, numbers: NumberFormat) -> str:
+    """Return the report as XML. Raises OutputError if the name of a score cannot be the name of an attribute."""
+    for name in report.names:
+        if not _XML_NAME.fullmatch(name):
+            raise OutputError(f"a score is called {name!r}, which no attribute of XML can be; JSON and CSV can have it")
+    root = ElementTree.Element("VMAF", version=__version__)
+    ElementTree.SubElement(root, "params", qualityWidth=str(report.width), qualityHeight=str(report.height))
+    device, driver = visible(report.backend.device), visible(report.backend.driver)
+    ElementTree.SubElement(root, "fyi", fps=f"{report.profiled_fps:.2f}", device=device, driver=driver)
+    frames = ElementTree.SubElement(root, "frames")
+    for frame in report.frames:
+        scores = {name: numbers.text(value, _XML_MISSING) for name, value in frame.metrics.items()}
+        ElementTree.SubElement(frames, "frame", {"frameNum": str(frame.index), **scores})
+    pooled_metrics = ElementTree.SubElement(root, "pooled_metrics")
+    for name, pooled in report.pooled().items():
+        values = {pooling: numbers.text(value, _XML_MISSING) for pooling, value in pooled.items()}
+        ElementTree.SubElement(pooled_metrics, "metric", {"name": name, **values})
+    ElementTree.SubElement(root, "aggregate_metrics")
+    if report.scoring is not None:
+        _add_element(root, "scoring", to_json(report.scoring))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _add_element(parent: ElementTree.Element, name: str, data: Mapping[str, Any]) -> None:
+    """Add an element with an attribute for each single value, and a child for each object and for each entry of a list."""
+    element = ElementTree.SubElement(parent, name)
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            _add_element(element, key, value)
+        elif isinstance(value, list):
+            for entry in value:
+                _add_element(element, key, entry if isinstance(entry, Mapping) else {"value": entry})
+        elif value is not None:
+            element.set(key, str(value).lower() if isinstance(value, bool) else visible(str(value)))
+
+
+def _csv(report: ScoreReport, numbers: NumberFormat) -> str:
+    """Return the report as CSV: a header, then a row for each frame. A score that does not exist is an empty field.
+
+    The column `time` has seconds from the first frame of the reference; it is there if the times of all frames are known. The
+    last column has no name. Its first row holds the record of how the frames were scored, as JSON; its other rows are empty.
+    libvmaf ends each line with a comma, so programs that read its files skip such a column.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    scoring = [] if report.scoring is None else [json.dumps(to_json(report.scoring), separators=(",", ":"))]
+    timed = bool(report.frames) and all(frame.time is not None for frame in report.frames)
+    writer.writerow(["Frame", *map(cell, report.names), *(["time"] if timed else []), *([""] * len(scoring))])
+    for frame in report.frames:
+        scores = [numbers.text(frame.metrics[name], "") for name in report.names]
+        time = [shortest(frame.time)] if timed and frame.time is not None else []
+        writer.writerow([frame.index, *scores, *time, *scoring])
+        scoring = [""] * len(scoring)
+    return text.getvalue()
+
+
+def _sub(report: ScoreReport, numbers: NumberFormat) -> str:
+    """Return the report as MicroDVD subtitles, which show the scores of each frame over the clip, as libvmaf writes them."""
+    lines = []
+    for frame in report.frames:
+        scores = "|".join(f"{_shown(name)}: {numbers.text(value, 'null')}" for name, value in frame.metrics.items())
+        lines.append(f"{{{frame.index}}}{{{frame.index + 1}}}frame: {frame.index}|{scores}\n")
+    return "".join(lines)
+
+
+def _shown(name: str) -> str:
+    """Return a name without the characters that end a line of a subtitle or begin a command."""
+    return visible(name).translate(_SUBTITLE_COMMANDS)
+
+
+WRITERS: dict[str, Callable[[ScoreReport, NumberFormat], str]] = {"json": _json, "xml": _xml, "csv": _csv, "sub": _sub}
+"""The function that renders a report as text, by the name of the form; `FORMS` has their titles."""
 
 
 def render(report: ScoreReport, form: str, precision: str = "6") -> str:
@@ -56,3 +187,39 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
     if form not in WRITERS:
         raise OptionError(f"unknown output form {form!r}. Available forms: {', '.join(WRITERS)}")
     return WRITERS[form](report, NumberFormat.parse(precision))
+
+
+def render_html(report: ScoreReport) -> str:
+    """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
+    heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
+    rows = "".join(_html_row(report, name, pooled) for name, pooled in report.pooled().items())
+    warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in report.warnings)
+    title = escape(visible(report.title))
+    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{warnings}</ul>"
+
+
+def _html_row(report: ScoreReport, name: str, pooled: Mapping[str, float]) -> str:
+    numbers = (_html_number(pooled.get(pooling, np.nan)) for pooling in _HTML_POOLINGS)
+    chart = _html_chart(report.column(name)) if report.frames else ""
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in (escape(visible(name)), *numbers, chart))}</tr>"
+
+
+def _html_number(value: float) -> str:
+    return f"{value:.6f}" if np.isfinite(value) else str(value)
+
+
+def _html_chart(scores: Doubles) -> str:
+    """Return a line of the scores from their lowest to their highest, with gaps in place of those that are not finite."""
+    finite = np.isfinite(scores)
+    if not finite.any():
+        return ""
+    lowest, highest = scores[finite].min(), scores[finite].max()
+    heights = (scores - lowest) / max(highest - lowest, 1e-12)
+    points = np.column_stack([np.linspace(0, _CHART_WIDTH, len(scores)), (1 - heights) * (_CHART_HEIGHT - 2) + 1])
+    runs = np.split(np.arange(len(scores)), np.nonzero(np.diff(finite))[0] + 1)
+    lines = "".join(
+        f'<polyline fill="none" stroke="currentColor" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points[run])}"/>'
+        for run in runs
+        if finite[run[0]]
+    )
+    return f'<svg width="{_CHART_WIDTH}" height="{_CHART_HEIGHT}" role="img" aria-label="scores of the frames">{lines}</svg>'

@@ -1,21 +1,25 @@
-"""Write FFmpeg's command line for an encode: what a search found, for a machine that has no vkssim."""
+"""Write the command lines of FFmpeg and Av1an for an encode: what a search found, for a machine that has no vkssim."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..errors import OptionError
 from ..frames.decode.demuxer import local_name
 from ..frames.inputs import sequence
 from ..storage.location import is_url
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
-from .other_streams import copying_words
 from .recipe import Recipe
-from .source import SourceFacts
+from .source import OtherStreams
+
+if TYPE_CHECKING:
+    from .shots import Shot
 
 _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # what stands for numbers and letters in the name of a sequence
@@ -35,10 +39,16 @@ done
 """
 _TO_NOTHING = ("-f", "null", "-")
 
+_TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
+"""The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
 
-def command_line(
-    path: str, facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None
-) -> str:
+_PICTURES = frozenset(("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle"))
+
+_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES
+"""The codecs of subtitles that FFmpeg copies into Matroska."""
+
+
+def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None) -> str:
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
     The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied. A rendition has
@@ -50,9 +60,9 @@ def command_line(
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
-    others, asks = (copying_words(facts.others), []) if recipe.size is None else ([], ["-nostdin"])
-    read = [*asks, *_pictures(path), "-i", operand(path), "-map", f"0:v:{facts.video}"]
-    video = ["ffmpeg", *read, *_video(facts, recipe, place, renumbered=renumbered)]
+    others, asks = (copying_words(recipe.facts.others), []) if recipe.size is None else ([], ["-nostdin"])
+    read = [*asks, *_pictures(path), "-i", operand(path), "-map", f"0:v:{recipe.facts.video}"]
+    video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *others, output])
     first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
@@ -85,9 +95,9 @@ def shell_script(commands: Mapping[str, str]) -> str:
     return _SCRIPT.format(interpreter=interpreter, files=shell_line(commands), commands="\n".join(commands.values()))
 
 
-def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
+def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     """Return the words that say how the video is encoded."""
-    words = ["-c:v", recipe.encoder.name]
+    facts, words = recipe.facts, ["-c:v", recipe.encoder.name]
     filters, scale = [], []
     if renumbered:
         filters.append(f"setpts=N/({facts.rate}*TB)")  # FFmpeg would drop frames
@@ -95,8 +105,8 @@ def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) 
         # FFmpeg turns pictures before its filters, and from version 7.1 on also crops them as their container says.
         left, top = f"if(gt(iw,{facts.width}),{facts.crop.left})", f"if(gt(ih,{facts.height}),{facts.crop.top})"
         filters.append(f"crop={facts.width}:{facts.height}:'{left}':'{top}'")
-    if recipe.size not in (None, (facts.width, facts.height)):
-        scale += [f"{recipe.size[0]}:{recipe.size[1]}", f"flags={RESAMPLER}+accurate_rnd"]
+    if recipe.scaled is not None:
+        scale += [f"{recipe.scaled[0]}:{recipe.scaled[1]}", f"flags={RESAMPLER}+accurate_rnd"]
     full, grey = facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
     if recipe.format != facts.coded_format and (full or grey):
         span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes unmarked grey for full
@@ -108,7 +118,7 @@ def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) 
     if recipe.format != facts.coded_format:
         words += ["-pix_fmt", recipe.format]
         words += ["-color_range", "pc"] if full else []
-    options = dict(recipe.options_of(facts, place))
+    options = dict(recipe.options_of(place))
     rate = options.pop("b", None)
     if recipe.parameter.is_bitrate:
         rate = f"{recipe.parameter.text(place)}k"
@@ -129,3 +139,139 @@ def operand(path: str) -> str:
     """Return a name that FFmpeg takes neither for an option nor for a protocol, as a file `12:30.mp4` would be."""
     first = path.partition(os.sep)[0]
     return local_name(path) if not is_url(path) and (first.startswith("-") or ":" in first) else path
+
+
+def copying_words(others: OtherStreams) -> list[str]:
+    """Return the words of a command line that copy sound, subtitles and attachments into Matroska.
+
+    Subtitles that Matroska cannot hold become SRT. Codecs that are unknown to FFmpeg are left out, because it would write
+    nothing at all.
+    """
+    maps, codecs = ["-map", "0:a?"], ["-c:a", "copy"]
+    named = {number: _matroska_codec(name) for number, name in enumerate(others.subtitles)}
+    kept = {number: codec for number, codec in named.items() if codec is not None}
+    if kept == named:
+        maps += ["-map", "0:s?"]
+    else:
+        maps += [word for number in kept for word in ("-map", f"0:s:{number}")]
+    if len(set(kept.values())) > 1:
+        codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
+    elif kept or not named:
+        codecs += ["-c:s", next(iter(kept.values()), "copy")]
+    if others.attachments:
+        maps += ["-map", "0:t?"]  # fonts of subtitles
+    return [*maps, *codecs]
+
+
+def _matroska_codec(name: str) -> str | None:
+    """Return the codec that FFmpeg gives subtitles in Matroska; None if they cannot be in it."""
+    if name in _COPIED:
+        return "copy"
+    return "srt" if name in _TEXTS else None
+
+
+# -- Av1an -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The program of an encoder, as Av1an calls it.
+
+    `quality` is its option for a CRF, `more` what it needs besides, `renamed` has its names of FFmpeg's options, `switches` are
+    options without a value, and `joined` is whether an equals sign stands between name and value.
+    """
+
+    name: str
+    quality: str = "crf"
+    more: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    switches: tuple[str, ...] = ()
+    joined: bool = False
+
+
+_X26 = {"g": "keyint", "keyint_min": "min-keyint", "bf": "bframes", "refs": "ref", "sc_threshold": "scenecut", "subq": "subme"}
+_PROGRAMS = {
+    "libx264": _Program(
+        "x264",
+        renamed={**_X26, "motion-est": "me", "direct-pred": "direct", "me_range": "merange", "qmin": "qpmin", "qmax": "qpmax"},
+        switches=("8x8dct", "cabac", "fast-pskip", "intra-refresh", "mbtree", "mixed-refs", "open-gop", "psy", "weightb"),
+    ),
+    "libx265": _Program(
+        "x265",
+        renamed={**_X26, "me_range": "merange"},
+        switches=("amp", "b-intra", "cutree", "open-gop", "rect", "sao", "strong-intra-smoothing", "weightb"),
+    ),
+    "libsvtav1": _Program("svt-av1", renamed={"g": "keyint"}),
+    "libvpx-vp9": _Program(
+        "vpx",
+        quality="cq-level",
+        more={"end-usage": "q", "passes": "1"},
+        renamed={"g": "kf-max-dist", "keyint_min": "kf-min-dist", "speed": "cpu-used"},
+        switches=("best", "good", "rt"),
+        joined=True,
+    ),
+}
+"""The programs of the encoders that Av1an knows."""
+
+_NO_NAMES = ("flags", "maxrate", "minrate", "bufsize")
+"""Options of FFmpeg whose value means something else to the encoders' programs, or which they lack."""
+
+_OFF = ("0", "false", "no")
+
+
+def av1an_zones(shots: Sequence[Shot], recipe: Recipe) -> str:
+    """Return a line for each shot, with every option of its encode and with `reset`, so that Av1an adds none of its own.
+
+    Raises OptionError for an encoder or an option that cannot be said there.
+    """
+    program = _PROGRAMS.get(recipe.encoder.name)
+    if program is None or recipe.parameter.name != "crf":
+        raise OptionError(
+            f"Av1an has no zones for {recipe.parameter.name} of {recipe.encoder.name}; it has them for crf of"
+            f" {', '.join(_PROGRAMS)}"
+        )
+    words = _av1an_words(program, recipe)
+    return "".join(
+        f"{shot.first} {shot.first + shot.count} {program.name} reset"
+        f" {' '.join([_av1an_word(program, program.quality, f'{shot.setting:g}'), *words])}\n"
+        for shot in shots
+    )
+
+
+def av1an_command(path: str, zones: str, recipe: Recipe) -> str:
+    """Return Av1an's command line for a file of zones, for a POSIX shell. Its default would be 10 bits."""
+    encoder, name = _PROGRAMS[recipe.encoder.name].name, encode_name(path, recipe, None)
+    words = ["-i", operand(path), "-e", encoder, "--zones", operand(zones), "--pix-format", recipe.format, "-o", name]
+    return shell_line(["av1an", *words])
+
+
+def x264_zones(shots: Sequence[Shot]) -> str:
+    """Return the list that x264 takes as ``--zones``: the last frame of a zone belongs to it."""
+    return "/".join(f"{shot.first},{shot.first + shot.count - 1},crf={shot.setting:g}" for shot in shots)
+
+
+def _av1an_words(program: _Program, recipe: Recipe) -> list[str]:
+    """Return the options of all shots. Switches are last: Av1an would take the name after one for its value."""
+    given = {**recipe.options, **recipe.own_options()}
+    if refused := [name for name in given if name in _NO_NAMES]:
+        raise OptionError(
+            f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of"
+            f" {program.name}, such as vbv-maxrate, or write .json"
+        )
+    if program.joined and (deadline := given.pop("deadline", given.pop("quality", None))) is not None:
+        given[{"realtime": "rt"}.get(deadline, deadline)] = "1"
+    if recipe.bits > 8 and program.name in ("x264", "x265"):
+        given["output-depth"] = str(recipe.bits)
+    options, switches = [], []
+    for name, value in {**program.more, **given}.items():
+        own = program.renamed.get(name, name)
+        if own in program.switches:
+            switches.append(f"--no-{own}" if value in _OFF else f"--{own}")
+        else:
+            options.append(_av1an_word(program, own, value))
+    return [*options, *switches]
+
+
+def _av1an_word(program: _Program, name: str, value: str) -> str:
+    # Av1an itself reads the number of passes
+    return f"--{name}{'=' if program.joined and name != 'passes' else ' '}{value}"

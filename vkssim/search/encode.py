@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +22,6 @@ from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
 from .samples import Sample
-from .source import SourceFacts
 
 MOST_SECONDS = 600.0
 """How long an encoder may take for a frame, or for all that it still holds after the last one."""
@@ -64,42 +63,8 @@ class Stream:
             self.other_bytes += packet.size
 
 
-@dataclass
-class _Counted:
-    """The frames of a sample, by number and by time, among those that are encoded before and after it."""
-
-    sample: Sample
-    fed: int = 0
-    first: int | None = None
-    end: int | None = None
-    decoded: int = 0
-
-    def feed(self, frame: Any) -> None:
-        """Note a frame that goes to the encoder."""
-        if self.fed == self.sample.lead:
-            self.first = frame.pts
-        elif self.fed == self.sample.lead + self.sample.count:
-            self.end = frame.pts
-        self.fed += 1
-
-    def has(self, packet: Any) -> bool:
-        """Return whether a packet is counted."""
-        return self.first is not None and packet.pts >= self.first and (self.end is None or packet.pts < self.end)
-
-    def has_next(self) -> bool:
-        """Return whether the frame that is decoded next is counted."""
-        self.decoded += 1
-        return self.sample.lead < self.decoded <= self.sample.lead + self.sample.count
-
-
 def encoded_pairs(
-    frames: OpenFrames,
-    sample: Sample,
-    facts: SourceFacts,
-    recipe: Recipe,
-    place: int,
-    stream: Stream,
-    output: VideoOutput | None = None,
+    frames: OpenFrames, sample: Sample, recipe: Recipe, place: int, stream: Stream, output: VideoOutput | None = None
 ) -> Iterator[LumaPair]:
     """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `stream`.
 
@@ -107,17 +72,36 @@ def encoded_pairs(
     go to `output` if there is one. As many frames are held as the encoder looks ahead. Raises EncodeError if the encoder fails,
     hangs or drops frames, or if its stream cannot be decoded.
     """
+    with _encode_errors(recipe), ExitStack() as stack:
+        run = None
+        if recipe.two_passes:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
+            run = 2, _first_pass(prepared(frames(), recipe), recipe, place, folder)
+        # The encoder is closed before the folder of its statistics is removed: only the decoding has it.
+        yield from _Decoding(_opened(recipe, place, run, output), recipe, sample, stream, output).run(
+            prepared(frames(), recipe)
+        )
+
+
+def header_bytes(recipe: Recipe, place: int) -> int:
+    """Return the bytes of an encode of a single flat picture, which has little but headers. Raises EncodeError."""
+    import av
+
+    flat: Any = av.VideoFrame(*(recipe.size or (recipe.facts.width, recipe.facts.height)), recipe.format)
+    for plane in flat.planes:
+        plane.update(bytes(plane.buffer_size))
+    flat.pts, flat.time_base = 0, recipe.facts.time_base
+    with _encode_errors(recipe), EncoderThread(_opened(recipe, place)) as thread:
+        return sum(packet.size for packet in [*thread.encode(flat), *thread.encode(None)])
+
+
+@contextmanager
+def _encode_errors(recipe: Recipe) -> Iterator[None]:
+    """Raise EncodeError for the errors of FFmpeg."""
     import av
 
     try:
-        with ExitStack() as stack:
-            run = None
-            if recipe.two_passes:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
-                run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
-            pairs = prepared(frames(), recipe, facts)
-            # The encoder is closed before the folder of its statistics is removed: only the second pass has it.
-            yield from _second_pass(pairs, _opened(facts, recipe, place, run, output), facts, recipe, sample, stream, output)
+        yield
     except av.FFmpegError as error:
         raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
@@ -152,18 +136,34 @@ class EncoderThread:
             self._pool.close()
 
 
-def _opened(facts: SourceFacts, recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None) -> Any:
+def _opened(recipe: Recipe, place: int, run: tuple[int, str] | None = None, output: VideoOutput | None = None) -> Any:
     with ordinary_priority():
-        encoder = _context(facts, recipe, place, run, output)
+        encoder = _context(recipe, place, run, output)
         encoder.open()
     return encoder
 
 
-def _first_pass(frames: Iterable[Any], facts: SourceFacts, recipe: Recipe, place: int, folder: str) -> str:
+def _context(recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None) -> Any:
+    """Return the context of an encoder, ready to be opened: a new one, or that of the container of an `output`.
+
+    The headers are extradata, as in a file, unless the output is made of parts, which have them in their packets.
+    """
+    import av
+
+    made = None if output is None else output.encoder
+    context: Any = av.CodecContext.create(recipe.encoder.name, "w") if made is None else made
+    recipe.set_up(context, place, run)
+    if output is None:
+        context.flags |= av.codec.context.Flags.global_header
+    if run is not None:
+        context.flags |= av.codec.context.Flags.pass1 if run[0] == 1 else av.codec.context.Flags.pass2
+    return context
+
+
+def _first_pass(frames: Iterable[tuple[Any, Any]], recipe: Recipe, place: int, folder: str) -> str:
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
-    encoder = _context(facts, recipe, place, (1, statistics))
-    with EncoderThread(encoder) as thread:
+    with EncoderThread(_opened(recipe, place, (1, statistics))) as thread:
         for _, frame in frames:
             thread.encode(frame)
         thread.encode(None)
@@ -171,121 +171,87 @@ def _first_pass(frames: Iterable[Any], facts: SourceFacts, recipe: Recipe, place
 
 
 class _Decoding:
-    """The decoded frames of a sample, each with the frame that was encoded.
+    """An encode whose stream is decoded at once: `run` yields each frame of a sample with the frame that became of it.
 
-    The packets are counted in `stream` and go to `output`, if there is one.
+    The packets of the sample are counted in `stream`, and all packets go to `output`, if there is one.
     """
 
-    def __init__(
-        self, encoder: Any, facts: SourceFacts, recipe: Recipe, sample: Sample, stream: Stream, output: VideoOutput | None
-    ) -> None:
+    def __init__(self, encoder: Any, recipe: Recipe, sample: Sample, stream: Stream, output: VideoOutput | None) -> None:
         import av
 
         self.decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
         self.decoder.thread_type = "AUTO"
         if encoder.flags & av.codec.context.Flags.global_header:
             self.decoder.extradata = encoder.extradata
-        self._encoder = recipe.encoder
+        self._encoder = encoder
+        self._kind = recipe.encoder
+        self._enlarge = enlarger(recipe)
+        self._counted = range(sample.lead, sample.lead + sample.count)
+        self._ticks: list[int] = []  # of the frames that the encoder got
         self._waiting: deque[Any] = deque()
-        self._counted = _Counted(sample)
-        self._enlarge = Enlarger(facts, recipe)
+        self._decoded = 0
+        self._written = 0
         self._stream = stream
         self._output = output
-        self._written = 0
 
-    def feed(self, before: Any, frame: Any) -> None:
-        """Note a frame of the source, and the frame that the encoder gets for it."""
-        self._waiting.append(before)
-        self._counted.feed(frame)
+    def run(self, frames: Iterable[tuple[Any, Any]]) -> Iterator[LumaPair]:
+        """Encode frames, each with the frame of the source, and yield the pairs. Raises EncodeError."""
+        with parked(self.decoder):
+            with EncoderThread(self._encoder) as thread:
+                for before, frame in frames:
+                    self._waiting.append(before)
+                    self._ticks.append(frame.pts)
+                    yield from self._pairs(thread.encode(frame))
+                yield from self._pairs(thread.encode(None))
+            yield from self._pairs([None])
+        if self._waiting:
+            lost, fed = len(self._waiting), len(self._ticks)
+            raise EncodeError(
+                f"{self._kind.name} drops frames: {lost} of {fed} never came out of it"
+                if self._written < fed
+                else f"{self._kind.decoder} gives no picture for {lost} of {self._written} frames of {self._kind.name}"
+            )
 
-    def pairs(self, packets: Iterable[Any]) -> Iterator[LumaPair]:
-        """Yield the pairs that the decoder gives for packets, or for None at the end. Raises EncodeError."""
+    def _pairs(self, packets: Iterable[Any]) -> Iterator[LumaPair]:
+        """Yield the pairs that the decoder gives for packets, or for None at the end."""
         for packet in packets:
             if packet is not None:
-                self._count(packet)
-            for after in self._decoded(packet):
+                self._written += 1
+                self._stream.first_bytes = self._stream.first_bytes or packet.size
+                if self._is_counted(packet.pts):
+                    self._stream.add(packet)
+            for after in self._decode(packet):
                 if not self._waiting:
-                    raise EncodeError(f"{self._encoder.name} gives more frames than it got")
+                    raise EncodeError(f"{self._kind.name} gives more frames than it got")
                 before = self._waiting.popleft()
-                if self._counted.has_next():
+                if self._decoded in self._counted:
                     yield plane_of(before, 0), self._enlarge(plane_of(after, 0))
+                self._decoded += 1
             if packet is not None and self._output is not None:
                 self._output.mux(packet)
 
-    def check_complete(self) -> None:
-        """Raise EncodeError if a frame was encoded, and not decoded."""
-        if not self._waiting:
-            return
-        encoder, lost = self._encoder, len(self._waiting)
-        raise EncodeError(
-            f"{encoder.name} drops frames: {lost} of {self._counted.fed} never came out of it"
-            if self._written < self._counted.fed
-            else f"{encoder.decoder} gives no picture for {lost} of {self._written} frames of {encoder.name}"
-        )
+    def _is_counted(self, tick: int) -> bool:
+        """Return whether a packet is of the sample, by its presentation time; the encoder may not have got its end yet."""
+        first, end = (self._ticks[number : number + 1] for number in (self._counted.start, self._counted.stop))
+        return bool(first) and first[0] <= tick and not (end and end[0] <= tick)
 
-    def _count(self, packet: Any) -> None:
-        self._written += 1
-        self._stream.first_bytes = self._stream.first_bytes or packet.size
-        if self._counted.has(packet):
-            self._stream.add(packet)
-
-    def _decoded(self, packet: Any) -> list[Any]:
+    def _decode(self, packet: Any) -> list[Any]:
         import av
 
         try:
             pictures: list[Any] = self.decoder.decode(packet)
         except av.FFmpegError as error:
             said = error.strerror or error
-            raise EncodeError(f"{self._encoder.decoder} cannot decode the stream of {self._encoder.name}: {said}") from None
+            raise EncodeError(f"{self._kind.decoder} cannot decode the stream of {self._kind.name}: {said}") from None
         return pictures
 
 
-def _second_pass(
-    frames: Iterable[Any],
-    encoder: Any,
-    facts: SourceFacts,
-    recipe: Recipe,
-    sample: Sample,
-    stream: Stream,
-    output: VideoOutput | None,
-) -> Iterator[LumaPair]:
-    """Encode frames with an open encoder, in the only pass or the second one, and yield each with its decoded frame."""
-    decoding = _Decoding(encoder, facts, recipe, sample, stream, output)
-    with parked(decoding.decoder):
-        with EncoderThread(encoder) as thread:
-            for before, frame in frames:
-                decoding.feed(before, frame)
-                yield from decoding.pairs(thread.encode(frame))
-            yield from decoding.pairs(thread.encode(None))
-        yield from decoding.pairs([None])
-    decoding.check_complete()
-
-
-def header_bytes(facts: SourceFacts, recipe: Recipe, place: int) -> int:
-    """Return the bytes of an encode of a single flat picture, which has little but headers. Raises EncodeError."""
-    import av
-
-    flat: Any = av.VideoFrame(*(recipe.size or (facts.width, facts.height)), recipe.format)
-    for plane in flat.planes:
-        plane.update(bytes(plane.buffer_size))
-    flat.pts, flat.time_base = 0, facts.time_base
-    try:
-        encoder = _context(facts, recipe, place, None)
-        with ordinary_priority():
-            encoder.open()
-        with EncoderThread(encoder) as thread:
-            packets = [*thread.encode(flat), *thread.encode(None)]
-    except av.FFmpegError as error:
-        raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
-    return sum(packet.size for packet in packets)
-
-
-def prepared(frames: Iterable[Any], recipe: Recipe, facts: SourceFacts) -> Iterator[tuple[Any, Any]]:
+def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[tuple[Any, Any]]:
     """Yield each frame in the format of the recipe, and the frame to encode: the same, or a smaller one.
 
     Side data that would bind the encoder to the decisions of the source's encoder are removed.
     """
-    span = facts.colours[3]
+    span = recipe.facts.colours[3]
     convert, scale = new_scaler(), new_scaler()
     for frame in frames:
         made = small = frame
@@ -301,33 +267,9 @@ def prepared(frames: Iterable[Any], recipe: Recipe, facts: SourceFacts) -> Itera
         yield made, small
 
 
-class Enlarger:
-    """The scaling of a rendition's luma to the size of the source, as ``vkssim score --scale reference`` does it."""
-
-    def __init__(self, facts: SourceFacts, recipe: Recipe) -> None:
-        self._scale = None
-        if recipe.size not in (None, (facts.width, facts.height)):
-            self._scale = Scale(facts.width, facts.height, RESAMPLER, recipe.bits, "400")
-
-    def __call__(self, plane: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the scaled luma."""
-        return plane if self._scale is None else self._scale((plane,))[0]
-
-
-def _context(
-    facts: SourceFacts, recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None = None
-) -> Any:
-    """Return the context of an encoder, ready to be opened: a new one, or that of the container of an `output`.
-
-    The headers are extradata, as in a file, unless the output is made of parts, which have them in their packets.
-    """
-    import av
-
-    made = None if output is None else output.encoder
-    context: Any = av.CodecContext.create(recipe.encoder.name, "w") if made is None else made
-    recipe.set_up(context, facts, place, run=run)
-    if output is None:
-        context.flags |= av.codec.context.Flags.global_header
-    if run is not None:
-        context.flags |= av.codec.context.Flags.pass1 if run[0] == 1 else av.codec.context.Flags.pass2
-    return context
+def enlarger(recipe: Recipe) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+    """Return a function that scales a rendition's luma to the size of the source, as ``vkssim score --scale reference``."""
+    if recipe.scaled is None:
+        return lambda plane: plane
+    scale = Scale(recipe.facts.width, recipe.facts.height, RESAMPLER, recipe.bits, "400")
+    return lambda plane: scale((plane,))[0]

@@ -20,13 +20,7 @@ _BITRATE_RATIO = 1.03  # from one bit rate to the next
 class Parameter:
     """The parameter of an encoder that a search sets.
 
-    Parameters
-    ----------
-    name : str
-        The name of the encoder's option, or ``"bitrate"`` for kbit/s.
-    values : tuple of float
-        Its values, the best quality first.
-
+    `name` is the encoder's option, or ``"bitrate"`` for kbit/s, and `values` are its values, the best quality first.
     """
 
     name: str
@@ -44,33 +38,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder.
+    """An encoder, by FFmpeg's name, with FFmpeg's name of the decoder of its streams.
 
-    Parameters
-    ----------
-    name : str
-        FFmpeg's name.
-    decoder : str
-        FFmpeg's name of the decoder of its streams.
-    parameters : mapping of str to (int, int)
-        The best and the cheapest value of each parameter that it has; the first parameter is the default one.
-    middle : float
-        The value of the first parameter at which a usual clip has the scores of `_SIMILARITIES`.
-    slope : float
-        The usual change of float_ssim in dB from one value of the first parameter to the next.
-    own : str or None
-        The option of FFmpeg that takes what only the encoder itself knows, as ``x265-params`` does.
-    passes : bool
-        Whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder.
-    fixed : mapping of str to str
-        Options that each encode gets.
-    quiet : mapping of str to str
-        What makes the encoder itself print less, for `own`.
-    key_frames : int
-        The most frames from one key frame to the next, unless an option says otherwise; 0 if that depends on the frame rate.
-    keys_at_cuts : bool
-        Whether it puts key frames at the beginnings of shots, unless an option says otherwise.
-
+    `parameters` have the best and the cheapest value of each parameter; the first one is the default. `middle` is the value of
+    that one at which a usual clip has the scores of `_SIMILARITIES`, and `slope` the usual change of float_ssim in dB to the
+    next value. `own` is the option of FFmpeg that takes what only the encoder itself knows, as ``x265-params`` does. `passes`
+    is whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder. `quiet`, for
+    `own`, makes the encoder print less. `key_frames` are the most frames from one key frame to the next, unless an option says
+    otherwise; 0 if that depends on the frame rate. `keys_at_cuts` is whether shots begin with key frames.
     """
 
     name: str
@@ -80,7 +55,6 @@ class Encoder:
     slope: float
     own: str | None = None
     passes: bool = False
-    fixed: Mapping[str, str] = field(default_factory=dict)
     quiet: Mapping[str, str] = field(default_factory=dict)
     key_frames: int = 250
     keys_at_cuts: bool = True

@@ -11,7 +11,8 @@ from itertools import islice
 from ..errors import EncodeError, OptionError
 from ..report.bd_rate import LEAST_POINTS
 from ..report.thresholds import parse_pooled
-from .command_line import command_line, encode_name, shell_script
+from ..utils.progress import Progress
+from .command_line import encode_name, shell_script
 from .defaults import (
     APPLE_H264,
     ENCODER,
@@ -23,18 +24,15 @@ from .defaults import (
     SAMPLE_SECONDS,
     SHARE,
 )
-from .encoder_spec import EncoderSpec, as_spec, recipe_of, values_of
 from .model import SettingCurve, SettingsModel
-from .options import SearchOptions, check_samples, check_trials, check_types, listed
-from .pooling import pooled_values
-from .recipe import Recipe
+from .options import SearchOptions, check_types, parse_targets
+from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
-from .runner import TrialRunner
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source, SourceFacts
-from .trial import Progress, Target, parse_targets
+from .trial import Target, pooled_values
 from .trial_history import MOST_UNUSABLE, damage_notes, first_curves, learn
 
 SCORES = ("float_ms_ssim", "float_ssim")
@@ -51,6 +49,8 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
     It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
     """
 
+    sampling: Sampling | None = None
+
     def __init__(
         self,
         source: Source,
@@ -60,7 +60,6 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         notes: Sequence[str] = (),
     ) -> None:
         super().__init__(source, next(iter(recipes.values())), options)
-        self.sampling: Sampling | None = None
         self._recipes = recipes
         self._ladder = ladder
         self._notes += notes
@@ -80,23 +79,20 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         rungs = self.choice.rungs
         return shell_script(dict(map(self._command, rungs))) if rungs else ""
 
-    def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, LadderChoice]:
-        ladder, facts = self._ladder, self._source.facts
-        self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.seconds, SHARE)
-        self._look(runner)
-        score, *targets = runner.targets
-        renditions = [self._rendition(size, facts, score, targets) for size in self._recipes]
-        candidates = [one for one in renditions if one.is_rung]
-        found: dict[tuple[int, int, int], LadderTrial] = {}
+    def _run(self) -> Generator[LadderTrial, None, LadderChoice]:
+        self.sampling = self._runner.sampling(SAMPLE_SECONDS, self._options.samples or 0.0, SHARE)
+        self._look()
+        score, *targets = self.targets
+        renditions = [self._rendition(size, score, targets) for size in self._recipes]
         unusable: list[EncodeError] = []
-        most = self._options.most_trials
-        for rendition, place in islice(self._wanted(renditions, candidates, targets, found), most):
+        most = self._options.trials
+        for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
-                done = self._encode(runner, rendition, place, found)
+                done = self._encode(rendition, place)
             except EncodeError as error:
                 rendition.drop(place)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
-                if not found and len(unusable) >= MOST_UNUSABLE:
+                if not self.trials and len(unusable) >= MOST_UNUSABLE:
                     break
                 continue
             if rendition.targets is not None:
@@ -107,37 +103,32 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
                 if not other.tried:
                     learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
             yield done
-        if not found:
+        if not self.trials:
             raise unusable[0]
-        choice = choose(found.values(), ladder, score, targets, limited=len(found) + len(unusable) >= most)
+        choice = choose(self.trials, self._ladder, score, targets, limited=len(self.trials) + len(unusable) >= most)
         commands = tuple(self._command(rung)[1] for rung in choice.rungs)
         left_out = (f"{error}; it is left out" for error in unusable)
         damaged = (
             f"{one.width}x{one.height}, {note}"
             for one in renditions
-            for note in damage_notes(self._recipe.parameter, one.outdone)
+            for note in damage_notes(self.recipe.parameter, one.outdone)
         )
         return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 
-    def _rendition(self, size: tuple[int, int], facts: SourceFacts, score: Target, targets: Sequence[Target]) -> Rendition:
+    def _rendition(self, size: tuple[int, int], score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
         curve = replace(first_curves(recipe, [score])[0], limit=math.inf)
-        rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(facts.rate))
+        rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(self.source.facts.rate))
         count = len(recipe.parameter.values)
         settings = SettingsModel(count, first_curves(recipe, targets)) if targets else None
         return Rendition(*size, count, SettingCurve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
 
-    def _wanted(
-        self,
-        renditions: Sequence[Rendition],
-        candidates: Sequence[Rendition],
-        targets: Sequence[Target],
-        found: dict[tuple[int, int, int], LadderTrial],
-    ) -> Iterator[tuple[Rendition, int]]:
+    def _wanted(self, renditions: Sequence[Rendition], targets: Sequence[Target]) -> Iterator[tuple[Rendition, int]]:
         """Yield the encodes that are worth it, each after the one before was learned from."""
+        candidates = [one for one in renditions if one.is_rung]
         while targets and (wanted := next_for_targets(candidates)) is not None:
             yield wanted
-        for rate in rung_rates(self._ladder, cheapest_that_meets(found.values(), self._ladder, targets)):
+        for rate in rung_rates(self._ladder, cheapest_that_meets(self.trials, self._ladder, targets)):
             while (wanted := next_for_rate(candidates, math.log2(rate))) is not None:
                 yield wanted
         for height, rate in self._ladder.fixed:
@@ -145,31 +136,24 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
             while (place := rendition.place_of(math.log2(rate))) not in rendition.tried:
                 yield rendition, place
 
-    def _encode(
-        self, runner: TrialRunner, rendition: Rendition, place: int, found: dict[tuple[int, int, int], LadderTrial]
-    ) -> LadderTrial:
-        """Return the trial of a rendition with a setting, and note it."""
+    def _encode(self, rendition: Rendition, place: int) -> LadderTrial:
+        """Return the trial of a rendition with a setting. Raises EncodeError."""
         width, height = rendition.width, rendition.height
-        of_size = replace(runner, recipe=self._recipes[width, height])
         assert self.sampling is not None
-        encoded, seconds = of_size.run(f"samples {width}x{height}", self.sampling, place)
-        trial = of_size.summarise(self.sampling, place, encoded, seconds)
+        runner = replace(self._runner, recipe=self._recipes[width, height])
+        encoded, seconds = runner.run(f"samples {width}x{height}", self.sampling, place)
         weights = [sample.weight for sample in self.sampling.samples]
-        scorer = runner.scorer.scorer
         pooled = {
-            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
-            for name in scorer.names
+            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in runner.scorer.similarities)
+            for name in runner.scorer.names
         }
-        found[width, height, place] = LadderTrial(width, height, trial, pooled)
-        return found[width, height, place]
+        return LadderTrial(width, height, runner.summarise(self.sampling, place, encoded, seconds), pooled)
 
     def _command(self, rung: LadderTrial) -> tuple[str, str]:
         """Return the file of a rung, and FFmpeg's command that writes it."""
         recipe = self._recipes[rung.width, rung.height]
         place = recipe.parameter.values.index(rung.trial.setting)
-        path = self._source.path
-        line = command_line(path, self._source.facts, recipe, place, renumbered=self._scan.renumbered)
-        return encode_name(path, recipe, place), line
+        return encode_name(self.source.path, recipe, place), self._command_line(recipe, place)
 
 
 def search_ladder(
@@ -260,24 +244,22 @@ def search_ladder(
         raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
     if spec != replace(spec, least=None, most=None):
         raise OptionError("`least` and `most` are for one setting of a clip; the bit rates of a ladder limit its settings")
-    check_samples(samples)
-    check_trials(trials)
-    thresholds = parse_targets(listed(targets))
+    thresholds = parse_targets(targets)
     clip = Source(os.fspath(source))
     sizes, notes = _sizes(heights, clip.facts)
     compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]
-    recipes = {size: recipe_of(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
+    recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
     options = SearchOptions(
         thresholds=[parse_pooled(score, "score"), *thresholds],
-        features=listed(features),
-        seconds=samples,
+        features=features,
+        samples=samples,
         backend=backend,
         device=device,
-        most_trials=trials,
+        trials=trials,
         resume=resume,
         progress=progress,
     )

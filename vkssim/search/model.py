@@ -32,19 +32,9 @@ _CERTAIN = 1e-9  # the least variance of a prediction: rounding must not make it
 class Prior:
     """The curves that are expected before the first trial.
 
-    Parameters
-    ----------
-    middle : float
-        The place at which `level` is expected.
-    level, level_deviation : float
-        The score there, and its standard deviation.
-    slope, slope_deviation : float
-        The change of the score from one place to the next, and its standard deviation.
-    bend : float
-        The standard deviation of the change of the slope over one place.
-    noise : float
-        The standard deviation of a single trial from a smooth curve.
-
+    A score of `level` is expected at the place `middle`, and a change of `slope` from one place to the next, both with their
+    standard deviations. `bend` is that of the change of the slope over one place, and `noise` that of a single trial from a
+    smooth curve.
     """
 
     middle: float

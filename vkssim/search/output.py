@@ -17,7 +17,7 @@ from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
 from .recipe import Recipe, ordinary_priority
-from .source import Scan, SourceFacts
+from .source import Scan
 
 ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
@@ -67,7 +67,7 @@ class VideoOutput:
     OutputError.
     """
 
-    def __init__(self, path: str, source: str, facts: SourceFacts, recipe: Recipe, *, parts: bool = False) -> None:
+    def __init__(self, path: str, source: str, recipe: Recipe, *, parts: bool = False) -> None:
         self.notes: list[str] = []
         self.encoder: Any = None
         self._parts = parts
@@ -85,28 +85,28 @@ class VideoOutput:
         self._targets: dict[int, Any] = {}
         try:
             self._stack.enter_context(unfinished(self._unfinished))
-            self._open(source, facts, recipe)
+            self._open(source, recipe)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, source: str, facts: SourceFacts, recipe: Recipe) -> None:
+    def _open(self, source: str, recipe: Recipe) -> None:
         import av
 
         with self._errors():
             self._from = self._stack.enter_context(open_clip(source))
             os.close(os.open(self._unfinished, os.O_CREAT | os.O_EXCL, 0o600))  # as the file that it replaces may be private
             self._to = self._stack.enter_context(av.open(local_name(self._unfinished), "w"))
-        video: Any = self._to.add_stream(recipe.encoder.name, rate=facts.rate)
+        video: Any = self._to.add_stream(recipe.encoder.name, rate=recipe.facts.rate)
         self._video = video
         if self._parts:
-            recipe.set_up(video.codec_context, facts, 0)
+            recipe.set_up(video.codec_context, 0)
             with ordinary_priority():
                 video.codec_context.open()  # for the headers of the file; it encodes nothing
         else:
             self.encoder = video.codec_context
         self._to.metadata.update({name: value for name, value in self._from.metadata.items() if name in ("title", "comment")})
-        read = self._from.streams.video[facts.video].index
+        read = self._from.streams.video[recipe.facts.video].index
         copied = [stream for stream in self._from.streams if stream.index != read and self._copy(stream)]
         with suppress(ValueError, OSError, av.FFmpegError):
             self._to.set_chapters(self._from.chapters())
@@ -114,7 +114,7 @@ class VideoOutput:
             self._rest = (packet for packet in self._from.demux(copied) if packet.dts is not None)
             if self._ending != ".mp4" and "mp4" in self._from.format.name:
                 self._rest = filter(_is_shown, self._rest)
-        self._note_losses(facts, recipe)
+        self._note_losses(recipe)
 
     def _copy(self, stream: Any) -> bool:
         """Add a stream that is copied; return whether it has packets. Streams that are left out are noted."""
@@ -146,7 +146,8 @@ class VideoOutput:
     def _leave_out(self, stream: Any, why: str) -> None:
         self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {why}")
 
-    def _note_losses(self, facts: SourceFacts, recipe: Recipe) -> None:
+    def _note_losses(self, recipe: Recipe) -> None:
+        facts = recipe.facts
         if facts.aspect != 1 and recipe.encoder.decoder in ("vp9", "libdav1d") and self._ending != ".mp4":
             self.notes.append(
                 f"the shape of the samples, {facts.aspect}, is not kept: {recipe.encoder.name} does not write it, and PyAV"

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError
-from ..page.answer import Answer, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
+from ..page.answer import AnswerPage, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
 from ..page.charts import score_chart
-from ..page.tables import rate_text, score_text, time_code
+from ..page.tables import rate_text, score_text
 from ..page.tiles import Tile
-from ..report.numbers import percent, shortest
+from ..report.numbers import percent, shortest, time_code
 from ..utils.wording import counted
 from .ladder import LadderSearch
 from .rungs import FIXED, NEW, LadderTrial
 from .search import Search
 from .search_run import SearchRun
-from .shots import Shot, ShotSearch
+from .shots import ShotSearch
 from .trial import HIGHEST, Target, Trial
 
 
@@ -48,23 +48,19 @@ def ladder_page(search: LadderSearch) -> str:
         tuple(row(one, *more) for one, more in zip(choice.rungs, met, strict=True)),
     )
     script = search.script()
-    copied = [
-        *([Copied("FFmpeg's command for each rung", script)] if script else []),
-        json_to_copy(
-            [
-                {"width": one.width, "height": one.height, search.parameter: one.trial.setting, "kbps": one.trial.kbps}
-                | one.trial.values
-                for one in choice.rungs
-            ]
-        ),
+    listed = [
+        {"width": one.width, "height": one.height, search.parameter: one.trial.setting, "kbps": one.trial.kbps}
+        | one.trial.values
+        for one in choice.rungs
     ]
+    copied = [*([Copied("FFmpeg's command for each rung", script)] if script else []), json_to_copy(listed)]
     ordered = sorted(trials, key=lambda one: (series(one), one.trial.kbps))
     folded = [Table(f"All trials ({len(trials)})", headings, tuple(map(row, ordered)))]
     if choice.fixed:
         folded.append(Table("The fixed ladder, as it was encoded", headings, tuple(map(row, choice.fixed))))
     found = counted(len(choice.rungs), "rung") if choice.rungs else "no rung"
     return render_answer(
-        Answer(
+        AnswerPage(
             title=f"Ladder of {Path(search.source.path).name}: {found}",
             lead=_lead(search),
             tiles=_ladder_tiles(search, targets),
@@ -90,14 +86,8 @@ def _ladder_tiles(search: LadderSearch, targets: Sequence[Target]) -> list[Tile]
         unit = " dB" if search.targets[0].decibels else ""
         more = f"than the fixed ladder for the same score (BD-rate {rate:+.1f} %)"
         tiles.append(Tile("bit rate", f"{abs(rate):.1f} % {'less' if rate <= 0 else 'more'}", more))
-        higher = "higher" if score >= 0 else "lower"
-        tiles.append(
-            Tile(
-                "score",
-                f"{abs(score):.2f}{unit} {higher}",
-                f"than the fixed ladder at the same bit rate ({_name(choice.score)})",
-            )
-        )
+        gain = f"{abs(score):.2f}{unit} {'higher' if score >= 0 else 'lower'}"
+        tiles.append(Tile("score", gain, f"than the fixed ladder at the same bit rate ({_name(choice.score)})"))
     return tiles
 
 
@@ -156,24 +146,14 @@ def search_page(search: Search) -> str:
     command = [Copied("FFmpeg's command", choice.command, is_open=True)] if choice.meets else []
     answer = {"encoder": choice.encoder, "options": choice.options, choice.parameter: choice.setting, **_facts(trial)}
     headings = (choice.parameter, "encoded", "kbit/s", "MB", *_score_headings(targets), "target")
-    rows = tuple(
-        TableRow(
-            (
-                shortest(one.setting),
-                "whole" if one.whole else "samples",
-                rate_text(one.kbps),
-                _megabytes(one.bytes),
-                *_score_cells(one, targets),
-                "met" if is_met else "missed",
-            ),
-            0,
-            "pass" if is_met else "fail",
-        )
-        for one in sorted(trials, key=lambda one: one.setting)
-        for is_met in (one.meets if one.whole else one.probability >= choice.sure,)
-    )
+    rows = []
+    for one in sorted(trials, key=lambda one: one.setting):
+        met = one.meets if one.whole else one.probability >= choice.sure
+        what, rate = "whole" if one.whole else "samples", rate_text(one.kbps)
+        cells = (shortest(one.setting), what, rate, _megabytes(one.bytes), *_score_cells(one, targets))
+        rows.append(_met_row(met, *cells, series=0))
     return render_answer(
-        Answer(
+        AnswerPage(
             title=f"{name}: {found} meets {wishes}" if choice.meets else f"{name}: no {choice.parameter} tried meets {wishes}",
             lead=_lead(search),
             tiles=tiles,
@@ -181,79 +161,77 @@ def search_page(search: Search) -> str:
             copied=[*command, json_to_copy(answer)],
             notes=choice.notes,
             plots=[_size_plot(search, target, [(trials, trial, found)]) for target in _tightest_first(targets, trial)],
-            folded=[Table(f"All trials ({len(trials)})", headings, rows, 2)],
+            folded=[Table(f"All trials ({len(trials)})", headings, tuple(rows), 2)],
         )
     )
 
 
 def shots_page(search: ShotSearch) -> str:
     """Return the page of a search for shots that is done. Raises VkssimError."""
-    report, shots, targets = search.report, search.shots, search.targets
-    parameter, name = search.parameter, Path(search.source.path).name
-    settings = sorted(shot.setting for shot in shots)
-    met = sum(shot.meets for shot in shots)
-    kbps = search.bytes * 8 / 1000 / (len(report.frames) / float(search.source.facts.rate))
-    span = shortest(settings[0]) if settings[0] == settings[-1] else f"{shortest(settings[0])} to {shortest(settings[-1])}"
-    wishes = " and ".join(map(_wish, targets))
-    tiles = [
-        Tile("shots that meet the target", f"{met} of {len(shots)}", wishes, state="pass" if met == len(shots) else "fail"),
-        Tile(parameter, span, search.recipe.encoder.name + _options_text(search)),
-        Tile("size", f"{_megabytes(search.bytes)} MB", f"{rate_text(kbps)} kbit/s, each shot encoded by itself"),
-    ]
-    lowest = {target: min((_margin(target, shot.trial), number) for number, shot in enumerate(shots)) for target in targets}
-    tiles += [
-        Tile(f"least margin, {_name(target.name)}", _margin_text(target, shots[number].trial), f"shot {number + 1}")
-        for target, (_, number) in lowest.items()
-    ]
-    times = [frame.time for frame in report.frames]
-
-    def row(number: int, shot: Shot) -> TableRow:
-        cells = (
-            str(number + 1),
-            f"{shot.first} to {shot.first + shot.count - 1}",
-            shortest(shot.setting),
-            rate_text(shot.trial.kbps),
-            *_score_cells(shot.trial, targets),
-            _megabytes(shot.trial.bytes),
-            time_code(times[shot.first]),
-            "met" if shot.meets else "missed",
-        )
-        return TableRow(cells, None, "pass" if shot.meets else "fail")
-
-    headings = ("shot", "frames", parameter, "kbit/s", *_score_headings(targets), "MB", "begins at", "target")
+    shots, targets, parameter = search.shots, search.targets, search.parameter
+    frames = _frames(search)
     try:
         zones = [Copied("Zones for Av1an", search.zones())]
     except OptionError:  # Av1an lacks the encoder
         zones = []
     listed = [{"first": shot.first, "count": shot.count, parameter: shot.setting, **_facts(shot.trial)} for shot in shots]
-    tried = [(number, one) for number, shot in enumerate(shots) for one in shot.tried]
+    tried = [(number, one) for number, shot in enumerate(shots, 1) for one in shot.tried]
+    headings = ("shot", parameter, "kbit/s", "MB", *_score_headings(targets), "target")
+    trials = tuple(
+        _met_row(
+            one.meets, number, shortest(one.setting), rate_text(one.kbps), _megabytes(one.bytes), *_score_cells(one, targets)
+        )
+        for number, one in tried
+    )
     return render_answer(
-        Answer(
-            title=f"{name}: a {parameter} for each of {counted(len(shots), 'shot')}",
+        AnswerPage(
+            title=f"{Path(search.source.path).name}: a {parameter} for each of {counted(len(shots), 'shot')}",
             lead=_lead(search),
-            tiles=tiles,
-            table=Table("The shots", headings, tuple(row(number, shot) for number, shot in enumerate(shots)), 2),
+            tiles=_shot_tiles(search),
+            table=_shot_table(search),
             copied=[*zones, json_to_copy(listed)],
             notes=tuple(search.notes),
             plots=[
-                _size_plot(search, target, [(shot.tried, shot.trial, str(number + 1)) for number, shot in enumerate(shots)])
+                _size_plot(search, target, [(shot.tried, shot.trial, str(number)) for number, shot in enumerate(shots, 1)])
                 for target in targets
             ],
-            frames=_frames(search),
-            folded=[
-                Table(
-                    f"All trials ({len(tried)})",
-                    ("shot", parameter, "kbit/s", "MB", *_score_headings(targets), "target"),
-                    tuple(_trial_row(str(number + 1), one, targets) for number, one in tried),
-                )
-            ],
+            frames=frames,
+            folded=[Table(f"All trials ({len(tried)})", headings, trials)],
         )
     )
 
 
-def _trial_row(name: str, one: Trial, targets: Sequence[Target]) -> TableRow:
-    cells = (name, shortest(one.setting), rate_text(one.kbps), _megabytes(one.bytes), *_score_cells(one, targets))
-    return TableRow((*cells, "met" if one.meets else "missed"), None, "pass" if one.meets else "fail")
+def _shot_tiles(search: ShotSearch) -> list[Tile]:
+    shots, wishes = search.shots, " and ".join(map(_wish, search.targets))
+    met, settings = sum(shot.meets for shot in shots), sorted(shot.setting for shot in shots)
+    kbps = search.bytes * 8 / 1000 / (len(search.report.frames) / float(search.source.facts.rate))
+    span = " to ".join(map(shortest, dict.fromkeys((settings[0], settings[-1]))))
+    tiles = [
+        Tile("shots that meet the target", f"{met} of {len(shots)}", wishes, state="pass" if met == len(shots) else "fail"),
+        Tile(search.parameter, span, search.recipe.encoder.name + _options_text(search)),
+        Tile("size", f"{_megabytes(search.bytes)} MB", f"{rate_text(kbps)} kbit/s, each shot encoded by itself"),
+    ]
+    for target in search.targets:
+        number, shot = min(enumerate(shots, 1), key=lambda entry: _margin(target, entry[1].trial))
+        tiles.append(Tile(f"least margin, {_name(target.name)}", _margin_text(target, shot.trial), f"shot {number}"))
+    return tiles
+
+
+def _shot_table(search: ShotSearch) -> Table:
+    times, targets = [frame.time for frame in search.report.frames], search.targets
+    headings = ("shot", "frames", search.parameter, "kbit/s", *_score_headings(targets), "MB", "begins at", "target")
+    rows = []
+    for number, shot in enumerate(search.shots, 1):
+        frames, rate = f"{shot.first} to {shot.first + shot.count - 1}", rate_text(shot.trial.kbps)
+        scores, begins = _score_cells(shot.trial, targets), time_code(times[shot.first])
+        size = _megabytes(shot.trial.bytes)
+        rows.append(_met_row(shot.meets, number, frames, shortest(shot.setting), rate, *scores, size, begins))
+    return Table("The shots", headings, tuple(rows), 2)
+
+
+def _met_row(met: bool, *cells: object, series: int | None = None) -> TableRow:
+    """Return a row that ends with whether the targets are met."""
+    return TableRow((*map(str, cells), "met" if met else "missed"), series, "pass" if met else "fail")
 
 
 def _frames(search: ShotSearch) -> Frames | None:
@@ -286,16 +264,8 @@ def _size_plot(search: SearchRun[Any, Any], target: Target, found: Sequence[tupl
         ("size", 0, "a trial"),
         ("chosen", 0, "the answer" if len(found) == 1 else "the answer for a shot, with its number"),
     )
-    return Plot(
-        f"Bit rate over {_name(target.name)}",
-        _axis_title(target),
-        "kbit/s",
-        tuple(curves),
-        tuple(marks),
-        (rule,),
-        legend,
-        rate_up=True,
-    )
+    title = f"Bit rate over {_name(target.name)}"
+    return Plot(title, _axis_title(target), "kbit/s", tuple(curves), tuple(marks), (rule,), legend, rate_up=True)
 
 
 def _facts(trial: Trial) -> dict[str, Any]:
@@ -343,12 +313,8 @@ def _target_tile(target: Target, trial: Trial, of: str) -> Tile:
     value = trial.values[target.name]
     met = value >= target.limit
     more = f"target {shortest(target.limit)} {'met' if met else 'missed'}, margin {_margin_text(target, trial)}"
-    return Tile(
-        _name(target.name),
-        score_text(value, target.limit),
-        "; ".join(filter(None, (more, of))),
-        state="pass" if met else "fail",
-    )
+    more = "; ".join(filter(None, (more, of)))
+    return Tile(_name(target.name), score_text(value, target.limit), more, state="pass" if met else "fail")
 
 
 def _score_headings(targets: Sequence[Target]) -> list[str]:
@@ -378,17 +344,11 @@ def _options_text(search: SearchRun[Any, Any]) -> str:
 
 
 def _lead(search: SearchRun[Any, Any]) -> str:
-    facts = search.source.facts
-    sampling = getattr(search, "sampling", None)
-    parts = [
-        search.source.path,
-        f"{facts.width}×{facts.height}",
-        f"{float(facts.rate):g} frames/s",
-        f"{search.recipe.bits} bit",
-    ]
+    facts, sampling = search.source.facts, getattr(search, "sampling", None)
+    size, rate, bits = f"{facts.width}×{facts.height}", f"{float(facts.rate):g} frames/s", f"{search.recipe.bits} bit"
+    parts = [search.source.path, size, rate, bits]
     if sampling is not None:
         encoded = sum(sample.count for sample in sampling.samples)
-        parts.append(
-            counted(sampling.frames, "frame") if sampling.is_whole else f"samples of {encoded} of {sampling.frames} frames"
-        )
+        samples = f"samples of {encoded} of {sampling.frames} frames"
+        parts.append(counted(sampling.frames, "frame") if sampling.is_whole else samples)
     return " · ".join(parts)

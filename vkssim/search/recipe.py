@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -15,8 +14,9 @@ from ..errors import OptionError
 from ..frames.decode import ffmpeg_log
 from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
-from .defaults import ENCODER_NAMES
-from .encoders import Encoder, Parameter
+from .defaults import ENCODER, ENCODER_NAMES, STEP
+from .encoders import Encoder, Parameter, encoder_of
+from .options import check_types, listed
 from .source import Mastering, SourceFacts
 
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
@@ -46,21 +46,80 @@ _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
 
 @dataclass(frozen=True)
+class EncoderSpec:
+    """An encoder, its options, and the parameter whose value is searched.
+
+    Parameters
+    ----------
+    name : str
+        FFmpeg's name: libx264, libx265, libsvtav1, libvpx-vp9, h264_nvenc, hevc_nvenc or av1_nvenc.
+    options : str or sequence of str
+        Options of the encoder, ``"preset=6:film-grain=8"``.
+    parameter : str, optional
+        The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``, or ``"bitrate"`` in kbit/s. The default is the first
+        that the encoder has.
+    least, most : float, optional
+        The least and the largest value of the parameter.
+    step : float
+        The distance of two values; bit rates are 3 % apart.
+    bits : int, optional
+        The depth of the encode. The default is the depth of the source.
+    two_pass : bool
+        Encode in two passes, which needs `parameter` ``"bitrate"``, and libx264 or libx265.
+
+    Raises
+    ------
+    OptionError
+        The encoder is unknown, or a value is not possible for it.
+
+    """
+
+    name: str = ENCODER
+    options: Sequence[str] | str = ()
+    parameter: str | None = None
+    least: float | None = None
+    most: float | None = None
+    step: float = STEP
+    bits: int | None = None
+    two_pass: bool = False
+
+    def __post_init__(self) -> None:
+        check_types(EncoderSpec, vars(self))
+        values_of(self)
+        split_options(self.options)
+
+
+def as_spec(encoder: EncoderSpec | str) -> EncoderSpec:
+    """Return a specification as it is, and the default one for an encoder's name. Raises OptionError."""
+    return encoder if isinstance(encoder, EncoderSpec) else EncoderSpec(encoder)
+
+
+def values_of(spec: EncoderSpec) -> Parameter:
+    """Return the parameter of an encoder with the values that are searched. Raises OptionError."""
+    return encoder_of(spec.name).parameter(spec.parameter, spec.step, spec.least, spec.most)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """The way to encode a clip, for every setting of the parameter.
 
-    `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the width and height of a rendition,
-    None for those of the source. `rate` is the frame rate of the clip.
+    `facts` are those of the clip. `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the
+    width and height of the encode, None for those of the source.
     """
 
     encoder: Encoder
     parameter: Parameter
+    facts: SourceFacts
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     two_passes: bool = False
     size: tuple[int, int] | None = None
-    rate: Fraction = Fraction(25)
+
+    @property
+    def scaled(self) -> tuple[int, int] | None:
+        """Return the size of the encode if it is not that of the source."""
+        return None if self.size == (self.facts.width, self.facts.height) else self.size
 
     @property
     def bits(self) -> int:
@@ -72,26 +131,30 @@ class Recipe:
     @property
     def key_frames(self) -> int:
         """Return the most frames from one key frame to the next."""
-        return self.encoder.key_frames_of({**self.own, **self.options}, self.rate)
+        return self.encoder.key_frames_of({**self.own, **self.options}, self.facts.rate)
 
     @property
     def keys_at_cuts(self) -> bool:
         """Return whether there are key frames where shots begin."""
         return self.encoder.has_keys_at_cuts({**self.own, **self.options})
 
-    def notes(self, facts: SourceFacts) -> tuple[str, ...]:
-        """Return notes on the losses of an encode beyond those of its quality, such as alpha."""
-        before, after = (pixel_format("", name).chroma for name in (facts.format, self.format))
+    def notes(self) -> tuple[str, ...]:
+        """Return notes for the user on every encode of the clip, and on losses beyond those of its quality, such as alpha."""
+        before, after = (pixel_format("", name).chroma for name in (self.facts.format, self.format))
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
-            return ()
-        return (f"samples of chroma are left out: the encode is {':'.join(after)}, the source {':'.join(before)}",)
+            return self.facts.notes
+        return (
+            *self.facts.notes,
+            f"samples of chroma are left out: the encode is {':'.join(after)}, the source {':'.join(before)}",
+        )
 
-    def set_up(self, context: Any, facts: SourceFacts, place: int, *, run: tuple[int, str] | None = None) -> None:
+    def set_up(self, context: Any, place: int, run: tuple[int, str] | None = None) -> None:
         """Prepare the context of an encoder for a setting, before it is opened.
 
         `run` is the number of the pass and the file of its statistics, if there are two passes.
         """
+        facts = self.facts
         context.width, context.height = self.size or (facts.width, facts.height)
         context.pix_fmt = self.format
         context.time_base, context.framerate = facts.time_base, facts.rate
@@ -99,18 +162,18 @@ class Recipe:
         context.thread_type = "AUTO"  # as FFmpeg's command has it; PyAV's own default makes x264 cut each frame into slices
         context.color_primaries, context.color_trc, context.colorspace, context.color_range = facts.colours
         passes = {} if run is None else {"pass": str(run[0]), "stats": run[1]}
-        context.options = self.options_of(facts, place, {**self.encoder.quiet, **passes})
+        context.options = self.options_of(place, {**self.encoder.quiet, **passes})
         if self.parameter.is_bitrate:
             context.bit_rate = round(self.parameter.values[place] * 1000)
         elif not self.encoder.name.startswith("lib"):
             context.bit_rate = 0  # NVENC's default bit rate would limit the quality
 
-    def options_of(self, facts: SourceFacts, place: int, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+    def options_of(self, place: int, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
         """Return the options of a setting, by FFmpeg's names; a bit rate is not among them.
 
         `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
         """
-        options = {**self.encoder.fixed, **self.options}
+        options = dict(self.options)
         if not self.parameter.is_bitrate:
             options[self.parameter.name] = self.parameter.text(place)
             if self.encoder.name == "libvpx-vp9":
@@ -118,14 +181,14 @@ class Recipe:
             elif self.encoder.name.endswith("_nvenc"):
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
-            own = {**more, **self.own_options(facts)}
+            own = {**more, **self.own_options()}
             if own:
                 options[self.encoder.own] = ":".join(f"{name}={_escaped(value)}" for name, value in own.items())
         return options
 
-    def own_options(self, facts: SourceFacts) -> dict[str, str]:
+    def own_options(self) -> dict[str, str]:
         """Return the options that only the encoder itself knows, with the HDR metadata of the clip."""
-        return {**_mastering_options(self.encoder.name, facts.mastering), **self.own}
+        return {**_mastering_options(self.encoder.name, self.facts.mastering), **self.own}
 
 
 def _escaped(value: str) -> str:
@@ -133,10 +196,10 @@ def _escaped(value: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", value)
 
 
-def split_options(texts: Iterable[str]) -> dict[str, str]:
+def split_options(texts: Sequence[str] | str) -> dict[str, str]:
     """Return the options of texts of the form ``NAME=VALUE:NAME=VALUE``. Raises OptionError."""
     options = {}
-    for text in texts:
+    for text in listed(texts):
         for part in text.split(":"):
             name, equals, value = part.partition("=")
             if not equals or not name.strip() or not value.strip():
@@ -145,17 +208,12 @@ def split_options(texts: Iterable[str]) -> dict[str, str]:
     return options
 
 
-def make_recipe(
-    encoder: Encoder,
-    parameter: Parameter,
-    facts: SourceFacts,
-    options: Mapping[str, str],
-    *,
-    bits: int | None = None,
-    two_passes: bool = False,
-    size: tuple[int, int] | None = None,
-) -> Recipe:
-    """Return the recipe for a clip, with each option in its place. Raises OptionError if the encoder refuses anything."""
+def make_recipe(spec: EncoderSpec, facts: SourceFacts, size: tuple[int, int] | None = None) -> Recipe:
+    """Return the recipe for a clip, or for its rendition of a width and a height, with each option in its place.
+
+    Raises OptionError if the encoder refuses anything.
+    """
+    encoder, parameter, options = encoder_of(spec.name), values_of(spec), split_options(spec.options)
     for name, value in options.items():
         if name in (*encoder.parameters, *_RATE_CONTROL):
             raise OptionError(
@@ -172,27 +230,27 @@ def make_recipe(
             )
         if name in (encoder.own, "x264opts"):  # libx264 has two names for it
             raise OptionError(f"`options` {name}: give the options in it directly, NAME=VALUE with colons between them")
-    if two_passes and not (encoder.passes and parameter.is_bitrate):
+    if spec.two_pass and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
-    layout = _pixel_format(encoder, facts, bits)
-    recipe = Recipe(encoder, parameter, layout, dict(options), two_passes=two_passes, size=size, rate=facts.rate)
-    unknown = _try(recipe, facts)
+    layout = _pixel_format(encoder, facts, spec.bits)
+    recipe = Recipe(encoder, parameter, facts, layout, options, two_passes=spec.two_pass, size=size)
+    unknown = _try(recipe)
     if unknown:
         if encoder.own is None:
             raise OptionError(f"`options`: {encoder.name} has no option {', '.join(unknown)}")
         own = {name: options[name] for name in unknown}
         rest = {name: value for name, value in options.items() if name not in unknown}
         recipe = replace(recipe, options=rest, own=own)
-        _try(recipe, facts)
+        _try(recipe)
     return recipe
 
 
-def _try(recipe: Recipe, facts: SourceFacts) -> list[str]:
+def _try(recipe: Recipe) -> list[str]:
     """Open the encoder once; return the options that are unknown to FFmpeg. Raises OptionError if the encoder refuses."""
     import av
 
     context: Any = av.CodecContext.create(recipe.encoder.name, "w")
-    recipe.set_up(context, facts, len(recipe.parameter.values) // 2)
+    recipe.set_up(context, len(recipe.parameter.values) // 2)
     width, height = context.width, context.height
     clock = context.time_base, context.framerate
     ffmpeg_log.listen()
@@ -201,7 +259,7 @@ def _try(recipe: Recipe, facts: SourceFacts) -> list[str]:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
         said = next((text.strip() for level, _, text in reversed(messages) if level <= av.logging.WARNING), str(error))
-        if recipe.options and _opens(replace(recipe, options={}, own={}), facts):
+        if recipe.options and _opens(replace(recipe, options={}, own={})):
             raise OptionError(f"`options`: {recipe.encoder.name} says: {said}") from None
         raise OptionError(refusal(recipe, width, height, said)) from None
     finally:
@@ -220,9 +278,9 @@ def _try(recipe: Recipe, facts: SourceFacts) -> list[str]:
     return list(context.options)
 
 
-def _opens(recipe: Recipe, facts: SourceFacts) -> bool:
+def _opens(recipe: Recipe) -> bool:
     try:
-        _try(recipe, facts)
+        _try(recipe)
     except OptionError:
         return False
     return True

@@ -19,17 +19,9 @@ _NEAR = 1.06  # a trial may have so much more than the bit rate of its rung: set
 
 @dataclass(frozen=True)
 class LadderTrial:
-    """The trial of one size and one setting.
+    """The trial of one size and one setting, on frames that were scaled back to the size of the source.
 
-    Parameters
-    ----------
-    width, height : int
-        The size of the rendition.
-    trial : Trial
-        What was measured, on frames that were scaled back to the size of the source.
-    pooled : dict of str to dict of str to float
-        The pooled values of each score.
-
+    `pooled` are the pooled values of each score.
     """
 
     width: int
@@ -40,25 +32,12 @@ class LadderTrial:
 
 @dataclass(frozen=True)
 class LadderChoice:
-    """The outcome of a search for a ladder.
+    """The outcome of a search for a ladder, made for the pooled value `score`, such as ``"float_ms_ssim:mean"``.
 
-    Parameters
-    ----------
-    score : str
-        The pooled value that the ladder is made for, such as ``"float_ms_ssim:mean"``.
-    rungs : tuple of LadderTrial
-        The rungs to take, the one of the highest bit rate first.
-    fixed : tuple of LadderTrial
-        The trials that are nearest to the rungs of the fixed ladder, in its order.
-    deltas : Deltas, optional
-        The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None if there are none.
-    meets : bool
-        Whether the first rung meets every target.
-    commands : tuple of str
-        FFmpeg's command line for each rung, for a POSIX shell; for bash if a name is no plain text.
-    notes : tuple of str
-        Notes on anything that was left out, with the reasons.
-
+    `rungs` are the rungs to take, the one of the highest bit rate first, and `fixed` the trials that are nearest to the rungs
+    of the fixed ladder, in its order. `deltas` are the Bjøntegaard deltas of the rungs against it, with scores in dB; None if
+    there are none. `meets` is whether the first rung meets every target. `commands` are FFmpeg's command lines for the rungs,
+    for a POSIX shell; for bash if a name is no plain text. `notes` are on anything that was left out, with the reasons.
     """
 
     score: str

@@ -1,19 +1,95 @@
-"""Run the trials of one clip: look at the clip once, encode its samples with a setting, score them, and store the result."""
+"""Run the trials of one clip: look at the clip once, encode its samples with a setting, score them, and store the result.
+
+A search that was cut off continues from the stored trials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import partial
+from pathlib import Path
+from typing import Any, Self
 
-from ..errors import EncodeError
+from ..errors import EncodeError, OptionError
+from ..frames.inputs import input_states
+from ..scorer import Scorer
+from ..storage.checked_journal import SEARCH, CheckedJournal
+from ..storage.journal_file import journal_path
+from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..utils.progress import Progress
+from ..utils.version import __version__
 from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
 from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
 from .source import Scan, Source
-from .store import TrialStore
-from .trial import EncodedSample, Progress, Stopwatch, Target, TargetScorer, Trial, summarise
+from .trial import EncodedSample, Target, Trial, forecast_bytes
+
+
+class TrialStore:
+    """The journal beside a path, begun if there is none; use it with `with`.
+
+    `scan` is the stored scan of the clip, None if there is none. Raises OptionError if the journal belongs to another
+    search, and the errors of `CheckedJournal`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
+        head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
+        self.scan: Scan | None = None
+        self._encoded: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
+        self._journal = CheckedJournal(journal_path(Path(path)), SEARCH, self._parse, most_bytes=LARGEST_JOURNAL_BYTES)
+        try:
+            if self._journal.head is None:
+                self._journal.begin(head)
+            elif self._journal.head != head:
+                raise OptionError(
+                    f"{self._journal.path} has the trials of another search: of another clip, with other options, or by another"
+                    " version. Move it away, or give another `resume`"
+                )
+            else:
+                self._journal.go_on()
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _parse(self, entry: Any) -> None:
+        if "scan" in entry:
+            self.scan = Scan(**{part.name: entry["scan"][part.name] for part in fields(Scan)})
+        else:
+            encoded = [EncodedSample.of_json(one) for one in entry["encoded"]]
+            self._encoded[str(entry["ranges"]), int(entry["place"])] = encoded, float(entry["seconds"])
+
+    def find(self, ranges: str, place: int) -> tuple[list[EncodedSample], float] | None:
+        """Return the samples of a trial that is stored, and the seconds that it took; or None if it is not."""
+        return self._encoded.get((ranges, place))
+
+    def add_scan(self, scan: Scan) -> None:
+        """Store the scan of the clip. Raises OutputError."""
+        self._journal.add([{"scan": asdict(scan)}])
+
+    def add(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
+        """Store the samples of a trial. Raises OutputError."""
+        self._encoded[ranges, place] = list(encoded), seconds
+        self._journal.add(
+            [{"ranges": ranges, "place": place, "encoded": [one.as_json() for one in encoded], "seconds": seconds}]
+        )
+
+    def remove(self) -> None:
+        """Remove the journal of a search that is done. Raises OutputError."""
+        self._journal.remove()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 @dataclass
@@ -22,7 +98,7 @@ class TrialRunner:
 
     source: Source
     recipe: Recipe
-    scorer: TargetScorer
+    scorer: Scorer
     targets: Sequence[Target]
     store: TrialStore | None = None
     progress: Progress | None = None
@@ -56,43 +132,57 @@ class TrialRunner:
         They come from the store if it has them and nothing is to be written. `name` distinguishes the samples from others of
         the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
         """
-        stored = None if self.store is None or output is not None else self.store.find(name, place)
-        if stored is None:
-            clock = Stopwatch()
-            try:
-                header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
-                encoded = self._encode_samples(sampling.samples, place, output, header)
-            except EncodeError as error:
-                raise EncodeError(f"{self.recipe.parameter.name} {self.recipe.parameter.text(place)}: {error}") from None
-            stored = encoded, clock.seconds()
-            if self.store is not None and output is None:
-                self.store.add(name, place, *stored)
-        return stored
+        store = None if output is not None else self.store
+        if store is not None and (stored := store.find(name, place)) is not None:
+            return stored
+        start = time.monotonic()
+        try:
+            header = 0 if sampling.is_whole else header_bytes(self.recipe, place)
+            encoded = self._encode_samples(sampling.samples, place, output, header)
+        except EncodeError as error:
+            raise EncodeError(f"{self.recipe.parameter.name} {self.recipe.parameter.text(place)}: {error}") from None
+        seconds = round(time.monotonic() - start, 3)
+        if store is not None:
+            store.add(name, place, encoded, seconds)
+        return encoded, seconds
 
     def summarise(self, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:
         """Return the trial of samples that were encoded with a setting, which took `seconds`."""
-        setting = self.recipe.parameter.values[place]
-        first = sampling.samples[0].first if sampling.is_whole else 0
-        shown = self.look().seconds(first, sampling.frames, self.source.facts)
-        return summarise(setting, encoded, sampling, self.targets, self.recipe, shown, seconds)
+        weights, whole = [sample.weight for sample in sampling.samples], sampling.is_whole
+        values = {target.name: target.value(encoded, weights) for target in self.targets}
+        meets = all(values[target.name] >= target.limit for target in self.targets)
+        deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in self.targets}
+        chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in self.targets)
+        size = forecast_bytes([one.stream for one in encoded], sampling, self.recipe)
+        shown = self.look().seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
+        return Trial(
+            setting=self.recipe.parameter.values[place],
+            values=values,
+            meets=meets,
+            bytes=size,
+            kbps=round(size * 8 / shown / 1000, 3),
+            frames=sum(one.stream.frames for one in encoded),
+            seconds=seconds,
+            whole=whole,
+            deviations=deviations,
+            probability=min(chances, default=1.0),
+        )
 
     def _encode_samples(
         self, samples: Sequence[Sample], place: int, output: VideoOutput | None, header: int
     ) -> list[EncodedSample]:
-        total = sum(sample.count for sample in samples)
+        done, total = 0, sum(sample.count for sample in samples)
         encoded: list[EncodedSample] = []
-        done = 0
         for sample in samples:
-            stream = Stream(header)
-            pairs = encoded_pairs(
-                partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look()),
-                sample,
-                self.source.facts,
-                self.recipe,
-                place,
-                stream,
-                output,
-            )
-            encoded.append(self.scorer.sample(pairs, stream, self.progress, done, total))
-            done += sample.count
+            stream, scores = Stream(header), {name: list[float]() for name in self.scorer.names}
+            frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look())
+            for frame in self.scorer.score(encoded_pairs(frames, sample, self.recipe, place, stream, output)):
+                done += 1
+                for name, value in frame.metrics.items():
+                    scores[name].append(value)
+                if self.progress is not None:
+                    self.progress(done, total)
+            if not any(scores.values()):
+                raise EncodeError("the encoder wrote no frame")
+            encoded.append(EncodedSample(scores, stream))
         return encoded

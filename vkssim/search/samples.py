@@ -128,18 +128,9 @@ def _pieces(count: int, length: int) -> list[tuple[int, int]]:
 def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) -> Doubles:
     """Return weights of samples with which they have the totals of all pieces, changed as little as that allows.
 
-    This is the calibration of survey statistics by exponential factors. If these would be large, because too few samples
-    cannot have the totals, only the first column's total is met.
-
-    Parameters
-    ----------
-    weights : (samples,) array
-        The weights to correct.
-    columns : (columns, pieces) array
-        What has totals, of every piece.
-    chosen : (samples,) array of int
-        The pieces that are samples.
-
+    This is the calibration of survey statistics by exponential factors. If these would be large, because too few samples cannot
+    have the totals, only the first column's total is met. `weights` is (samples,), `columns` has what is totalled of every
+    piece, (columns, pieces), and `chosen` are the pieces that are samples.
     """
     scale = columns.mean(axis=1, keepdims=True)
     seen, totals = (columns / scale)[:, chosen], (columns / scale).sum(axis=1)

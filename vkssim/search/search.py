@@ -8,18 +8,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..errors import EncodeError
+from ..utils.progress import Progress
 from ..utils.wording import counted
-from .command_line import command_line
 from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
-from .encoder_spec import EncoderSpec, as_spec, recipe_of
-from .options import SearchOptions, check_samples, check_sure, check_trials, check_types, checked_targets, listed
+from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
-from .recipe import Recipe
-from .runner import TrialRunner
+from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sampling
 from .search_run import SearchRun
 from .source import Source
-from .trial import Progress, Trial
+from .trial import Trial
 from .trial_history import TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
@@ -30,31 +28,14 @@ _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that o
 
 @dataclass(frozen=True)
 class SettingChoice:
-    """The outcome of a search.
+    """The outcome of a search: the encoder, the parameter that was searched, and its value.
 
-    Parameters
-    ----------
-    encoder, parameter : str
-        The encoder, and the parameter that was searched.
-    setting : float
-        The value of the parameter. If no setting meets the targets, it is the one that comes nearest.
-    meets : bool
-        Whether the whole clip meets every target with that setting, with a probability of `sure` or more.
-    trial : Trial
-        The trial of that setting.
-    certainty : float
-        The probability that no cheaper setting meets the targets on the same frames, 0 to 1.
-    probability : float
-        The probability that the whole clip meets the targets: 0 or 1 if it was encoded in one piece.
-    sure : float
-        The requested probability.
-    options : dict of str to str
-        The setting and all options of the encode, by FFmpeg's names.
-    command : str
-        FFmpeg's command line for the encode, for a POSIX shell; for bash if a name is no plain text.
-    notes : tuple of str
-        Losses of the written file against the source, and remarks on the answer.
-
+    If no setting meets the targets, `setting` is the one that comes nearest. `trial` is its trial, and `meets` is whether the
+    whole clip meets every target with it, with a probability of `sure` or more, the requested one. `probability` is that of the
+    whole clip meeting the targets: 0 or 1 if it was encoded in one piece. `certainty` is the probability that no cheaper
+    setting meets the targets on the same frames. `options` are the setting and all options of the encode, by FFmpeg's names,
+    and `command` is FFmpeg's command line for it, for a POSIX shell; for bash if a name is no plain text. `notes` are losses of
+    the written file against the source, and remarks on the answer.
     """
 
     encoder: str
@@ -76,9 +57,7 @@ class Search(SearchRun[Trial, SettingChoice]):
     It is what `search_setting` returns. The device is open until all trials are done, or until `close`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
-        super().__init__(source, recipe, options)
-        self.sampling: Sampling | None = None
+    sampling: Sampling | None = None
 
     @property
     def trials(self) -> list[Trial]:
@@ -90,31 +69,31 @@ class Search(SearchRun[Trial, SettingChoice]):
         """Return the outcome, after all trials. Raises VkssimError."""
         return self._finished()
 
-    def _run(self, runner: TrialRunner) -> Generator[Trial, None, SettingChoice]:
-        options, targets = self._options, runner.targets
-        self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
-        self._look(runner)
+    def _run(self) -> Generator[Trial, None, SettingChoice]:
+        options, targets = self._options, self.targets
+        self.sampling = sampling = self._runner.sampling(SAMPLE_SECONDS, options.samples or 0.0, SHARE)
+        self._look()
         checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
-        curves = first_curves(self._recipe, targets)
-        tried = TrialHistory(targets, self._recipe.parameter, curves, 0.5 if checked else options.sure)
-        while (place := tried.next(options.most_trials)) is not None:
+        curves = first_curves(self.recipe, targets)
+        tried = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
+        while (place := tried.next(options.trials)) is not None:
             try:
-                tried.add(place, runner.encode("samples", sampling, place))
+                tried.add(place, self._runner.encode("samples", sampling, place))
             except EncodeError as error:
                 tried.drop(place, error)
             else:
                 yield tried[place]
-        if len(tried) >= options.most_trials and tried.settings.next() is not None:
+        if len(tried) >= options.trials and tried.settings.next() is not None:
             done = counted(len(tried), "trial")
             self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
         if sampling.is_whole:
             if options.output is not None:
-                yield from self._write(runner, tried)
+                yield from self._write(tried)
         elif checked:
             place = tried.nearest
             self._notes += tried.notes
             tried = TrialHistory(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
-            yield from self._encode_whole(runner, place, tried)
+            yield from self._encode_whole(place, tried)
         self._notes += tried.notes
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
         if rare and not tried[tried.nearest].whole:
@@ -123,14 +102,14 @@ class Search(SearchRun[Trial, SettingChoice]):
             )
         return self._choose(tried)
 
-    def _write(self, runner: TrialRunner, tried: TrialHistory) -> Iterator[Trial]:
+    def _write(self, tried: TrialHistory) -> Iterator[Trial]:
         """Encode a clip that the trials encoded whole once more, to a file."""
         if tried[tried.nearest].meets:
-            yield from self._encode_whole(runner, tried.nearest, tried)
+            yield from self._encode_whole(tried.nearest, tried)
         else:
             self._notes.append("no file is written, since no setting meets the targets")
 
-    def _encode_whole(self, runner: TrialRunner, place: int, tried: TrialHistory) -> Iterator[Trial]:
+    def _encode_whole(self, place: int, tried: TrialHistory) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
 
         A setting between one that meets them and one that does not is tried as well.
@@ -143,7 +122,7 @@ class Search(SearchRun[Trial, SettingChoice]):
             if chosen is None:
                 break
             try:
-                trial = self._encode_once(runner, whole, chosen)
+                trial = self._encode_once(whole, chosen)
             except EncodeError as error:
                 tried.drop(chosen, error)
             else:
@@ -155,14 +134,14 @@ class Search(SearchRun[Trial, SettingChoice]):
         if self._options.output is not None and not met:
             self._notes.append("no file is written, since no setting meets the targets on the whole clip")
 
-    def _encode_once(self, runner: TrialRunner, whole: Sampling, place: int) -> Trial:
+    def _encode_once(self, whole: Sampling, place: int) -> Trial:
         """Return the trial of the whole clip with a setting; write the file if asked, and if the setting meets the targets."""
         with ExitStack() as stack:
             output = None
             if self._options.output is not None:
-                written = VideoOutput(self._options.output, self._source.path, self._source.facts, self._recipe)
+                written = VideoOutput(self._options.output, self.source.path, self.recipe)
                 output = stack.enter_context(written)
-            trial = runner.encode("whole", whole, place, output)
+            trial = self._runner.encode("whole", whole, place, output)
             if trial.meets and output is not None:
                 output.keep()
                 self._notes += output.notes
@@ -172,16 +151,16 @@ class Search(SearchRun[Trial, SettingChoice]):
         place, settings = tried.nearest, tried.settings
         trial, meets = tried[place], settings.best is not None
         return SettingChoice(
-            encoder=self._recipe.encoder.name,
-            parameter=self._recipe.parameter.name,
+            encoder=self.recipe.encoder.name,
+            parameter=self.recipe.parameter.name,
             setting=trial.setting,
             meets=meets,
             trial=trial,
             certainty=settings.certainty() if meets else 0.0,
             probability=trial.probability,
             sure=self._options.sure,
-            options=self._recipe.options_of(self._source.facts, place),
-            command=command_line(self._source.path, self._source.facts, self._recipe, place, renumbered=self._scan.renumbered),
+            options=self.recipe.options_of(place),
+            command=self._command_line(self.recipe, place),
             notes=tuple(dict.fromkeys(self._notes)),
         )
 
@@ -261,27 +240,19 @@ def search_setting(
 
     """
     check_types(search_setting, locals())
-    clip, recipe = prepare(source, as_spec(encoder))
-    check_sure(sure)
-    check_samples(samples)
-    check_trials(trials)
+    clip = Source(os.fspath(source))
+    recipe = make_recipe(as_spec(encoder), clip.facts)
     options = SearchOptions(
-        thresholds=checked_targets(targets),
-        features=listed(features),
-        seconds=samples,
+        thresholds=parse_targets(targets),
+        features=features,
+        samples=samples,
         sure=sure,
         whole=whole,
         output=checked_output(output, clip.path, recipe),
         backend=backend,
         device=device,
-        most_trials=trials,
+        trials=trials,
         resume=resume,
         progress=progress,
     )
     return Search(clip, recipe, options)
-
-
-def prepare(source: str | os.PathLike[str], encoder: EncoderSpec) -> tuple[Source, Recipe]:
-    """Return the clip and how it is encoded; errors as those of `search_setting`."""
-    clip = Source(os.fspath(source))
-    return clip, recipe_of(encoder, clip.facts)

@@ -7,15 +7,17 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from inspect import GEN_RUNNING, getgeneratorstate
 from threading import RLock
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from ..errors import OptionError
-from .options import SearchOptions, open_store
+from ..scorer import Scorer
+from .command_line import command_line
+from .options import SearchOptions
 from .output import check_times
 from .recipe import Recipe
-from .runner import TrialRunner
+from .runner import TrialRunner, TrialStore
 from .source import Scan, Source
-from .trial import Target, TargetScorer, features_of
+from .trial import Target, targets_of
 
 Result = TypeVar("Result")
 Decision = TypeVar("Decision")
@@ -28,15 +30,16 @@ class SearchRun(ABC, Generic[Result, Decision]):
     """
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
+        self.source = source
+        self.recipe = recipe  # for a ladder that of its first size
+        self.targets: Sequence[Target] = ()  # until the device is open
+        self._options = options
         self._results: list[Result] = []
         self._outcome: Decision | None = None
-        self._source = source
-        self._recipe = recipe
-        self._options = options
         self._scan = Scan()  # until the clip was read
-        self._notes = [*source.facts.notes, *recipe.notes(source.facts)]
+        self._runner: TrialRunner  # while the device is open
+        self._notes = [*recipe.notes()]
         self._lock = RLock()
-        self.targets: Sequence[Target] = ()  # until the device is open
         self._steps = self._opened()
 
     def __iter__(self) -> Iterator[Result]:
@@ -56,19 +59,9 @@ class SearchRun(ABC, Generic[Result, Decision]):
             place += 1
 
     @property
-    def source(self) -> Source:
-        """Return the clip."""
-        return self._source
-
-    @property
-    def recipe(self) -> Recipe:
-        """Return how the clip is encoded; for a ladder how its first size is."""
-        return self._recipe
-
-    @property
     def parameter(self) -> str:
         """Return the name of the parameter whose value is searched, such as ``"crf"``."""
-        return self._recipe.parameter.name
+        return self.recipe.parameter.name
 
     @property
     def limits(self) -> dict[str, float]:
@@ -99,14 +92,17 @@ class SearchRun(ABC, Generic[Result, Decision]):
         self.close()
 
     @abstractmethod
-    def _run(self, runner: TrialRunner) -> Generator[Result, None, Decision]:
+    def _run(self) -> Generator[Result, None, Decision]:
         """Yield each result, and return the outcome. The store is removed afterwards."""
 
-    def _look(self, runner: TrialRunner) -> None:
+    def _look(self) -> None:
         """Read the clip to `_scan`. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
-        self._scan = runner.look()
-        check_times(self._options.output, self._source.path, self._scan)
+        self._scan = self._runner.look()
+        check_times(self._options.output, self.source.path, self._scan)
         self._notes += self._scan.warnings
+
+    def _command_line(self, recipe: Recipe, place: int, zones: str | None = None) -> str:
+        return command_line(self.source.path, recipe, place, renumbered=self._scan.renumbered, zones=zones)
 
     def _finished(self) -> Decision:
         """Run to the end, and return the outcome. Raises VkssimError; OptionError if the search was closed early."""
@@ -117,15 +113,38 @@ class SearchRun(ABC, Generic[Result, Decision]):
         return self._outcome
 
     def _opened(self) -> Generator[Result, None, None]:
-        options, facts = self._options, self._source.facts
+        options, facts, recipe = self._options, self.source.facts, self.recipe
         with ExitStack() as stack:
-            features = features_of(options.thresholds, options.features)
-            scorer = TargetScorer(facts.width, facts.height, self._recipe.bits, features, options.backend, options.device)
-            stack.enter_context(scorer)
-            self.targets = scorer.targets(options.thresholds)  # a target that cannot be is an error before the store is opened
-            store = open_store(stack, self._source, self._recipe, options)
-            self._outcome = yield from self._run(
-                TrialRunner(self._source, self._recipe, scorer, self.targets, store, options.progress)
+            opened = Scorer(
+                *(facts.width, facts.height),
+                bits=recipe.bits,
+                features=options.metrics,
+                backend=options.backend,
+                device=options.device,
             )
+            scorer = stack.enter_context(opened)
+            self.targets = targets_of(
+                scorer, options.thresholds
+            )  # a target that cannot be is an error before the store is opened
+            store = None
+            if options.resume is not None:
+                store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
+            self._runner = TrialRunner(self.source, recipe, scorer, self.targets, store, options.progress)
+            self._outcome = yield from self._run()
             if store is not None:
                 store.remove()
+
+    def _identity(self) -> dict[str, Any]:
+        """Return the settings that trials depend on; another search cannot use them."""
+        recipe, options = self.recipe, self._options
+        return {
+            "encoder": recipe.encoder.name,
+            "parameter": [recipe.parameter.name, *recipe.parameter.values],
+            "format": recipe.format,
+            "options": dict(recipe.options),
+            "own": dict(recipe.own),
+            "two_passes": recipe.two_passes,
+            "features": options.metrics,
+            "seconds": options.samples or 0.0,
+            "backend": options.backend,
+        }

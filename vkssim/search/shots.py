@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from .command_line import command_line
+from ..utils.progress import Progress
+from .command_line import av1an_command, av1an_zones, x264_zones
 from .defaults import ENCODER, MOST_TRIALS, TARGET
-from .encoder_spec import EncoderSpec, as_spec
 from .model import SettingCurve
-from .options import SearchOptions, check_trials, check_types, checked_targets, listed
+from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
-from .runner import TrialRunner
+from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
-from .search import prepare
 from .search_run import SearchRun
-from .source import Scan
-from .trial import Progress, TargetScorer, Trial
+from .source import Scan, Source
+from .trial import Trial
 from .trial_history import TrialHistory, first_curves
-from .zones import av1an_command, av1an_zones, x264_zones
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
 _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
@@ -30,25 +28,11 @@ _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
 
 @dataclass(frozen=True)
 class Shot:
-    """The outcome for one shot.
+    """The outcome for one shot: the number of its first frame, and the number of its frames.
 
-    Parameters
-    ----------
-    first, count : int
-        The number of its first frame, and the number of its frames.
-    setting : float
-        The value of the parameter. If no setting meets the targets, it is the one that comes nearest.
-    meets : bool
-        Whether the setting meets every target on the frames of the shot.
-    trial : Trial
-        The trial of that setting.
-    trials : int
-        The number of settings that were tried.
-    scores : dict of str to list of float
-        The scores of each frame with that setting.
-    tried : tuple of Trial
-        All trials, in the order of their settings.
-
+    `setting` is the value of the parameter; if no setting meets the targets, it is the one that comes nearest. `meets` is
+    whether it meets every target on the frames of the shot. `trial` is its trial, `trials` the number of settings that were
+    tried, and `tried` are all trials, in the order of their settings. `scores` are the scores of each frame with that setting.
     """
 
     first: int
@@ -89,64 +73,61 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
 
     def zones(self) -> str:
         """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for options that Av1an lacks."""
-        return av1an_zones(self.shots, self._recipe, self._source.facts)
+        return av1an_zones(self.shots, self.recipe)
 
     def commands(self, zones: str) -> list[str]:
         """Return the command lines that encode the shots with their settings, for a POSIX shell; [] if there are none.
 
         The first one is Av1an's, which reads `zones()` from a file `zones`. For libx264, FFmpeg's with x264's zones follows.
         """
-        recipe, path = self._recipe, self._source.path
+        recipe, path = self.recipe, self.source.path
         try:
             self.zones()
         except OptionError:
             return []
         lines = [av1an_command(path, zones, recipe)]
         if recipe.encoder.name == "libx264":
-            place, renumbered = recipe.parameter.values.index(self.shots[0].setting), self._scan.renumbered
-            found = x264_zones(self.shots)
-            lines.append(command_line(path, self._source.facts, recipe, place, renumbered=renumbered, zones=found))
+            place = recipe.parameter.values.index(self.shots[0].setting)
+            lines.append(self._command_line(recipe, place, x264_zones(self.shots)))
         return lines
 
-    def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
-        self._look(runner)
+    def _run(self) -> Generator[Shot, None, ScoreReport]:
+        self._look()
         scan = self._scan
         cuts = find_cuts(scan.changes)
-        curves = first_curves(self._recipe, runner.targets)
+        curves = first_curves(self.recipe, self.targets)
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
-            shot, curves = self._search_shot(runner, Sample(first, end - first), curves)
+            shot, curves = self._search_shot(Sample(first, end - first), curves)
             yield shot
         if self._options.output is not None:
-            self._write(runner, self._options.output)
-        return self._report_of(runner.scorer, scan)
+            self._write(self._options.output)
+        return self._report_of(scan)
 
-    def _write(self, runner: TrialRunner, path: str) -> None:
+    def _write(self, path: str) -> None:
         """Encode each shot with its setting into one file, unless a shot misses a target."""
         if not all(shot.meets for shot in self.shots):
             self._notes.append("no file is written, since not every shot meets the targets")
             return
-        with VideoOutput(path, self._source.path, self._source.facts, self._recipe, parts=True) as output:
+        with VideoOutput(path, self.source.path, self.recipe, parts=True) as output:
             for shot in self.shots:
                 sample = Sample(shot.first, shot.count)
-                place = self._recipe.parameter.values.index(shot.setting)
-                runner.run("", Sampling((sample,), shot.count), place, output)
+                place = self.recipe.parameter.values.index(shot.setting)
+                self._runner.run("", Sampling((sample,), shot.count), place, output)
             output.keep()
             self._notes += output.notes
 
-    def _search_shot(
-        self, runner: TrialRunner, sample: Sample, curves: Sequence[SettingCurve]
-    ) -> tuple[Shot, list[SettingCurve]]:
+    def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
-        tried = TrialHistory(runner.targets, self._recipe.parameter, curves)
+        tried = TrialHistory(self.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while (place := tried.next(self._options.most_trials)) is not None:
+        while (place := tried.next(self._options.trials)) is not None:
             try:
-                encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
+                encoded, seconds = self._runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
             except EncodeError as error:
                 tried.drop(place, error)
             else:
-                tried.add(place, runner.summarise(sampling, place, encoded, seconds))
+                tried.add(place, self._runner.summarise(sampling, place, encoded, seconds))
                 scores[place] = encoded[0].scores
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in tried.notes]
         best = tried.nearest
@@ -155,23 +136,23 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best], every)
         return shot, tried.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report_of(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
-        facts = self._source.facts
+    def _report_of(self, scan: Scan) -> ScoreReport:
+        facts, scorer = self.source.facts, self._runner.scorer
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
         times = [float((time - scan.times[0]) * facts.time_base) for time in scan.times]
         return ScoreReport(
-            reference=self._source.path,
-            distorted=f"{self._source.path} ({self._recipe.encoder.name}, a {self.parameter} for each shot)",
+            reference=self.source.path,
+            distorted=f"{self.source.path} ({self.recipe.encoder.name}, a {self.parameter} for each shot)",
             width=facts.width,
             height=facts.height,
-            bits=self._recipe.bits,
-            names=scorer.scorer.names,
-            backend=scorer.scorer.info,
+            bits=self.recipe.bits,
+            names=scorer.names,
+            backend=scorer.info,
             frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
             rate=float(facts.rate),
-            similarities=scorer.scorer.similarities,
+            similarities=scorer.similarities,
         )
 
 
@@ -236,16 +217,16 @@ def search_shots(
     spec = as_spec(encoder)
     if spec.two_pass:
         raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
-    clip, recipe = prepare(source, spec)
-    check_trials(trials)
+    clip = Source(os.fspath(source))
+    recipe = make_recipe(spec, clip.facts)
     options = SearchOptions(
-        thresholds=checked_targets(targets),
-        features=listed(features),
+        thresholds=parse_targets(targets),
+        features=features,
         whole=True,
         output=checked_output(output, clip.path, recipe),
         backend=backend,
         device=device,
-        most_trials=trials,
+        trials=trials,
         resume=resume,
         progress=progress,
     )

@@ -22,10 +22,8 @@ from ..frames.open import can_reopen, open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.outcome import ReadOutcome
 from ..frames.picture.crop import Crop, Orientation
-from ..frames.picture.pixels import new_picture, planar_name, plane_of
+from ..frames.picture.pixels import new_picture, new_scaler, planar_name, plane_of
 from ..frames.source import FrameSource, SeekIndex, changed_error, check_unchanged
-from .costs import FrameCosts
-from .other_streams import OtherStreams, other_streams
 
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
@@ -35,6 +33,10 @@ _MOST_RATE = 240  # SVT-AV1 takes no higher one
 _HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
 _UNSTATED = 2, 2, 2  # FFmpeg's numbers of primaries, transfer and matrix that a clip does not state
 _RANGES = {"limited": 1, "full": 2}  # FFmpeg's numbers
+
+_COST_WIDTH = 480  # the largest width of the pictures that measure how hard a frame is to encode
+_COST_LEAST_SIDE = 16
+_COST_OPTIONS = {"qmin": "5", "qmax": "5", "g": "600"}  # no longer groups of pictures are possible
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,14 @@ class Mastering:
     def display(self) -> bool:
         """Return whether the mastering display is described completely, as encoders ask for it."""
         return None not in (self.primaries, self.white, self.luminance)
+
+
+@dataclass(frozen=True)
+class OtherStreams:
+    """The streams of a clip beside its video. `subtitles` are FFmpeg's names of their codecs, "" for an unknown one."""
+
+    subtitles: tuple[str, ...] = ()
+    attachments: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,31 @@ class Scan:
         if len(known) < 2:
             return float(count / facts.rate)
         return float((known[-1] - known[0]) * facts.time_base) * count / (len(known) - 1)
+
+
+class FrameCosts:
+    """A measure of how hard frames are to encode: FFmpeg's own MPEG-4 encoder, with small pictures at a constant quantiser."""
+
+    def __init__(self, width: int, height: int) -> None:
+        import av
+
+        divisor = max(2, -(-width // _COST_WIDTH))
+        self._size = tuple(max(_COST_LEAST_SIDE, side // divisor // 2 * 2) for side in (width, height))
+        self._encoder: Any = av.CodecContext.create("mpeg4", "w")
+        self._encoder.width, self._encoder.height = self._size
+        self._encoder.pix_fmt = "yuv420p"
+        self._encoder.time_base = Fraction(1, 25)
+        self._encoder.options = dict(_COST_OPTIONS)
+        self._scale = new_scaler()
+        self._frames = 0
+
+    def cost(self, frame: Any) -> int:
+        """Return the bytes of the next frame."""
+        width, height = self._size
+        small = self._scale(frame, width, height, "yuv420p", interpolation="BILINEAR")
+        small.pts, small.time_base, small.pict_type = self._frames, self._encoder.time_base, 0
+        self._frames += 1
+        return sum(packet.size for packet in self._encoder.encode(small))
 
 
 class Source:
@@ -318,9 +353,15 @@ def _facts(clip: _Clip) -> SourceFacts:
         mastering=_mastering(first),
         coded_format=first.format.name,
         crop=None if file.aperture is None else _turned_crop(file.aperture, file.orientation, first.width, first.height),
-        others=other_streams(stream.container),
+        others=_other_streams(stream.container),
         video=list(stream.container.streams.video).index(stream),
     )
+
+
+def _other_streams(container: Any) -> OtherStreams:
+    codecs = (stream.codec_context for stream in container.streams.subtitles)
+    names = tuple("" if context is None else context.codec.canonical_name for context in codecs)
+    return OtherStreams(names, attachments=bool(container.streams.attachments))
 
 
 def _is_known(name: str) -> bool:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
 
-from ..errors import EncodeError, OptionError
+from ..errors import OptionError
 from ..reference.samples import decibel
-from ..report.thresholds import Threshold, check_names, parse_threshold
+from ..report.results import PERCENTILES, pool
+from ..report.thresholds import POOLINGS, Threshold, check_names
 from ..scorer import Scorer
 from ..types import Doubles
-from .encode import LumaPair, Stream
+from .encode import Stream
 from .encoders import noise_of
-from .pooling import pooled_value
 from .recipe import Recipe
 from .samples import Sampling
-
-Progress = Callable[[int, int | None], None]
-"""A function that gets the number of finished frames of a step, and the number of all frames, None if it is not known."""
 
 _DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
 _DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it
@@ -59,32 +55,14 @@ class EncodedSample:
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of encoding with one setting.
+    """The outcome of encoding with one setting, the value of the parameter: a CRF, a QP, or kbit/s.
 
-    Parameters
-    ----------
-    setting : float
-        The value of the parameter: a CRF, a QP, or kbit/s.
-    values : dict of str to float
-        The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN if it does not exist.
-    meets : bool
-        Whether every value reaches its target, on the frames that were encoded.
-    probability : float
-        The probability that the whole clip meets the targets: 0 or 1 if `whole`.
-    bytes : int
-        The size of the video stream of the whole clip: a forecast, or the real size if `whole`.
-    kbps : float
-        The bit rate of that stream in kbit/s, over the time in which the clip is shown.
-    frames : int
-        The number of frames that were encoded.
-    seconds : float
-        The time that encoding and scoring took.
-    whole : bool
-        Whether the whole clip was encoded in one piece.
-    deviations : dict of str to float
-        The standard deviation of each value from the value of the whole clip, because samples stand for it, in the unit of the
-        model, which is dB. 0 if `whole`.
-
+    `values` has the pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``, NaN if it does not exist. `meets` is
+    whether every value reaches its target, on the frames that were encoded, and `probability` the probability that the whole
+    clip meets the targets: 0 or 1 if `whole`, which is whether the clip was encoded in one piece. `bytes` is the size of the
+    video stream of the whole clip, a forecast unless `whole`, and `kbps` its bit rate in kbit/s over the time in which the clip
+    is shown. `frames` were encoded, and that and scoring took `seconds`. `deviations` has the standard deviation of each value
+    from the value of the whole clip, because samples stand for it, in the unit of the model, which is dB; 0 if `whole`.
     """
 
     setting: float
@@ -122,7 +100,9 @@ class Target:
 
     def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
-        return pooled_value(self.threshold.pooling, [one.column(self.threshold.name) for one in encoded], weights)
+        return pooled_values(
+            [one.column(self.threshold.name) for one in encoded], weights, similarity=self.threshold.pooling == "mean_db"
+        )[self.threshold.pooling]
 
     def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time.
@@ -150,101 +130,13 @@ class Target:
         return 0.0 if math.isnan(above) else NormalDist(sigma=deviation).cdf(above)
 
 
-def features_of(thresholds: Sequence[Threshold], features: Sequence[str]) -> list[str]:
-    """Return the features to compute: those that are given, or the ones that the targets name."""
-    return list(features) or list(dict.fromkeys(threshold.name for threshold in thresholds))
-
-
-def parse_targets(texts: Sequence[str]) -> list[Threshold]:
-    """Return the thresholds of targets. Raises OptionError for any text that is none."""
-    return [parse_threshold(text, "targets") for text in texts]
-
-
-class TargetScorer:
-    """Score pairs of luma planes on a device that stays open; use it with `with`. Arguments as those of `Scorer`."""
-
-    def __init__(self, width: int, height: int, bits: int, features: Sequence[str], backend: str, device: Any) -> None:
-        self._scorer = Scorer(width, height, bits=bits, features=features, backend=backend, device=device)
-
-    @property
-    def scorer(self) -> Scorer:
-        """Return the scorer, which has the names of the scores and the device."""
-        return self._scorer
-
-    def targets(self, thresholds: Sequence[Threshold]) -> list[Target]:
-        """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
-        similarities = self._scorer.similarities
-        check_names(thresholds, self._scorer.names, similarities)
-        for one in thresholds:
-            if one.limit is not None and one.limit > 1 and one.name in similarities and one.pooling != "mean_db":
-                raise OptionError(f"`targets` {one.name}:{one.pooling}={one.limit:g}: it is 1 at most; mean_db is in dB")
-        return [
-            Target(threshold, threshold.name in similarities and threshold.pooling != "mean_db") for threshold in thresholds
-        ]
-
-    def score(self, pairs: Iterable[LumaPair]) -> Iterator[dict[str, float]]:
-        """Yield the scores of each pair by name."""
-        for frame in self._scorer.score(pairs):
-            yield dict(frame.metrics)
-
-    def sample(
-        self, pairs: Iterable[LumaPair], stream: Stream, progress: Progress | None, done: int, total: int | None
-    ) -> EncodedSample:
-        """Return a sample with its scores. Raises EncodeError if it has no frames."""
-        scores: dict[str, list[float]] = {name: [] for name in self._scorer.names}
-        for metrics in self.score(pairs):
-            for name, value in metrics.items():
-                scores[name].append(value)
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        if not any(scores.values()):
-            raise EncodeError("the encoder wrote no frame")
-        return EncodedSample(scores, stream)
-
-    def close(self) -> None:
-        """Close the device."""
-        self._scorer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
-def summarise(
-    setting: float,
-    encoded: Sequence[EncodedSample],
-    sampling: Sampling,
-    targets: Sequence[Target],
-    recipe: Recipe,
-    shown: float,
-    seconds: float,
-) -> Trial:
-    """Return the trial of samples that were encoded with a setting.
-
-    `shown` is the time in seconds in which all frames that they stand for are shown, `seconds` what the trial took.
-    """
-    weights = [sample.weight for sample in sampling.samples]
-    values = {target.name: target.value(encoded, weights) for target in targets}
-    meets = all(values[target.name] >= target.limit for target in targets)
-    whole = sampling.is_whole
-    deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in targets}
-    chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in targets)
-    size = forecast_bytes([one.stream for one in encoded], sampling, recipe)
-    return Trial(
-        setting=setting,
-        values=values,
-        meets=meets,
-        bytes=size,
-        kbps=round(size * 8 / shown / 1000, 3),
-        frames=sum(one.stream.frames for one in encoded),
-        seconds=seconds,
-        whole=whole,
-        deviations=deviations,
-        probability=min(chances, default=1.0),
-    )
+def targets_of(scorer: Scorer, thresholds: Sequence[Threshold]) -> list[Target]:
+    """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
+    check_names(thresholds, scorer.names, scorer.similarities)
+    for one in thresholds:
+        if one.limit is not None and one.limit > 1 and one.name in scorer.similarities and one.pooling != "mean_db":
+            raise OptionError(f"`targets` {one.name}:{one.pooling}={one.limit:g}: it is 1 at most; mean_db is in dB")
+    return [Target(one, one.name in scorer.similarities and one.pooling != "mean_db") for one in thresholds]
 
 
 def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> int:
@@ -278,12 +170,38 @@ def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe
     return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
 
 
-class Stopwatch:
-    """The seconds since its creation, to three decimals."""
+def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, similarity: bool) -> dict[str, float]:
+    """Return the pooled values of one score over samples that stand for different numbers of frames.
 
-    def __init__(self) -> None:
-        self._start = time.monotonic()
+    `scores` has the score of each frame of each sample, NaN for a frame without a score, and `weights` the number of frames of
+    the clip for which each frame of a sample stands. The values are those of `POOLINGS`, as `ScoreReport.pooled` has them for
+    equal weights; NaN if a frame has no score. A `similarity` has a ``mean_db`` too.
+    """
+    values = np.concatenate(scores)
+    if len(set(weights)) == 1:
+        pooled = pool(values)
+    elif np.isnan(values).any():
+        pooled = dict.fromkeys(POOLINGS, math.nan)
+    else:
+        share = np.repeat(np.asarray(weights, np.float64), [len(one) for one in scores])
+        pooled = {
+            "mean": float(np.average(values, weights=share)),
+            "harmonic_mean": float(share.sum() / np.sum(share / (values + 1.0)) - 1.0),
+            "min": float(values.min()),
+            "max": float(values.max()),
+            **{f"p{rank}": percentile for rank, percentile in zip(PERCENTILES, _percentiles(values, share), strict=True)},
+        }
+    if similarity:
+        pooled["mean_db"] = float(decibel(np.array(pooled["mean"])))
+    return {name: pooled[name] for name in POOLINGS if similarity or name != "mean_db"}
 
-    def seconds(self) -> float:
-        """Return the seconds since it was made."""
-        return round(time.monotonic() - self._start, 3)
+
+def _percentiles(values: Doubles, share: Doubles) -> list[float]:
+    """Return the percentiles of PERCENTILES, interpolated between the two nearest scores: NumPy's, if all shares are equal."""
+    order = np.argsort(values)
+    sorted_share = share[order]
+    places = np.cumsum(sorted_share) - sorted_share / 2
+    places -= places[0]
+    shares = np.array(PERCENTILES) / 100
+    found: list[float] = np.interp(shares, places / max(float(places[-1]), 1e-12), values[order]).tolist()
+    return found

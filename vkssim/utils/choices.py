@@ -33,6 +33,9 @@ RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc
 BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
 """The depths of samples that can be read, in bits."""
 
+FORMS = {"json": "JSON", "xml": "XML", "csv": "CSV", "sub": "MicroDVD subtitles"}
+"""The forms of a report, with their titles. The name of a form is its flag and the ending of its files too."""
+
 
 class Section(StrEnum):
     """The sections in which the help of a command lists its options, in the order of the help."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import html
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
 
 from .sanitize import visible
+
+Progress = Callable[[int, int | None], None]
+"""A function that gets the number of finished frames and the number of all frames, None if it is not known."""
 
 
 class Bar(Protocol):
@@ -34,8 +38,9 @@ class ProgressBar:
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show that `done` of `total` items are scored; `total` is None if it is not known."""
+        from rich import progress as rich_progress
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
         if self._bar is None:
             columns = (
@@ -46,7 +51,7 @@ class ProgressBar:
                 TextColumn("left"),
                 TextColumn("{task.fields[said]}", markup=False),
             )
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = rich_progress.Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             # The items of an earlier run are no part of the rate.
             self._task = self._bar.add_task("", total=total, completed=done, rate="", said=self._said)

@@ -1,0 +1,200 @@
+"""Deliver the scores of `vkssim score`: lines while it runs, its journal, then files, tables and bare values."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from ..errors import OptionError, OutputError, ThresholdError, VkssimError
+from ..report.numbers import NumberFormat
+from ..utils.interruption import check
+from .messages import say, say_written
+from .output import Output, check_target, print_pooled, print_text, to_standard_output
+
+if TYPE_CHECKING:
+    from ..report.frame_scores import FrameScores
+    from ..report.results import ScoreReport
+    from ..report.thresholds import Threshold
+    from ..scoring.journal import Journal
+    from ..scoring.options import Clips, ScoreOptions
+
+TABLE_WORST = 3
+"""The worst frames in the table below the summary."""
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """The options that choose what is printed and written, as the command line names them."""
+
+    paths: tuple[str, ...]
+    form: str | None
+    html: str | None
+    budget: float
+    precision: str
+    merge: tuple[Path, ...]
+    live: bool
+    worst: int | None
+    profile: bool
+    printed: tuple[str, ...]
+    quiet: bool
+
+    @property
+    def pooled(self) -> list[Threshold]:
+        """Return the pooled values to print."""
+        from ..report.thresholds import parse_pooled
+
+        return [parse_pooled(text) for text in self.printed]
+
+    @property
+    def prints_report(self) -> bool:
+        """Return whether the report goes to standard output."""
+        return to_standard_output(self.paths, self.form)
+
+    def check(self) -> None:
+        """Raise OptionError if two things would go to standard output."""
+        if self.live and self.prints_report:
+            raise OptionError("--live and the report both go to standard output; give the report a file with --output")
+        if self.printed and (self.live or self.prints_report):
+            second = "--live" if self.live else "the report"
+            raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
+
+    def deliver(
+        self,
+        done: Deliveries,
+        outputs: Sequence[Output],
+        merged: Mapping[Path, ScoreReport],
+        journal: Journal | None,
+        lines_failure: OutputError | None,
+    ) -> None:
+        """Write the report to its outputs, with the scores of other reports, and print what was asked for."""
+        from ..report.reading import merge_report
+
+        for path, scores in merged.items():
+            done.attempt(merge_report, done.report, path, scores)
+        for output in outputs:
+            done.attempt(output.write, done.report, name=output.path)
+        if journal is not None:
+            journal.settle(done.failures)
+        if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
+            done.failures.append(lines_failure)
+        self.show(done)
+        if self.printed and done.complete:
+            done.attempt(print_pooled, self.pooled, self.precision, done.report)
+
+    def show(self, done: Deliveries) -> None:
+        """Print notes, warnings and tables."""
+        report = done.report
+        for note in report.notes if not self.quiet else ():
+            say(f"note: {note}")
+        for warning in [*report.worker_warnings, *report.warnings]:
+            say(f"warning: {warning}")
+        if not self.quiet:
+            file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
+            done.attempt(_print_tables, report, TABLE_WORST if self.worst is None else self.worst, self.profile, file)
+
+
+class Deliveries:
+    """The outputs of a report, of which each is written although another fails. `written` has their names."""
+
+    def __init__(self, report: ScoreReport, failure: VkssimError | None) -> None:
+        self.report = report
+        self.complete = failure is None or isinstance(failure, ThresholdError)
+        self.failures = [] if failure is None else [failure]
+        self.written: list[str] = []
+
+    def attempt(self, write: Callable[..., object], *what: object, name: str | None = None) -> None:
+        """Write something, whose `name` is printed at the end; a failure is noted."""
+        try:
+            write(*what)
+        except VkssimError as error:
+            self.failures.append(error)
+        else:
+            self.written += [] if name is None else [name]
+
+    def check(self) -> None:
+        """Stop if the user interrupts and nothing has failed; after a failure the rest is written all the same."""
+        if not self.failures:
+            check()
+
+    def end(self, *, quiet: bool) -> None:
+        """Print the names of the outputs. Raises the last failure."""
+        for name in self.written if not quiet else ():
+            say_written(name)
+        for other in self.failures[:-1]:
+            say(other)
+        if self.failures:
+            raise self.failures[-1]
+
+
+class LiveLines:
+    """A printer of each frame's line, as soon as the frame is scored.
+
+    Where a line cannot be written, a run with results to write elsewhere goes on without lines, and `failure` says why. With
+    `ends_run` there is nothing else to go on for, and a call raises the failure, which is an OutputError.
+    """
+
+    def __init__(self, precision: str, *, ends_run: bool) -> None:
+        self._numbers = NumberFormat.parse(precision)
+        self._ends_run = ends_run
+        self.failure: OutputError | None = None
+
+    def __call__(self, frames: Sequence[FrameScores]) -> None:
+        """Print the lines of these frames. Raises OutputError."""
+        if self.failure is not None:
+            return
+        try:
+            print_text("".join(json.dumps(self._entry(frame), allow_nan=False) + "\n" for frame in frames))
+        except OutputError as error:
+            self.failure = OutputError(f"{error}; {'the run ended there' if self._ends_run else 'the run went on without it'}")
+            if self._ends_run:
+                raise self.failure from None
+
+    def _entry(self, frame: FrameScores) -> dict[str, object]:
+        return {
+            "frameNum": frame.index,
+            "time": None if frame.time is None else round(frame.time, 6),
+            "metrics": {name: self._numbers.number(value) for name, value in frame.metrics.items()},
+        }
+
+
+def open_journal(
+    paths: Sequence[str], form: str | None, clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool
+) -> Journal | None:
+    """Return the journal beside the first output, closed with the command; None if that is no file, or an input is a pipe.
+
+    Raises OptionError if `resume` is requested and there can be no journal.
+    """
+    from ..scoring.journal import open_run_journal
+    from ..storage.journal_file import journal_path
+
+    def tell(text: str) -> None:
+        if not quiet:
+            say(f"note: {text}")
+
+    path = Path(paths[0]) if paths else None
+    try:
+        if path is None or to_standard_output([paths[0]], form) or (path.exists() and not path.is_file()):
+            raise OptionError("the run continues from the journal beside a local output file, which --output names")
+        check_target(journal_path(path), "the journal", [*clips.paths, *paths])
+        journal = open_run_journal(paths[0], clips, options, resume=resume, tell=tell)
+    except OptionError as error:
+        if resume:
+            raise OptionError(f"--resume is not possible: {error}") from None
+        return None
+    click.get_current_context().with_resource(journal)
+    return journal
+
+
+def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:
+    from .summary import print_profile, print_summary, print_worst
+
+    print_summary(report, file)
+    print_worst(report, worst, file)
+    if profile:
+        print_profile(report, file)
