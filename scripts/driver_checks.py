@@ -20,8 +20,8 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import known_answers, loss_engine, vulkan
-from vkssim.backends import open_device as opening
+from vkssim.backends import known_answers, loss_engine
+from vkssim.backends import open_device as devices
 from vkssim.backends.known_answers import CASES
 from vkssim.backends.open_device import open_device
 from vkssim.backends.selftest import TOLERANCE
@@ -128,9 +128,9 @@ def _compiled_once() -> Iterator[None]:
         def builder(asked: Device, owner: ExitStack, *arguments: Any) -> PipelineBuilder:
             return kept if asked is device else PipelineBuilder(asked, owner, *arguments)
 
-        for maker in (executor, opening):
-            stack.enter_context(patch.object(maker, "PipelineBuilder", builder))
-        for module in (vulkan, loss_engine, known_answers):
+        for module in (executor, devices):
+            stack.enter_context(patch.object(module, "PipelineBuilder", builder))
+        for module in (devices, known_answers):
             stack.enter_context(patch.object(module, "open_device", opened))
         stack.callback(loss_engine._kept.close)
         yield

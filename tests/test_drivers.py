@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from vkssim.backends import vulkan
+from vkssim.backends import open_device as open_device_module
 from vkssim.backends.known_answers import CASES
 from vkssim.backends.open_device import open_device
 from vkssim.host import executor
@@ -88,7 +88,7 @@ def test_a_device_for_sharing_has_kernels_of_its_own(monkeypatch: pytest.MonkeyP
     """Where hardware decodes, frames are written by another API, which needs such a device. lavapipe stands in for one here."""
     monkeypatch.setattr(driver_checks, "open_device", lambda stack, selector, *, sharing: open_device(stack, selector))
     with driver_checks._compiled_once(), ExitStack() as stack:
-        opened: Any = vulkan
+        opened: Any = open_device_module
         ordinary, again = (opened.open_device(stack, None) for _ in range(2))
         asked = opened.open_device(stack, None, sharing=True)
         assert ordinary is again

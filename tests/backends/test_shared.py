@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ import pytest
 
 from vkssim.backends import shared
 from vkssim.backends.base import Backend
+from vkssim.backends.open import BackendOpener
 from vkssim.backends.shared import Share, SharedBackend
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.types import FrameFormat
@@ -30,15 +31,22 @@ class _Backend:
         self.is_open = False
 
 
-class _Opener:
-    """Open backends, and do what a test asks for on the way."""
+class _Opener(BackendOpener):
+    """Opens backends after `before`. `closed` counts how often its device was closed, and how many backends were open then."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Callable[[], object] = lambda: None) -> None:
+        super().__init__("vulkan")
         self.opened: list[_Backend] = []
+        self.closed: list[int] = []
+        self._before = before
 
-    def __call__(self, _planes: Sequence[PlaneMetrics]) -> Backend:
+    def __call__(self, planes: Sequence[PlaneMetrics]) -> Backend:
+        self._before()
         self.opened.append(_Backend())
         return cast(Backend, self.opened[-1])
+
+    def close(self) -> None:
+        self.closed.append(sum(made.is_open for made in self.opened))
 
 
 def _planes(width: int = 64) -> list[PlaneMetrics]:
@@ -63,8 +71,20 @@ def test_a_backend_that_a_run_uses_is_closed_behind_it() -> None:
     part = backend.part(0, 1, _planes())
     backend.close()
     assert opener.opened[0].is_open
+    assert opener.closed == []
     part.close()
     assert not opener.opened[0].is_open
+    assert opener.closed == [0]
+
+
+def test_frames_of_another_format_leave_the_device_open() -> None:
+    opener = _Opener()
+    with SharedBackend(opener) as backend:
+        for width in (64, 80):
+            backend.part(0, 1, _planes(width)).close()
+        assert [made.is_open for made in opener.opened] == [False, True]
+        assert opener.closed == []
+    assert opener.closed == [0]
 
 
 def test_a_backend_that_was_opened_ahead() -> None:
@@ -107,14 +127,13 @@ def test_closing_waits_for_a_run_that_begins() -> None:
 def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
     monkeypatch.setattr(shared, "_SECONDS_TO_CLOSE", 0.01)
     going_on, asked = threading.Event(), threading.Event()
-    opener = _Opener()
 
-    def open_slowly(planes: Sequence[PlaneMetrics]) -> Backend:
+    def open_slowly() -> None:
         asked.set()
         going_on.wait()
-        return opener(planes)
 
-    backend = SharedBackend(open_slowly)
+    opener = _Opener(open_slowly)
+    backend = SharedBackend(opener)
     opening = partial(backend.open_ahead, _planes()) if ahead else lambda: backend.part(0, 1, _planes()).close()
     left_behind = threading.Thread(target=opening)
     left_behind.start()

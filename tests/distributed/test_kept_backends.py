@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import vkssim
+from vkssim.backends import open as opening
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
+from vkssim.backends.vulkan import VulkanBackend
 from vkssim.distributed import pools
 from vkssim.errors import InputError
+from vkssim.host.pipelines import Pipeline, PipelineBuilder
+from vkssim.host.plan import Kernel
 from vkssim.report.results import ScoreReport
 
 from ..support.clips import write, y4m_bytes
@@ -39,7 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Backend]:
         made[-1].warnings = ("batches are small",)
         return made[-1]
 
-    monkeypatch.setattr(pools, "open_backend", note)
+    monkeypatch.setattr(opening, "open_backend", note)
     return made
 
 
@@ -61,6 +65,27 @@ def test_other_metrics_are_another_backend(paths: tuple[str, str], opened: list[
     assert (report.names, len(opened)) == (("float_psnr",), 2)
 
 
+def test_frames_of_another_size_find_the_device_and_its_kernels(
+    paths: tuple[str, str], opened: list[Backend], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _score(paths)
+    compiled: list[str] = []
+    compile_kernel = PipelineBuilder._compile
+
+    def note(self: PipelineBuilder, kernel: Kernel, compilations: Any) -> Pipeline:
+        compiled.append(kernel.module)
+        return compile_kernel(self, kernel, compilations)
+
+    monkeypatch.setattr(PipelineBuilder, "_compile", note)
+    larger = [write(tmp_path / f"{seed}.y4m", y4m_bytes(clip(2, height=200, width=240, seed=seed))) for seed in (0, 1)]
+    _score((larger[0], larger[1]))
+    first, second = (cast(VulkanBackend, backend) for backend in opened)
+    assert first.device is second.device
+    assert compiled == []
+    _score(paths, features=["float_psnr"])
+    assert compiled == ["psnr.strip"]
+
+
 @pytest.mark.parametrize("name", ["missing.y4m", "larger.y4m"])
 def test_a_pair_that_fails_leaves_it_open(paths: tuple[str, str], opened: list[Backend], tmp_path: Path, name: str) -> None:
     write(tmp_path / "larger.y4m", y4m_bytes(clip(2, width=80)))
@@ -76,7 +101,7 @@ def test_a_device_that_was_lost_is_not_used_again(paths: tuple[str, str], opened
         first = _score(paths)
         assert any("was lost" in warning for warning in first.warnings)
         second = _score(paths)
-    assert (made.injected, made.left, len(opened)) == (1, {}, 2)
+    assert (made.injected, made.left, len(opened)) == (1, {}, 3)  # one after the loss, one for the second call
     assert first.frames == second.frames
     assert not any("was lost" in warning for warning in second.warnings)
 

@@ -10,10 +10,10 @@ from unittest.mock import ANY
 import numpy as np
 import pytest
 
+from vkssim.backends import open as opening
 from vkssim.backends import vulkan
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
-from vkssim.distributed import worker as module
 from vkssim.distributed.task import Part, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
@@ -53,7 +53,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(backend.batch_size)
         return backend
 
-    monkeypatch.setattr(module, "open_backend", opened)
+    monkeypatch.setattr(opening, "open_backend", opened)
     return sizes
 
 

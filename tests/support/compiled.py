@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from vkssim import arrays
-from vkssim.backends import loss_engine as engine
 from vkssim.backends import loss_engine as evaluate
 from vkssim.backends import open_device as opened
-from vkssim.backends import vulkan
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders import load_module
+
+_OPEN_DEVICE = opened.open_device
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
         return PipelineBuilder(asked, stack, load, cache_folder)
 
     def open_shared(stack: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
-        return device if selector is None and not sharing else opened.open_device(stack, selector, sharing=sharing)
+        return device if selector is None and not sharing else _OPEN_DEVICE(stack, selector, sharing=sharing)
 
     with _opened_by(open_shared), pytest.MonkeyPatch.context() as patch:
         for module in (executor, opened):
@@ -53,7 +53,7 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
 @contextmanager
 def unshared() -> Iterator[None]:
     """Have each that opens a device open one of its own, as without `shared`."""
-    with _opened_by(opened.open_device):
+    with _opened_by(_OPEN_DEVICE):
         yield
 
 
@@ -61,8 +61,7 @@ def unshared() -> Iterator[None]:
 def _opened_by(open_device: Callable[..., Device]) -> Iterator[None]:
     """Have devices opened by a function; what the functions of arrays keep open is closed before and after."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (vulkan, engine):
-            patch.setattr(module, "open_device", open_device)
+        patch.setattr(opened, "open_device", open_device)
         _close_kept()
         yield
         _close_kept()

@@ -23,7 +23,7 @@ from ..utils.choices import BACKENDS
 from ..utils.thread_pool import Closable
 from .device_cache import DeviceCache
 from .open import unknown_backend
-from .open_device import fit_batch, open_device, open_pipelines, software_warnings, warn
+from .open_device import OpenDevice, fit_batch, software_warnings, warn
 from .selftest import check
 
 Floats = npt.NDArray[np.float32]
@@ -123,10 +123,10 @@ class LossEngine(Closable):
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
-            self.device = open_device(self._stack, device)
+            opened = self._stack.enter_context(OpenDevice(device))
+            self.device = opened.device
             warn(software_warnings(self.device.info, device), UnusableGpuWarning)
-            pipelines = open_pipelines(self.device, self._stack)
-            self._made = LossExecutor(self.device, pipelines, LossStep(loss, gradient, weight), profile=profile)
+            self._made = LossExecutor(self.device, opened.pipelines, LossStep(loss, gradient, weight), profile=profile)
             self._stack.callback(self._made.close)
             self._make_room(planes)
             guard.pop_all()

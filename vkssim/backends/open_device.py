@@ -23,6 +23,7 @@ from ..host.plan import Plan, Role
 from ..host.unusable_gpus import unusable_gpus
 from ..report.backend_info import BackendInfo
 from ..shaders import load_module
+from ..utils.thread_pool import Closable
 
 Thing = TypeVar("Thing")
 
@@ -61,9 +62,24 @@ def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool =
     return device
 
 
-def open_pipelines(device: Device, stack: ExitStack) -> PipelineBuilder:
-    """Return the compiled kernels of a device, which are stored in the user's cache. The stack destroys them."""
-    return PipelineBuilder(device, stack, load_module, platformdirs.user_cache_path("vkssim"))
+class OpenDevice(Closable):
+    """A device and its compiled kernels, for several backends at a time or one after the other; use with `with`.
+
+    `selector` is what chose the device. See `open_device` for `sharing` and the errors.
+    """
+
+    def __init__(self, selector: str | int | None, *, sharing: bool = False) -> None:
+        self.selector = selector
+        self._stack = ExitStack()
+        with ExitStack() as guard:
+            guard.callback(self._stack.close)
+            self.device = open_device(self._stack, selector, sharing=sharing)
+            self.pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
+            guard.pop_all()
+
+    def close(self) -> None:
+        """Close the device; a second call does nothing."""
+        self._stack.close()
 
 
 def largest_batch(device: Device, plan: Plan, slots: int) -> int:

@@ -13,6 +13,7 @@ from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from ..utils.thread_pool import Closable
 from .base import Backend, Batch
+from .open import BackendOpener
 
 _SECONDS_TO_CLOSE = 5.0
 
@@ -23,12 +24,13 @@ _Key = tuple[tuple[FrameFormat, tuple[str, ...]], ...]  # the format of each pla
 class SharedBackend(Closable):
     """Backends that stay open between runs, one for each format of frames with its metrics; use with `with`.
 
-    `open_engine` opens a backend. A backend is closed when frames of another format arrive and no run uses it. After `close`,
-    which a user calls whose device failed, `closed` is True, and nobody should begin another run.
+    `opener` opens a backend. A backend is closed when frames of another format arrive and no run uses it; its device stays open
+    for the next one. After `close`, which a user calls whose device failed, `closed` is True, and nobody should begin another
+    run.
     """
 
-    def __init__(self, open_engine: Callable[[Sequence[PlaneMetrics]], Backend]) -> None:
-        self._open = open_engine
+    def __init__(self, opener: BackendOpener) -> None:
+        self._open = opener
         self._lock = threading.Lock()
         self._engines: dict[_Key, Backend] = {}
         self._warnings: dict[_Key, tuple[str, ...]] = {}  # until a run reports them
@@ -64,6 +66,8 @@ class SharedBackend(Closable):
     def _close_idle(self) -> None:
         for idle in [key for key in self._engines if not self._runs[key]]:
             self._engines.pop(idle).close()
+        if self.closed and not self._engines:
+            self._open.close()
 
     @property
     def reusable(self) -> bool:
@@ -77,8 +81,8 @@ class SharedBackend(Closable):
     def _leave(self, key: _Key) -> None:
         with self._lock:
             self._runs[key] -= 1
-            if self.closed and not self._runs[key] and key in self._engines:
-                self._engines.pop(key).close()
+            if self.closed:
+                self._close_idle()
 
     def close(self) -> None:
         """Close the backends that no run uses, and the others after their last run; a second call does nothing."""

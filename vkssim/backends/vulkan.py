@@ -21,7 +21,7 @@ from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open_device import fit_batch, info_of, largest_batch, open_device, open_pipelines, software_warnings
+from .open_device import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -132,7 +132,7 @@ class VulkanBackend(Backend):
         self,
         planes: Sequence[PlaneMetrics],
         *,
-        device: str | int | None = None,
+        device: str | int | OpenDevice | None = None,
         batch: int | None = None,
         slots: int = 4,
         profile: bool = False,
@@ -145,7 +145,10 @@ class VulkanBackend(Backend):
         with ExitStack() as guard:
             guard.callback(self._stack.close)
             external = any(plane.format.external for plane in planes)
-            self.device = open_device(self._stack, device, sharing=external)
+            opened = device
+            if not isinstance(opened, OpenDevice):
+                opened = self._stack.enter_context(OpenDevice(opened, sharing=external))
+            self.device, pipelines = opened.device, opened.pipelines
             self._inputs = CudaInputs(self.device, self._stack) if external else None
             info = self.device.info
             self.info = info_of(info)
@@ -156,15 +159,13 @@ class VulkanBackend(Backend):
             if not self._host_looks:
                 plan, self._largest = with_largest_samples(plan, planes, kernels)
 
-            pipelines = open_pipelines(self.device, self._stack)
-
             def make(frames: int) -> Executor:
                 return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, external=self._inputs)
 
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
             executor, warnings = fit_batch(self.device, wanted, make, possible)
-            self.gpu_warnings = software_warnings(info, device)
+            self.gpu_warnings = software_warnings(info, opened.selector)
             self.warnings = (*self.gpu_warnings, *warnings)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)

@@ -15,7 +15,7 @@ from functools import partial
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
 from ..backends.device_cache import DeviceCache
-from ..backends.open import no_devices, open_backend
+from ..backends.open import BackendOpener, no_devices
 from ..backends.open_device import info_of
 from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
@@ -210,7 +210,7 @@ class KeptBackend:
 
     def __init__(self, spec: WorkerSpec, slots: int) -> None:
         self._key = spec.backend, spec.device, slots, spec.profile
-        opener = partial(open_backend, spec.backend, device=spec.device, slots=slots, profile=spec.profile)
+        opener = BackendOpener(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
         self.shared = kept.take(self._key) or SharedBackend(opener)
 
     def close(self, *, failed: bool) -> None:

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import Self
 
 from ..backends.decoding import hardware_decoder
-from ..backends.open import open_backend
+from ..backends.open import BackendOpener
 from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
 from ..frames.decode.hardware import HardwareDecoder
@@ -73,9 +73,7 @@ class Worker:
     def _open(self) -> Share:
         """Return a backend for the next tasks. Its device is opened when it is used."""
         spec = self._spec
-        opener = partial(
-            open_backend, spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile
-        )
+        opener = BackendOpener(spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile)
         self._own = SharedBackend(opener)
         return Share(self._own)
 

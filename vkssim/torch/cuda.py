@@ -21,7 +21,7 @@ from torch import Tensor
 from ..backends.cuda import Cuda
 from ..backends.device_cache import DeviceCache
 from ..backends.loss_engine import LossExecutor, LossStep
-from ..backends.open_device import open_device, open_pipelines
+from ..backends.open_device import OpenDevice
 from ..backends.selftest import check
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
@@ -209,10 +209,10 @@ class Sharing(Closable):
         self._stack = ExitStack()
         with ExitStack() as guard:
             of_device = guard.enter_context(ExitStack())
-            self.device = open_device(of_device, self._selector, sharing=True)
+            opened = of_device.enter_context(OpenDevice(self._selector, sharing=True))
+            self.device, self._pipelines = opened.device, opened.pipelines
             guard.callback(self._stack.close)
             self._cuda = Cuda(gpu)
-            self._pipelines = open_pipelines(self.device, self._stack)
             self._handed, self._returned = (self._cuda.timeline(self.device, self._stack) for _ in range(2))
             self.timelines = Timelines(self._handed.handle, self._returned.handle)
             self._memory = _Memory(of_device.pop_all())
