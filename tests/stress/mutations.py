@@ -128,6 +128,12 @@ MUTATIONS = (
     Mutation("strip window: a column of windows too many", STRIP, "column + c < width - MARGIN", "column + c < width - 9"),
     Mutation("strip window: a row of windows too many", STRIP, " && i + r < rows;", ";"),
     Mutation("strip window: last row of each strip lost", STRIP, "i + r < rows;", "i + r < rows - 1;"),
+    Mutation(
+        "strip window: rows that are read ahead count",
+        _include("read_ahead"),
+        "width < 0 ? float(bits) : 0.0",
+        "width < 0 ? 0.0 : float(bits)",
+    ),
     Mutation("staged window: the last tap down", STAGED, "open[m][0], products[0]", "open[m][0], products[1]"),
     Mutation(
         "staged window: a tap down", STAGED, "products[min(MARGIN - 1 - k, k + 1)]", "products[min(8 - min(k, 8), k + 1)]"
