@@ -51,7 +51,7 @@ KNOWN = {
 
 
 @dataclass
-class Row:
+class DriverRow:
     """The result of one driver with one size of subgroups: the seconds of each check, and the problems."""
 
     device: str
@@ -95,9 +95,9 @@ def describe(file: Path) -> dict[str, Any] | None:
     return described
 
 
-def check(file: Path, device: str, subgroup: int, variables: dict[str, str], limit: float) -> Row:
+def check(file: Path, device: str, subgroup: int, variables: dict[str, str], limit: float) -> DriverRow:
     """Run all checks of a driver with a size of subgroups, each in a process of its own and within `limit` seconds."""
-    row = Row(device, subgroup)
+    row = DriverRow(device, subgroup)
     for name in NAMES:
         seconds, problem = _run(file, subgroup, name, variables, limit)
         row.seconds[name] = seconds
@@ -129,7 +129,7 @@ def _environment(file: Path, variables: dict[str, str]) -> dict[str, str]:
     return {**kept, **dict.fromkeys(NAMED_FILES, str(file)), **variables}
 
 
-def as_text(rows: Sequence[Row]) -> str:
+def as_text(rows: Sequence[DriverRow]) -> str:
     """Return the table: a line for each driver and size of subgroups, with the seconds of each check."""
     table = [["device", "subgroup", *NAMES, "verdict"], *(row.cells() for row in rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
@@ -145,7 +145,7 @@ def main(files: tuple[Path, ...], limit: float) -> None:
     Exit codes: 0 all agree; 1 one disagrees or does not end; 2 no driver could be checked.
     """
     found = list(files) or find_driver_files(os.environ)
-    rows: list[Row] = []
+    rows: list[DriverRow] = []
     for file in found:
         described = describe(file)
         if described is None:

@@ -14,7 +14,7 @@ try:
     import click
     import gate_matrix
     from exit_codes import AGREE, MISMATCH, end
-    from gate_matrix import Comparison, compare, tolerance_of, worst
+    from gate_matrix import ScoreDifference, compare, tolerance_of, worst
 
     from vkssim import ScoreReport, score_files
     from vkssim.cli.options import raw_options
@@ -35,7 +35,7 @@ DEFAULT_PLACES = 4
 # -- a pair of clips ------------------------------------------------------------------------------------------------------
 
 
-def clip_as_text(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
+def clip_as_text(comparisons: Sequence[ScoreDifference], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
     """Return the comparison as a table, with both values of the worst frame of each score that mismatches."""
     lines = [
         *(backend_line(report.backend.backend, report.backend.device, report.backend.driver) for report in (tested, trusted)),
@@ -57,13 +57,13 @@ def backend_line(name: str, device: str, driver: str) -> str:
     return f"{name:8}{device}, driver {driver}"
 
 
-def both_values(score: Comparison, sides: Sequence[str]) -> str:
+def both_values(score: ScoreDifference, sides: Sequence[str]) -> str:
     """Return the two values of the worst frame of a score, with the names of the sides."""
     values = (f"{side} {value!r}" for side, value in zip(sides, score.values, strict=True))
     return f"{score.name}, frame {score.frame}: {', '.join(values)}"
 
 
-def clip_as_json(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
+def clip_as_json(comparisons: Sequence[ScoreDifference], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
     """Return the comparison as JSON. `greatest_difference` is null if it is infinite: a null on one side only."""
     return json.dumps(
         {
@@ -84,7 +84,7 @@ def clip_as_json(comparisons: Sequence[Comparison], tested: ScoreReport, trusted
     )
 
 
-def scores_as_json(comparisons: Sequence[Comparison]) -> dict[str, dict[str, Any]]:
+def scores_as_json(comparisons: Sequence[ScoreDifference]) -> dict[str, dict[str, Any]]:
     """Return the greatest difference and the mismatching frames of each score."""
     return {
         score.name: {
@@ -116,7 +116,7 @@ def matrix_as_text(result: gate_matrix.Result) -> str:
     return "\n".join([*lines, "", verdict])
 
 
-def faults(row: gate_matrix.Row) -> Iterator[str]:
+def faults(row: gate_matrix.GateRow) -> Iterator[str]:
     """Return a sentence for each thing that is wrong with a row."""
     for sides, comparisons in row.comparisons.items():
         for score in comparisons:

@@ -64,7 +64,7 @@ Scores = Mapping[int, Mapping[str, float | None]]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ScoreDifference:
     """One score compared over all frames.
 
     `greatest` is the greatest difference, `frame` the first frame that has it, and `values` are the two scores of that frame.
@@ -92,7 +92,7 @@ def difference(first: float | None, second: float | None) -> float:
     return 0.0 if first == second else abs(first - second)
 
 
-def compare(tested: Scores, trusted: Scores, tolerance: float) -> list[Comparison]:
+def compare(tested: Scores, trusted: Scores, tolerance: float) -> list[ScoreDifference]:
     """Compare every score of every frame that either side has. A score or a frame that one side lacks is a mismatch."""
     numbers = sorted({*tested, *trusted})
     comparisons = []
@@ -101,7 +101,7 @@ def compare(tested: Scores, trusted: Scores, tolerance: float) -> list[Compariso
         frame = max(gaps, key=lambda number: gaps[number])
         values = tested.get(frame, {}).get(name), trusted.get(frame, {}).get(name)
         mismatches = tuple(number for number, gap in gaps.items() if not gap <= tolerance)
-        comparisons.append(Comparison(name, len(numbers), gaps[frame], frame, values, mismatches))
+        comparisons.append(ScoreDifference(name, len(numbers), gaps[frame], frame, values, mismatches))
     return comparisons
 
 
@@ -112,7 +112,7 @@ def _gap(tested: Scores, trusted: Scores, number: int, name: str) -> float:
     return difference(*(metrics[name] for metrics in sides))
 
 
-def worst(comparisons: Sequence[Comparison]) -> Comparison:
+def worst(comparisons: Sequence[ScoreDifference]) -> ScoreDifference:
     """Return the comparison with the greatest difference."""
     return max(comparisons, key=lambda comparison: comparison.greatest)
 
@@ -133,7 +133,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Pair:
+class CasePair:
     """A pair of frames of fixtures/cases.npz, its scores, and their tolerance.
 
     `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more if the
@@ -162,33 +162,33 @@ _EITHER = ((Shape.STRIP, Precision.FAST), (Shape.STAGED, Precision.EXACT))  # fo
 PAIRS = (
     # Sizes and depths. Odd sizes have a border in the middle of a word and of a thread's columns; the edges of twelve_bit and
     # odd_height make errors at the border of the low-pass larger than half of the fourth place.
-    Pair("min_size", _INTEGERS, 5),
-    Pair("odd", _INTEGERS, 5),
-    Pair("odd_height", _INTEGERS, 4),
-    Pair("ten_bit", _INTEGERS, 5),
-    Pair("twelve_bit", _INTEGERS, 4),
-    Pair("sixteen_bit", _INTEGERS, 4, builds=_EITHER),
+    CasePair("min_size", _INTEGERS, 5),
+    CasePair("odd", _INTEGERS, 5),
+    CasePair("odd_height", _INTEGERS, 4),
+    CasePair("ten_bit", _INTEGERS, 5),
+    CasePair("twelve_bit", _INTEGERS, 4),
+    CasePair("sixteen_bit", _INTEGERS, 4, builds=_EITHER),
     # Wide enough for workgroups of the decimation that touch no border and read four samples at a time, of either depth.
-    Pair("wide", _INTEGERS, 5, builds=_EITHER),
-    Pair("wide", _INTEGERS, 5, Form.TEN_BITS, builds=_EITHER),
+    CasePair("wide", _INTEGERS, 5, builds=_EITHER),
+    CasePair("wide", _INTEGERS, 5, Form.TEN_BITS, builds=_EITHER),
     # Samples that are converted first.
-    Pair("odd", _INGESTED, 5, Form.FLOAT),
-    Pair("odd", _INGESTED, 5, Form.THIRDS, builds=_EITHER),
+    CasePair("odd", _INGESTED, 5, Form.FLOAT),
+    CasePair("odd", _INGESTED, 5, Form.THIRDS, builds=_EITHER),
     # Negative structure, whose score does not exist, and variances and covariances that rounding makes negative.
-    Pair("inverted", _INTEGERS, 5, builds=_EITHER),
-    Pair("flat_shift", _INTEGERS, 5, builds=_EITHER),
+    CasePair("inverted", _INTEGERS, 5, builds=_EITHER),
+    CasePair("flat_shift", _INTEGERS, 5, builds=_EITHER),
     # Boxes of an even and of an odd number of samples. The stored score is that of scale=0, which chooses 2 here and 3 there.
-    Pair("autoscale2", ((f"{SSIM}:scale=2", 2),), 5, title="scale=2"),
-    Pair("autoscale3", ((SSIM, 2),), 5, title="scale=0", builds=_EITHER),
+    CasePair("autoscale2", ((f"{SSIM}:scale=2", 2),), 5, title="scale=2"),
+    CasePair("autoscale3", ((SSIM, 2),), 5, title="scale=0", builds=_EITHER),
     # Squared differences: every depth, a last unit of a row that is not full, and floats, whose digits are split another way.
-    Pair("odd", _PSNR, 6, title="psnr", builds=_EXACT),
-    Pair("ten_bit", _PSNR, 6, title="psnr", builds=_EXACT),
-    Pair("sixteen_bit", _PSNR, 6, title="psnr", builds=_EXACT),
-    Pair("inverted", _PSNR, 6, title="psnr", builds=_EXACT),
-    Pair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_EXACT),
+    CasePair("odd", _PSNR, 6, title="psnr", builds=_EXACT),
+    CasePair("ten_bit", _PSNR, 6, title="psnr", builds=_EXACT),
+    CasePair("sixteen_bit", _PSNR, 6, title="psnr", builds=_EXACT),
+    CasePair("inverted", _PSNR, 6, title="psnr", builds=_EXACT),
+    CasePair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_EXACT),
     # The window that libvmaf does not have.
-    Pair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_EXACT, with_libvmaf=False),
-    Pair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),
+    CasePair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_EXACT, with_libvmaf=False),
+    CasePair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),
 )
 
 CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
@@ -201,12 +201,12 @@ CLIP_FRAMES = 16
 
 
 @dataclass(frozen=True)
-class Row:
+class GateRow:
     """The result of one pair and one build, or of one clip: the comparisons of each two sides, and other problems."""
 
     name: str
     places: int
-    comparisons: Mapping[tuple[str, str], list[Comparison]]
+    comparisons: Mapping[tuple[str, str], list[ScoreDifference]]
     problems: tuple[str, ...] = ()
 
     @property
@@ -219,7 +219,7 @@ class Row:
 class Result:
     """All rows, the backends that computed them, and the version of libvmaf that made the stored scores."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[GateRow, ...]
     backends: tuple[BackendInfo, ...]
     stored: str
 
@@ -234,7 +234,7 @@ def run(device: str | None) -> Result:
     cases = json.loads((FIXTURES / "cases.json").read_text("utf-8"))
     shapes = tuple(Shape) if choose_device(list_devices(shared_instance()), device).is_lavapipe else (Shape.STAGED,)
     seen: dict[str, BackendInfo] = {}
-    rows: list[Row] = []
+    rows: list[GateRow] = []
     with np.load(FIXTURES / "cases.npz") as archive:
         for pair in PAIRS:
             samples = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
@@ -248,8 +248,8 @@ def run(device: str | None) -> Result:
 
 
 def _score_pair(
-    pair: Pair, case: Mapping[str, Any], stored: tuple[Samples, Samples], device: str | None, seen: dict[str, BackendInfo]
-) -> Iterator[Row]:
+    pair: CasePair, case: Mapping[str, Any], stored: tuple[Samples, Samples], device: str | None, seen: dict[str, BackendInfo]
+) -> Iterator[GateRow]:
     frame, samples = _formed(pair.form, case["bitdepth"], stored)
     title = " ".join(filter(None, (f"{case['bitdepth']} bit", f"{frame.width}x{frame.height}", pair.title)))
     name = f"{pair.case}, {title}" + (f" {pair.form.value}" if pair.form is not Form.STORED else "")
@@ -277,7 +277,7 @@ def _score_pair(
             tested |= scores
         places = EXACT_PLACES if precision is Precision.EXACT else pair.places
         sides = _compare_sides({0: tested}, {0: trusted}, {0: libvmaf} if libvmaf else None, places)
-        yield Row(f"{name}, {shape.value} {precision.value}", places, sides, tuple(problems))
+        yield GateRow(f"{name}, {shape.value} {precision.value}", places, sides, tuple(problems))
 
 
 def _formed(form: Form, bits: int, samples: tuple[Samples, Samples]) -> tuple[FrameFormat, tuple[Samples, Samples]]:
@@ -361,7 +361,7 @@ def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> I
 # -- clips ----------------------------------------------------------------------------------------------------------------
 
 
-def _score_clip(name: str, device: str | None) -> Row:
+def _score_clip(name: str, device: str | None) -> GateRow:
     paths = FIXTURES / f"{name}_ref.mp4", FIXTURES / f"{name}_dis.mp4"
     features = (MS_SSIM, SSIM)
     libvmaf = json.loads((FIXTURES / f"{name}.libvmaf.json").read_text("utf-8"))
@@ -371,9 +371,9 @@ def _score_clip(name: str, device: str | None) -> Row:
     try:
         tested = score_files(*paths, features=features, selection=first, backend="vulkan", device=device)
     except WrongNumbersError as error:  # the self-test of the device, which files pass through
-        return Row(row, EXACT_PLACES, {}, (str(error),))
+        return GateRow(row, EXACT_PLACES, {}, (str(error),))
     stored = {frame["frameNum"]: frame["metrics"] for frame in libvmaf["frames"][:CLIP_FRAMES]}
-    return Row(row, EXACT_PLACES, _compare_sides(by_frame(tested), by_frame(trusted), stored, EXACT_PLACES))
+    return GateRow(row, EXACT_PLACES, _compare_sides(by_frame(tested), by_frame(trusted), stored, EXACT_PLACES))
 
 
 def by_frame(report: ScoreReport) -> Scores:
@@ -383,7 +383,7 @@ def by_frame(report: ScoreReport) -> Scores:
 
 def _compare_sides(
     tested: Scores, trusted: Scores, libvmaf: Scores | None, places: int
-) -> dict[tuple[str, str], list[Comparison]]:
+) -> dict[tuple[str, str], list[ScoreDifference]]:
     """Compare each two of the sides. Differences from libvmaf's scores may be larger by the rounding of these."""
     tolerance, rounding = tolerance_of(places), tolerance_of(STORED_PLACES)
     sides = {("vulkan", "cpu"): compare(tested, trusted, tolerance)}

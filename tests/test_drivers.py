@@ -26,7 +26,7 @@ sys.path.append(str(ROOT / "scripts"))
 import check_drivers  # noqa: E402 - scripts/ is no package
 import driver_checks  # noqa: E402
 import subgroups  # noqa: E402
-from check_drivers import NAMES, Row, find_driver_files  # noqa: E402
+from check_drivers import NAMES, DriverRow, find_driver_files  # noqa: E402
 
 AGREEING = dict.fromkeys(NAMES, 1.0)
 
@@ -117,7 +117,7 @@ def test_wrong_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the gradient is off by" in driver_checks.loss_step()
 
 
-def _run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: Row | None) -> Result:
+def _run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: DriverRow | None) -> Result:
     """Run the command with one driver, of which `row` is found; None is a driver without a device."""
     _touch(tmp_path / "driver.json")
     described = {"name": "Made Up", "driver": "driver 3", "sizes": {"8": {}}}
@@ -128,9 +128,9 @@ def _run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: Row | None) -> Re
 
 def test_the_exit_code_says_whether_drivers_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """0 if they do, 1 if one does not, 2 without a driver."""
-    result = _run(monkeypatch, tmp_path, Row("Made Up, driver 3", 8, AGREEING))
+    result = _run(monkeypatch, tmp_path, DriverRow("Made Up, driver 3", 8, AGREEING))
     assert (result.exit_code, "agree" in result.stdout) == (0, True)
-    result = _run(monkeypatch, tmp_path, Row("Made Up, driver 3", 8, AGREEING, ["loss: the value is off by 1.0e-02"]))
+    result = _run(monkeypatch, tmp_path, DriverRow("Made Up, driver 3", 8, AGREEING, ["loss: the value is off by 1.0e-02"]))
     assert (result.exit_code, "DISAGREE" in result.stdout) == (1, True)
     assert "Made Up, driver 3, subgroups of 8: loss: the value is off by 1.0e-02" in result.stdout
     assert _run(monkeypatch, tmp_path, None).exit_code == 2

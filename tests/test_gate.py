@@ -31,7 +31,7 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))
 
 import gate_matrix  # noqa: E402 - scripts/ is no package
-from gate_matrix import PAIRS, Form, Pair, Scores, compare, difference, tolerance_of  # noqa: E402
+from gate_matrix import PAIRS, CasePair, Form, Scores, compare, difference, tolerance_of  # noqa: E402
 
 GATE = str(SCRIPTS / "cross_backend_diff.py")
 ONE = replace(PAIRS[0], builds=((Shape.STAGED, Precision.EXACT),))
@@ -88,7 +88,7 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
             assert formats[module_name("ssim", shape, precision)] == {0, 1, 2}
 
 
-def _samples(pair: Pair) -> tuple[Any, Any]:
+def _samples(pair: CasePair) -> tuple[Any, Any]:
     cases = json.loads((gate_matrix.FIXTURES / "cases.json").read_text("utf-8"))["cases"]
     with np.load(gate_matrix.FIXTURES / "cases.npz") as archive:
         stored = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
@@ -103,7 +103,7 @@ def test_every_form_stands_for_the_same_samples(form: Form) -> None:
         np.testing.assert_allclose(samples * frame.factor, expected * stored_frame.factor, rtol=1e-15)
 
 
-def _run(monkeypatch: pytest.MonkeyPatch, *pairs: Pair) -> gate_matrix.Result:
+def _run(monkeypatch: pytest.MonkeyPatch, *pairs: CasePair) -> gate_matrix.Result:
     monkeypatch.setattr(gate_matrix, "PAIRS", pairs)
     monkeypatch.setattr(gate_matrix, "CLIPS", ())
     return gate_matrix.run(None)

@@ -161,7 +161,7 @@ def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pi
     firsts = selection.first_reference, selection.first_distorted
     sources = open_pair(*paths, raw, pictures, streams=selection.streams)
     with sources[0], sources[1]:
-        readers = [_Reader(source, first) for source, first in zip(sources, firsts, strict=True)]
+        readers = [_SignatureReader(source, first) for source, first in zip(sources, firsts, strict=True)]
         frames = min(_FIRST, longest)
         while True:
             first, second = (reader.signatures(frames) for reader in readers)
@@ -175,7 +175,7 @@ def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pi
             frames = min(2 * frames, longest)
 
 
-class _Reader:
+class _SignatureReader:
     """The signatures of a clip, read beginning with one of its frames."""
 
     def __init__(self, source: FrameSource, first: int) -> None:

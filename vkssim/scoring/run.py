@@ -203,7 +203,7 @@ class Run:
         self._on_batch = on_batch
         self._live = live
         self._frame_range = frame_range
-        self._readers = [_Reader(source) for source in sources]
+        self._readers = [_SourceReader(source) for source in sources]
         self._scored_before = len(report.frames)
         self.others: list[float | None] = []
         self.read_seconds = 0.0
@@ -338,7 +338,7 @@ def _all_done(futures: list[list[Future[int]]]) -> bool:
     return all(future.done() for reads in futures for future in reads)
 
 
-class _Reader:
+class _SourceReader:
     """The threads that read one source, so that reading overlaps with the device and with the other source."""
 
     def __init__(self, source: FrameSource) -> None:
