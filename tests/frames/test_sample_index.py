@@ -10,11 +10,15 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.errors import RangeError
 from vkssim.frames.decode import packets
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.packets import KeyframeIndex
-from vkssim.frames.decode.sample_index import SampleIndex
+from vkssim.frames.decode.sample_index import SampleIndex, UnlistedPacketsError
+from vkssim.frames.options import Selection
 from vkssim.frames.source import SeekIndex
+from vkssim.scoring import ranges
+from vkssim.scoring.ranges import FrameRange, divided
 
 from .encoding import encode_frames, video_frame
 
@@ -120,3 +124,35 @@ def test_only_the_packets_around_a_frame_are_read(folder: Path, monkeypatch: pyt
     read.clear()
     assert [index.position(number) for number in (70, 71, 72)] == sorted(index.position(number) for number in (70, 71, 72))
     assert sum(read) < FRAMES // 3
+
+
+def test_a_file_that_is_cut_off_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its list comes first and names packets that are missing."""
+    whole = _clip(folder / "whole.mp4", "libx264", {"x264-params": X264}, {"movflags": "+faststart"})
+    cut = folder / "cut_off.mp4"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
+    kinds = []
+    for few in (10_000, 1):
+        monkeypatch.setattr(packets, "_FEW_PACKETS", few)
+        with ContainerFile(str(cut), None, None) as clip:
+            kinds.append((type(clip.seek_index()), clip.packets()))
+    assert kinds[0] == kinds[1]
+
+
+def test_packets_that_are_not_as_they_are_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is replaced while it is divided is scored in one range."""
+    path = _clip(folder / "replaced.mp4", "libx264", {"x264-params": X264})
+    index, *_ = _facts(path, monkeypatch, 1)
+
+    def refuse(*_: object) -> Any:
+        raise UnlistedPacketsError
+
+    monkeypatch.setattr(SampleIndex, "_read_around", refuse)
+    for ask in (index.before, index.position):
+        with pytest.raises(RangeError, match="not as the container lists them"):
+            ask(70)
+    monkeypatch.setattr(ranges, "_LEAST_PAIRS", 10)
+    with ContainerFile(str(path), None, None) as first, ContainerFile(str(path), None, None) as second:
+        monkeypatch.setattr(first, "seek_index", lambda: index)
+        monkeypatch.setattr(second, "seek_index", lambda: index)
+        assert divided((first, second), Selection(), "index", 20, 1) == [FrameRange()]

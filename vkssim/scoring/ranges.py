@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..errors import RangeError
 from ..frames.options import Selection
 from ..frames.outcome import ReadOutcome
 from ..frames.pairing.schedule import Schedule, schedule_pairs
@@ -146,7 +147,10 @@ def divided(
     reference, distorted = sources[0].seek_index(), result_of(scan)
     if reference is None or distorted is None:
         return [FrameRange()]
-    cuts = list(_cuts(schedule, (reference, distorted), most, shares))
+    try:
+        cuts = list(_cuts(schedule, (reference, distorted), most, shares))
+    except RangeError:
+        return [FrameRange()]
     return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
 
 

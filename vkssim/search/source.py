@@ -244,9 +244,9 @@ class Source:
             return clip
         if not self._marks_known:
             self._marks, self._marks_known = clip.source.seek_index(), True
-        if self._marks is None or not self._marks.before(first) > 0:
-            return clip
         with suppress(RangeError):
+            if self._marks is None or not self._marks.before(first) > 0:
+                return clip
             clip.source.seek(first, self._marks.position(first))
             frame = clip.picture(first)
             if frame is not None and _print(plane_of(frame, 0)) == scan.prints[first]:

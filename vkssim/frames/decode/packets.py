@@ -301,8 +301,8 @@ class PacketScan:
             if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
                 return None
             try:
-                index = SampleIndex(container, stream, self._first_tick)
-            except UnlistedPacketsError:
+                index = SampleIndex(container, stream, self._first_tick, self._clip.failures)
+            except (UnlistedPacketsError, *self._clip.failures):
                 return None
             self._total, self._hidden = index.total(self._facts.time_base, self._facts.info.fps), index.hidden
             stack.pop_all()  # the container is closed with the index

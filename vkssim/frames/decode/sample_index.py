@@ -49,13 +49,15 @@ class SampleIndex:
     presented as the n-th is decoded at most 16 places from there. `first_tick` is the time of the first decoded frame, and
     `hidden` the number of packets that are decoded and never presented.
 
-    Raises UnlistedPacketsError for other files, and `failures` of PyAV.
+    `failures` are the errors of reading a packet. Raises these, and UnlistedPacketsError for other files. The methods raise
+    RangeError if packets cannot be read, or are not as they are listed.
     """
 
-    def __init__(self, container: Any, stream: Any, first_tick: int | None) -> None:
+    def __init__(self, container: Any, stream: Any, first_tick: int | None, failures: tuple[type[Exception], ...]) -> None:
         entries = list(stream.index_entries)
         self._container = container
         self._stream = stream
+        self._failures = failures
         self._dts = np.array([entry.timestamp for entry in entries], np.int64)
         if len(entries) < _NEIGHBOURS or not (np.diff(self._dts) > 0).all():
             raise UnlistedPacketsError
@@ -65,7 +67,7 @@ class SampleIndex:
         self._keys = np.flatnonzero([entry.is_keyframe and not entry.is_discard for entry in entries])
         self._bytes = sum(entry.size for entry in entries)
         self._last: _Neighbours | None = None
-        first, last = self._around(0), self._around(len(entries) - 1)
+        first, last = self._read_around(0), self._read_around(len(entries) - 1)
         self._duration, self._last_duration = int(last.ticks[-1] - first.ticks[0]), last.duration
         self.hidden = len(entries) - len(self._places)
         self._skipped = int(np.searchsorted(first.ticks, first_tick or 0))
@@ -87,20 +89,22 @@ class SampleIndex:
         return 0
 
     def position(self, number: int) -> int:
-        """See SeekIndex: the presentation time in ticks of the stream. Raises RangeError if the file is not as it is listed."""
+        """See SeekIndex: the presentation time in ticks of the stream."""
         at = number + self._skipped
-        try:
-            near = self._around(int(self._places[at]))
-        except UnlistedPacketsError:
-            raise RangeError(f"the packets around frame {number} are not as the container lists them") from None
+        near = self._around(int(self._places[at]))
         return int(near.ticks[at - near.before])
 
     def _around(self, place: int) -> _Neighbours:
         """Return the packets around a place in the list, with all that can be presented before or after that packet."""
-        total, near = len(self._dts), self._last
-        if near is not None and near.holds(place, total):
-            return near
-        first, stop = max(0, place - _NEIGHBOURS), min(total, place + _NEIGHBOURS)
+        if self._last is not None and self._last.holds(place, len(self._dts)):
+            return self._last
+        try:
+            return self._read_around(place)
+        except (UnlistedPacketsError, *self._failures):
+            raise RangeError(f"the packets around number {place} are not as the container lists them") from None
+
+    def _read_around(self, place: int) -> _Neighbours:
+        first, stop = max(0, place - _NEIGHBOURS), min(len(self._dts), place + _NEIGHBOURS)
         packets = list(self._read(first, stop))
         own = {first + index: packet.pts for index, packet in enumerate(packets) if not packet.is_discard}
         ticks = np.sort(np.fromiter(own.values(), np.int64))
@@ -121,7 +125,9 @@ class SampleIndex:
             if packet.pts is None or packet.dts is None or packet.is_corrupt or place == total:
                 raise UnlistedPacketsError
             if place < 0:
-                place = int(np.searchsorted(self._dts[: first + 1], packet.dts))
+                place = int(np.searchsorted(self._dts, packet.dts))
+                if place > first:
+                    raise UnlistedPacketsError
             if self._dts[place] != packet.dts:
                 raise UnlistedPacketsError
             if place >= first:
