@@ -57,7 +57,7 @@ class SampleIndex:
         entries = list(stream.index_entries)
         self._container = container
         self._stream = stream
-        self._failures = failures
+        self._failures: tuple[type[Exception], ...] = (UnlistedPacketsError, *failures)
         self._dts = np.array([entry.timestamp for entry in entries], np.int64)
         if len(entries) < _NEIGHBOURS or not (np.diff(self._dts) > 0).all():
             raise UnlistedPacketsError
@@ -100,7 +100,7 @@ class SampleIndex:
             return self._last
         try:
             return self._read_around(place)
-        except (UnlistedPacketsError, *self._failures):
+        except self._failures:
             raise RangeError(f"the packets around number {place} are not as the container lists them") from None
 
     def _read_around(self, place: int) -> _Neighbours:
