@@ -294,7 +294,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
         _score(tmp_path, "raw", many, many, backend="vulkan")
     scored = caught.value.report.frames
     assert waits > 6
-    assert 8 < len(scored) < len(many)
+    assert 8 < len(scored) <= 7 + 4 * 8  # waits 3 to 6 collect four batches at most, beginning with the last scored frame
     assert [frame.index for frame in scored] == list(range(len(scored)))
     assert all(frame.metrics == {"float_ssim": 1.0} for frame in scored)
 
