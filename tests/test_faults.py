@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim.backends import loss_engine as engine
-from vkssim.backends import loss_engine as evaluate
+from vkssim.backends import loss_engine
 from vkssim.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.device import Device
 from vkssim.host.devices import list_devices
@@ -85,7 +84,7 @@ def _loss(_folder: Path) -> Outcome:
     try:
         value, gradient = vkssim.ssim_and_grad(FRAMES, DISTORTED)
     finally:
-        evaluate._kept.close()
+        loss_engine._kept.close()
     assert isinstance(value, float)
     return Outcome([value, *gradient.ravel()[:500].tolist()])
 
@@ -115,7 +114,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Device]]:
         opened.append(self)
 
     monkeypatch.setattr(Device, "__init__", note)
-    monkeypatch.setattr(engine, "_BATCH_BYTES", 1 << 14)
+    monkeypatch.setattr(loss_engine, "_BATCH_BYTES", 1 << 14)
     shared_instance()  # made once for all
     yield opened
     assert not any(+device.live_objects for device in opened)

@@ -14,8 +14,7 @@ from vulkan import _vulkan
 
 import vkssim
 from vkssim import shaders
-from vkssim.backends import loss_engine as evaluate
-from vkssim.backends import selftest
+from vkssim.backends import loss_engine, selftest
 from vkssim.backends.known_answers import CASES, Case
 from vkssim.errors import WrongNumbersError, exit_code
 from vkssim.features.planes import KernelShape
@@ -121,7 +120,7 @@ def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any)
 
 
 def test_losses_are_tried_too(tried: list[str]) -> None:
-    evaluate._kept.close()
+    loss_engine._kept.close()
     with layer() as made:
         wrong_readback(made)
         with np.errstate(all="ignore"), pytest.raises(WrongNumbersError, match="wrong numbers: SSIM of two known pictures"):

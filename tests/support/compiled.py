@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vkssim import arrays
-from vkssim.backends import loss_engine as evaluate
+from vkssim.backends import loss_engine
 from vkssim.backends import open_device as opened
 from vkssim.host import executor
 from vkssim.host.device import Device
@@ -68,5 +68,5 @@ def _opened_by(open_device: Callable[..., Device]) -> Iterator[None]:
 
 
 def _close_kept() -> None:
-    for kept in (arrays._kept, arrays._kept_mapper, evaluate._kept):
+    for kept in (arrays._kept, arrays._kept_mapper, loss_engine._kept):
         kept.close()

@@ -33,7 +33,7 @@ def open_backend(
 
         with ExitStack() as guard:
             engine = guard.enter_context(VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile))
-            check(engine.device.info, engine.plan, device.selector if isinstance(device, OpenDevice) else device)
+            check(engine.device.info, engine.plan, engine.selector)
             guard.pop_all()
         return engine
     if name == "cpu":

@@ -30,7 +30,7 @@ class SharedBackend(Closable):
     """
 
     def __init__(self, opener: BackendOpener) -> None:
-        self._open = opener
+        self._opener = opener
         self._lock = threading.Lock()
         self._engines: dict[_Key, Backend] = {}
         self._warnings: dict[_Key, tuple[str, ...]] = {}  # until a run reports them
@@ -60,14 +60,14 @@ class SharedBackend(Closable):
         key = _key(planes)
         if key not in self._engines:
             self._close_idle()
-            self._engines[key] = self._open(planes)
+            self._engines[key] = self._opener(planes)
             self._warnings[key] = self._engines[key].warnings
 
     def _close_idle(self) -> None:
         for idle in [key for key in self._engines if not self._runs[key]]:
             self._engines.pop(idle).close()
         if self.closed and not self._engines:
-            self._open.close()
+            self._opener.close()
 
     @property
     def reusable(self) -> bool:

@@ -148,7 +148,7 @@ class VulkanBackend(Backend):
             opened = device
             if not isinstance(opened, OpenDevice):
                 opened = self._stack.enter_context(OpenDevice(opened, sharing=external))
-            self.device, pipelines = opened.device, opened.pipelines
+            self.device, self.selector, pipelines = opened.device, opened.selector, opened.pipelines
             self._inputs = CudaInputs(self.device, self._stack) if external else None
             info = self.device.info
             self.info = info_of(info)
@@ -165,7 +165,7 @@ class VulkanBackend(Backend):
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
             executor, warnings = fit_batch(self.device, wanted, make, possible)
-            self.gpu_warnings = software_warnings(info, opened.selector)
+            self.gpu_warnings = software_warnings(info, self.selector)
             self.warnings = (*self.gpu_warnings, *warnings)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)

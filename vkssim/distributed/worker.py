@@ -12,7 +12,6 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Self
 
 from ..backends.decoding import hardware_decoder
 from ..backends.open import BackendOpener
@@ -30,7 +29,7 @@ from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEn
 from ..scoring.run import OpenBackend, score_range, video_packets
 from ..storage.location import is_url
 from ..utils.interruption import take
-from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
+from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open
 from .open_sources import OpenPair, SourceCache, Sources
 from .rates import PIXELS_A_SECOND
 from .task import Part, Task, TaskResult, Tell, WorkerSpec
@@ -44,7 +43,7 @@ def slots_for(in_step: int) -> int:
     return max(_LEAST_BATCHES, _BATCHES_EACH * in_step)
 
 
-class Worker:
+class Worker(Closable):
     """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
     Workers of one device may have shares of one backend. After its device has failed, a worker opens a backend of its own,
@@ -254,12 +253,6 @@ class Worker:
         """Close the clips, and the device unless a thread that did not end still uses it. A second call does nothing."""
         self._sources.close()
         self._close_backend()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: ScoreOptions) -> Sequence[FrameSource]:

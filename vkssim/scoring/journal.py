@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ..errors import (
     DeviceError,
@@ -42,6 +42,7 @@ from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
 from ..storage.location import PathOrUrl, is_url, redact_url
 from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
@@ -63,7 +64,7 @@ _SECONDS_BETWEEN_OBJECTS = 10.0
 _READ_AT_ONCE = 32
 
 
-class Journal:
+class Journal(Closable):
     """The journal beside a local output; use with `with`.
 
     `records` are the records of finished pairs by key, `unfinished` the scores of all other pairs. `identity` is that of a
@@ -255,12 +256,6 @@ class Journal:
             elif self.begun:
                 self._file.sync()
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 class RemoteJournal(Journal):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ..errors import OutputError
 from ..frames.decode.demuxer import local_name, open_clip
@@ -16,6 +16,7 @@ from ..frames.inputs import sequence
 from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
+from ..utils.thread_pool import Closable
 from .recipe import Recipe, ordinary_priority
 from .source import Scan
 
@@ -59,7 +60,7 @@ def check_times(output: str | None, source: str, scan: Scan) -> None:
         )
 
 
-class VideoOutput:
+class VideoOutput(Closable):
     """A video file that is written beside its final name; use it with `with`, and `keep` it if it is wanted.
 
     `encoder` is the context that has to encode the video, opened with the headers of the file. It is None if the file is
@@ -213,12 +214,6 @@ class VideoOutput:
         if not self._kept:
             with suppress(OSError):
                 os.unlink(self._unfinished)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _is_shown(packet: Any) -> bool:

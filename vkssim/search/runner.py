@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ..errors import EncodeError, OptionError
 from ..frames.inputs import input_states
@@ -20,6 +20,7 @@ from ..storage.checked_journal import SEARCH, CheckedJournal
 from ..storage.journal_file import journal_path
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.progress import Progress
+from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
@@ -29,7 +30,7 @@ from .source import Scan, Source
 from .trial import EncodedSample, Target, Trial, forecast_bytes
 
 
-class TrialStore:
+class TrialStore(Closable):
     """The journal beside a path, begun if there is none; use it with `with`.
 
     `scan` is the stored scan of the clip, None if there is none. Raises OptionError if the journal belongs to another
@@ -84,12 +85,6 @@ class TrialStore:
     def close(self) -> None:
         """Close the file."""
         self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 @dataclass

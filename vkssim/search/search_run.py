@@ -7,10 +7,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from inspect import GEN_RUNNING, getgeneratorstate
 from threading import RLock
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import OptionError
 from ..scorer import Scorer
+from ..utils.thread_pool import Closable
 from .command_line import command_line
 from .options import SearchOptions
 from .output import check_times
@@ -23,7 +24,7 @@ Result = TypeVar("Result")
 Decision = TypeVar("Decision")
 
 
-class SearchRun(ABC, Generic[Result, Decision]):
+class SearchRun(Closable, ABC, Generic[Result, Decision]):
     """A search that is run by iterating over it, which yields each result as soon as it is there.
 
     The device is open until the last result, or until `close`. A subclass defines the steps and the outcome in `_run`.
@@ -84,12 +85,6 @@ class SearchRun(ABC, Generic[Result, Decision]):
             if getgeneratorstate(self._steps) == GEN_RUNNING:
                 raise OptionError("`progress` runs within the search, and can neither ask for its results nor close it")
             yield
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @abstractmethod
     def _run(self) -> Generator[Result, None, Decision]:
