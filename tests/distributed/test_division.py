@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vkssim.distributed.task import Part, Task
+from vkssim.distributed.task import Part, Task, TaskEvent
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.decode.packets import KeyframeIndex
@@ -22,7 +22,7 @@ from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import Event, FrameRange, RangeEnded, RangeScores, divided
+from vkssim.scoring.ranges import FrameRange, RangeEnded, RangeScores, divided
 from vkssim.scoring.unfinished import packed_cuts, unpacked_cuts
 
 from ..frames.reading import NOTHING_SAID, describe
@@ -194,7 +194,7 @@ def _task(clips: Clips, frame_range: FrameRange | None = None) -> Task:
     return Task((part,), ScoreOptions(FEATURES), divides=frame_range is None, shares=5)
 
 
-def _no_event(_job: int, event: Event) -> None:
+def _no_event(_job: int, event: TaskEvent) -> None:
     pytest.fail(f"{event} of a task that only divides")
 
 
@@ -215,7 +215,7 @@ def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: Non
 def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     reference, distorted, raw = _clips(folder, "raw")
     asked: set[int] = set()
-    events: list[Event] = []
+    events: list[TaskEvent] = []
     read = RawFile.read
 
     def note(self: RawFile, numbers: Any, targets: Any) -> int:

@@ -15,10 +15,11 @@ import pytest
 from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
+from vkssim.distributed import engine as engine_module
 from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
 from vkssim.distributed.pools import InlineHandle, LocalPool
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
-from vkssim.distributed.task import FixedPool, Task, TaskResult, Tell, WorkerDiedError
+from vkssim.distributed.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
 from vkssim.distributed.worker import Worker
 from vkssim.errors import (
     DeviceLostError,
@@ -37,7 +38,7 @@ from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.journal import Journal, open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import BatchScored, Event, RangeEnded
+from vkssim.scoring.ranges import BatchScored, RangeEnded
 from vkssim.storage.checked_journal import CheckedJournal
 from vkssim.utils.wording import counted
 
@@ -375,7 +376,7 @@ def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: py
     def other(self: Worker, task: Task, tell: Tell) -> TaskResult:
         wrong = task.parts[0].frame_range.first == 4 * place
 
-        def change(job: int, event: Event) -> None:
+        def change(job: int, event: TaskEvent) -> None:
             if wrong and isinstance(event, RangeEnded) and not isinstance(event.outcome, Exception):
                 event.outcome.begins = None, 7
             if wrong and isinstance(event, BatchScored):
@@ -543,3 +544,34 @@ def test_a_batch_whose_frames_cannot_be_kept_ends(clips: Clips, tmp_path: Path, 
     result = vkssim("batch", path, "-o", str(tmp_path / "results.csv"), *TINY)
     assert (result.exit_code, result.output) == (2, "vkssim: the journal is full\n")
     assert not (tmp_path / "results.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("jobs", "workers", "shares"),
+    [
+        (1, 7, [14]),
+        (2, 7, [6, 6]),
+        (3, 7, [4] * 3),
+        (4, 7, [1] * 4),
+        (4, 3, [1, 1, 1, 6]),
+        (6, 3, [1] * 6),
+        (9, 7, [1] * 7 + [6] * 2),
+    ],
+)
+def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
+    clips: Clips, monkeypatch: pytest.MonkeyPatch, jobs: int, workers: int, shares: list[int]
+) -> None:
+    given: list[int] = []
+    do = Worker.do
+
+    def note(self: Worker, task: Task, tell: Tell) -> TaskResult:
+        given.append(task.shares)
+        return do(self, task, tell)
+
+    monkeypatch.setattr(Worker, "do", note)
+    monkeypatch.setattr(engine_module, "_SHARES_EACH", 2)
+    monkeypatch.setattr(FixedPool, "by_hardware", True)
+    with FixedPool([InlineHandle(CPU) for _ in range(workers)]) as pool:
+        engine = Engine(pool, OPTIONS, RunSettings(), tell=pytest.fail)
+        assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
+    assert given == shares, "each is scored by its first task, since no hardware decodes the clips"

@@ -87,7 +87,7 @@ class _Sources:
         monkeypatch.setattr("vkssim.frames.open.open_file", opened)
 
 
-@pytest.mark.parametrize("end", ["another task", "the end"])
+@pytest.mark.parametrize("end", ["another task", "no task", "the end"])
 def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
     first, second = made.clips
@@ -97,6 +97,9 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest
     if end == "another task":
         with sources.use(Task((Part(0, second),), OPTIONS), OPTIONS):
             pass
+    elif end == "no task":
+        sources.close_unused()
+        assert sources._ahead is None
     sources.close()
     closed = threading.Event()
     opening.add_done_callback(lambda _: closed.set())  # after what closes the clips

@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.distributed import scheduler as pool_module
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler, TaskKey
-from vkssim.distributed.task import Part, Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
+from vkssim.distributed.task import ClipsOpened, Part, Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,
@@ -41,7 +41,8 @@ def _name(clips: Clips) -> str:
 class FakeHandle(WorkerHandle):
     """Does each task by `answer`, or leaves it undone if that is None.
 
-    `tasks` are those it was given, by their names, and `then` the clips that it was to open meanwhile.
+    `tasks` are those it was given, by their names, `then` the clips that it was to open meanwhile, and `opened` those of tasks
+    that were being divided.
     """
 
     def __init__(self, label: str, answer: Answer | None = _done) -> None:
@@ -50,6 +51,7 @@ class FakeHandle(WorkerHandle):
         self.tasks: list[str] = []
         self.then: list[str | None] = []
         self.rests = 0
+        self.opened: list[str] = []
         self.waiting: list[Future[TaskResult]] = []
 
     def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
@@ -68,6 +70,9 @@ class FakeHandle(WorkerHandle):
             future.set_result(answer())
         except Exception as error:
             future.set_exception(error)
+
+    def open_ahead(self, task: Task) -> None:
+        self.opened.append(_name(task.clips))
 
     def rest(self) -> None:
         self.rests += 1
@@ -134,9 +139,9 @@ def _scheduler(*workers: FakeHandle, tasks: int = 0) -> tuple[Scheduler, FakePoo
     return scheduler, pool, warned
 
 
-def _put(scheduler: Scheduler, number: int, job: int = 0, *, divides: bool = False) -> None:
+def _put(scheduler: Scheduler, number: int, job: int = 0) -> None:
     part = Part(job, Clips(f"{job}", f"{number}.mp4"))
-    scheduler.put(TaskKey(job, number), lambda _batch: Task((part,), ScoreOptions(("float_ssim",)), divides=divides))
+    scheduler.put(TaskKey(job, number), lambda _batch: Task((part,), ScoreOptions(("float_ssim",))))
 
 
 def _indices(scheduler: Scheduler, count: int) -> list[int]:
@@ -237,14 +242,63 @@ def test_a_worker_without_more_work_closes_its_clips_while_the_others_work() -> 
     assert (slow.rests, quick.rests) == (0, 1)
 
 
-def test_a_worker_keeps_its_clips_while_more_work_may_come_of_a_division() -> None:
-    dividing, quick = FakeHandle("dividing", None), FakeHandle("quick")
-    scheduler, _, _ = _scheduler(dividing, quick)
-    _put(scheduler, 0, divides=True)
-    _put(scheduler, 1)
-    assert _indices(scheduler, 1) == [1]
+def _opened(scheduler: Scheduler, dividing: FakeHandle) -> None:
+    """The worker has opened the clips of its task, and begins to divide them."""
+    scheduler._pass_on(scheduler._running[dividing.waiting[0]][0], 0, ClipsOpened())
+
+
+def _dividing(workers: int) -> tuple[Scheduler, list[FakeHandle]]:
+    """Workers of which the first two divide a pair each."""
+    handles = [FakeHandle(str(number), None) for number in range(workers)]
+    scheduler, _, _ = _scheduler(*handles)
+    for job in range(2):
+        _put(scheduler, 0, job)
     _find_none_finished(scheduler)
-    assert quick.rests == 0
+    assert not any(handle.opened for handle in handles)
+    for handle in handles[:2]:
+        _opened(scheduler, handle)
+    return scheduler, handles
+
+
+def test_idle_workers_open_the_clips_that_are_divided() -> None:
+    """They get the ranges of these clips, and those of the others once there are no more."""
+    scheduler, handles = _dividing(5)
+    for _ in range(2):
+        _find_none_finished(scheduler)
+        assert [handle.opened for handle in handles] == [[], [], ["0/0"], ["1/0"], ["0/0"]]
+    handles[0].settle(_done)
+    for number in range(1, 6):
+        _put(scheduler, number, job=0)
+    assert _indices(scheduler, 1) == [0]
+    _find_none_finished(scheduler)
+    assert [handle.tasks[-1:] for handle in handles] == [["0/1"], ["1/0"], ["0/2"], [], ["0/3"]]
+    handles[1].settle(_done)
+    assert _indices(scheduler, 1) == [0]
+    _find_none_finished(scheduler)
+    assert [handles[number].tasks[-1] for number in (1, 3)] == ["0/4", "0/5"], "there are no ranges of the other pair"
+
+
+def test_a_worker_keeps_its_clips_while_others_are_divided() -> None:
+    scheduler, handles = _dividing(3)
+    _find_none_finished(scheduler)
+    assert handles[2].rests == 0
+    for number in (0, 1):
+        handles[number].settle(_done)
+    assert _indices(scheduler, 2) == [0, 0]
+    _find_none_finished(scheduler)
+    assert handles[2].rests == 1, "no range came of the division"
+
+
+def test_workers_do_not_wait_for_ranges_of_clips_that_one_worker_scores() -> None:
+    scheduler, handles = _dividing(3)
+    _find_none_finished(scheduler)
+    _put(scheduler, 3, job=3)
+    _find_none_finished(scheduler)
+    assert handles[2].tasks == []
+    report = ScoreReport("a", "b", 1, 1, 8, (), BackendInfo("", "", ""))
+    scheduler._pass_on(scheduler._running[handles[0].waiting[0]][0], 0, RangeBegun(report, 1))
+    _find_none_finished(scheduler)
+    assert handles[2].tasks == ["3/3"]
 
 
 # -- workers that fail ------------------------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from vkssim.backends import open as opening
 from vkssim.backends import vulkan
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
-from vkssim.distributed.task import Part, Task, WorkerSpec
+from vkssim.distributed.task import Part, Task, TaskEvent, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.host.device import Device
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import BatchScored, EarlierScores, Event, RangeBegun, RangeEnded, RangeScores
+from vkssim.scoring.ranges import BatchScored, EarlierScores, RangeBegun, RangeEnded, RangeScores
 from vkssim.scoring.verdict import joined
 from vkssim.shaders.interface import Shape
 
@@ -62,7 +62,7 @@ def _worker(device: Device) -> Worker:
 
 
 def _scores(worker: Worker, task: Task) -> RangeScores:
-    events: list[Event] = []
+    events: list[TaskEvent] = []
     worker.do(task, lambda _job, event: events.append(event))
     assert isinstance(events[-1], RangeEnded)
     assert isinstance(events[-1].outcome, RangeScores)
@@ -86,7 +86,7 @@ def test_a_task_says_how_large_batches_are(task: Task, device: Device, batches: 
 
 def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
     """With where they are, and when they are shown; those of an earlier try are not, except the last of them."""
-    events: list[Event] = []
+    events: list[TaskEvent] = []
     with Worker(SPEC) as worker:
         worker.do(task, lambda _job, event: events.append(event))
     begun, *batches, ended = events

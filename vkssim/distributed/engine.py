@@ -47,7 +47,7 @@ from .task import Part, Task, TaskResult, WorkerPool
 MOST_IN_STEP = 8
 """The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
-_SHARES_EACH = 2  # of the pairs that are left, for each worker, so that no worker waits long for the last range
+_SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
 
 Outcome = ScoreReport | Exception
 
@@ -240,10 +240,21 @@ class Engine:
                 self._finish(group, state)
             else:
                 self._put_ranges(group, state)
-        shares = -(-_SHARES_EACH * self.scheduler.workers // left) if self._pool.several else 1
+        shares = self._shares(left)
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
             if states:
                 self._put(self._new_group(states), 0, states, divides=self._pool.several, shares=shares)
+
+    def _shares(self, left: int) -> int:
+        """Return into how many shares the next of so many jobs is divided, which were not begun."""
+        workers = self.scheduler.workers
+        if not self._pool.by_hardware:
+            return -(-_SHARES_EACH * workers // left) if self._pool.several else 1
+        # Each worker of a pair opens both clips, for which the decoders of all workers stop for 0.1 s. So pairs are divided
+        # only if there are fewer of them than workers.
+        last = (self._jobs - 1) % workers + 1
+        each = workers // last if left <= last else 1
+        return _SHARES_EACH * each if each > 1 else 1
 
     def _new_group(self, states: list[_State]) -> int:
         group = next(self._numbers)

@@ -103,8 +103,9 @@ class SourceCache:
         kept, self._kept = self._kept, None
         return kept
 
-    def close_kept(self) -> None:
-        """Close the clips of the last task."""
+    def close_unused(self) -> None:
+        """Close the clips that no task uses."""
+        self._drop_ahead()
         kept = self._taken()
         if kept is not None:
             kept.stack.close()
@@ -112,8 +113,7 @@ class SourceCache:
     def close(self) -> None:
         """Close the clips that no task uses; those of a task are closed after it."""
         self._closed = True
-        self._drop_ahead()
-        self.close_kept()
+        self.close_unused()
 
 
 def _opened(key: Key) -> OpenPair:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import partial
 
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
@@ -23,11 +22,9 @@ from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo
 from ..report.backend_info import BackendInfo
 from ..scoring.options import Clips, ScoreOptions, Selector
-from ..scoring.run import frame_metrics
 from ..utils.choices import ENGINES
-from ..utils.thread_pool import ThreadPool, run_in_thread
+from ..utils.thread_pool import ThreadPool
 from .devices import chosen_devices, single_device, spec_of
-from .open_sources import OpenPair
 from .task import FixedPool, Task, TaskResult, Tell, WorkerHandle, WorkerPool, WorkerSpec
 from .worker import Worker, slots_for
 
@@ -189,6 +186,10 @@ class ThreadHandle(WorkerHandle):
         """See WorkerHandle."""
         return self.thread.submit(self.worker.do, task, tell)
 
+    def open_ahead(self, task: Task) -> None:
+        """See WorkerHandle."""
+        self.thread.submit(self.worker.open_ahead, task)
+
     def rest(self) -> None:
         """See WorkerHandle."""
         self.thread.submit(self.worker.rest)
@@ -244,31 +245,19 @@ class EnginesPool(FixedPool):
     """As many workers of one GPU as its video engines keep busy, on threads of this process.
 
     They share a backend, because to open a device takes longer than to score a short clip. The times of stages are those of a
-    backend, so that workers that measure them have one each. While the first worker divides clips, the others open them as
-    well, and another thread opens the backend.
+    backend, so that workers that measure them have one each.
     """
 
     by_hardware = True
 
     def __init__(self, spec: WorkerSpec, workers: int) -> None:
         self._backend: KeptBackend | None = None
-        self._ahead = False
         shares: list[Share | None] = [None] * workers
         if not spec.profile:
             self._backend = KeptBackend(spec, _BATCHES_OF_A_WORKER * workers)
             shares = [Share(self._backend.shared, number, workers) for number in range(workers)]
-        self._handles = [ThreadHandle(Worker(spec, share, self._open_ahead), spec.label) for share in shares]
+        self._handles = [ThreadHandle(Worker(spec, share), spec.label) for share in shares]
         super().__init__(self._handles)
-
-    def _open_ahead(self, clips: OpenPair) -> None:
-        if self._ahead:
-            return
-        self._ahead = True
-        for handle in self._handles[1:]:
-            handle.thread.submit(handle.worker.open_ahead, *clips.key)
-        if self._backend is not None:
-            planes = frame_metrics(clips.sources, clips.key[1]).planes
-            run_in_thread("vkssim-open", partial(self._backend.shared.open_ahead, planes))
 
     def close(self, *, failed: bool = False) -> None:
         """See WorkerPool. The workers close their clips side by side, which takes a hardware decoder some 0.02 s."""

@@ -13,10 +13,9 @@ from ray.util.metrics import Counter
 from ..errors import UnsuitableDeviceError, VkssimError
 from ..host.devices import list_devices
 from ..host.instance import shared_instance
-from ..scoring.ranges import Event
 from ..utils.version import __version__
 from .devices import device_of
-from .task import Task, TaskResult, WorkerSpec
+from .task import Task, TaskEvent, TaskResult, WorkerSpec
 from .worker import Worker
 
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
@@ -41,9 +40,9 @@ class RemoteWorker:
         self._counters = Counters(spec.label)
         return spec.label
 
-    def do(self, task: Task) -> tuple[list[tuple[int, Event]], TaskResult | Exception]:
+    def do(self, task: Task) -> tuple[list[tuple[int, TaskEvent]], TaskResult | Exception]:
         """Return the events of a task, and its result or error; see `Worker.do`. Frames travel when their task has ended."""
-        events: list[tuple[int, Event]] = []
+        events: list[tuple[int, TaskEvent]] = []
         try:
             with self._counters.attempt():
                 done = self._worker.do(task, lambda job, event: events.append((job, event)))

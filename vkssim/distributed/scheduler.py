@@ -30,7 +30,7 @@ from ..scoring.ranges import Event, RangeBegun
 from ..storage.location import redact_url
 from ..utils.interruption import interruptible
 from ..utils.wording import counted
-from .task import Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool
+from .task import ClipsOpened, Task, TaskEvent, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool
 
 MOST_ATTEMPTS = 4
 """How often a task is tried, how often in a row a worker may fail, and how many tasks in a row may be given up."""
@@ -66,15 +66,16 @@ class _PendingTask:
 
     `policy` decides about failures of its device. `again` says that its clips can be read a second time. `tried_by` are the
     workers that have tried it, and `workers` those that are trying it now, the latest since `started`. `attempts` is the number
-    of failed attempts. `divides` says that its outcome may be more tasks. `unreadable` says that a worker on another machine
-    could not read the clips. `done` says that nobody needs the outcome any more.
+    of failed attempts. `task` is what the last of them got. `divides` says that its outcome will probably be ranges of clips
+    that are open. `unreadable` says that a worker on another machine could not read the clips. `done` says that nobody needs
+    the outcome any more.
     """
 
     key: TaskKey
     make: MakeTask
     again: bool
     policy: FailurePolicy
-    clip: str = ""
+    task: Task | None = None
     tried_by: set[WorkerHandle] = field(default_factory=set)
     workers: set[WorkerHandle] = field(default_factory=set)
     started: float = 0.0
@@ -84,13 +85,14 @@ class _PendingTask:
     done: bool = False
 
 
-_Step = tuple[_PendingTask, int, Event]
+_Step = tuple[_PendingTask, int, TaskEvent]
 
 
 class Scheduler:
     """The tasks that wait and run; their outcomes are returned as soon as they are known. Nothing else is ever tried again.
 
     A worker goes on with the group of its last task, so that several pairs are scored side by side and few clips are opened.
+    While clips of a hardware decoder are divided, idle workers open them as well, and wait for their ranges.
 
     A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If there
     is no other worker, or memory runs out, the `FailurePolicy` of the task decides. If no task waits, an idle worker also
@@ -181,9 +183,22 @@ class Scheduler:
             pending = self._next_for(worker)
             if pending is not None:
                 self._hand_to(worker, pending)
-            elif worker in self._groups and not self._is_dividing():
+            elif not self._wait_for_division(worker) and worker in self._groups:
                 del self._groups[worker]
                 worker.rest()
+
+    def _wait_for_division(self, worker: WorkerHandle) -> bool:
+        """Return whether clips are being divided. The worker opens those that the fewest workers have."""
+        dividing = {pending.key.group: pending.task for pending, _ in self._running.values() if pending.divides}
+        if not dividing:
+            return False
+        if self._groups.get(worker) not in dividing:
+            workers = Counter(self._groups.values())
+            group = min(dividing, key=lambda group: workers[group])
+            task, self._groups[worker] = dividing[group], group
+            assert task is not None
+            worker.open_ahead(task)
+        return True
 
     def _hand_to(self, worker: WorkerHandle, pending: _PendingTask) -> None:
         pending.tried_by.add(worker)
@@ -191,13 +206,10 @@ class Scheduler:
         pending.started = time.monotonic()
         alone = not worker.shares_decoder or len(self._workers) == 1
         task = replace(pending.make(pending.policy.batch), alone=alone, then=self._after(pending, worker))
-        pending.clip, pending.divides = task.clips.distorted, task.divides
+        pending.task, pending.divides = task, False
         future = worker.submit(task, partial(self._take_event, pending))
         self._running[future] = pending, worker
         future.add_done_callback(self._finished.put)
-
-    def _is_dividing(self) -> bool:
-        return any(pending.divides for pending, _ in self._running.values())
 
     def _after(self, pending: _PendingTask, worker: WorkerHandle) -> tuple[Clips, ScoreOptions] | None:
         """Return the clips of another group if a worker will probably go on with them after a task."""
@@ -207,25 +219,32 @@ class Scheduler:
         task = self._best(waiting, worker).make(None)
         return (task.clips, task.options) if len(task.parts) == 1 and not task.pipes else None
 
-    def _take_event(self, pending: _PendingTask, job: int, event: Event) -> None:
+    def _take_event(self, pending: _PendingTask, job: int, event: TaskEvent) -> None:
         """Take an event from the thread of a worker, which may be that of the caller."""
         if threading.get_ident() == self._thread:
             self._pass_on(pending, job, event)
         else:
             self._finished.put((pending, job, event))
 
-    def _pass_on(self, pending: _PendingTask, job: int, event: Event) -> None:
+    def _pass_on(self, pending: _PendingTask, job: int, event: TaskEvent) -> None:
+        if isinstance(event, ClipsOpened):
+            pending.divides = True
+            return
         if isinstance(event, RangeBegun):
             pending.policy.batch = event.batch
+            pending.divides = False  # the worker scores all of the clips
         if not pending.done:
             self._on_event(pending.key, job, event)
 
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
         """Return the waiting task that suits the worker best, or else the running task that is late by the most.
 
-        That is a task of the group that the worker had last, whose clips it may still have open, then one of a group that no
-        worker has, then the first.
+        That is a task of the group that the worker had last, whose clips it may still have open, then one of the group that the
+        fewest workers have, then the first. None if the worker waits for the ranges of its group.
         """
+        own = self._groups.get(worker)
+        if any(pending.divides and pending.key.group == own for pending, _ in self._running.values()):
+            return None
         allowed = [pending for pending in self._queue if self._may_try(pending, worker)]
         if allowed:
             best = self._best(allowed, worker)
@@ -243,8 +262,8 @@ class Scheduler:
         return min(late, key=lambda pending: pending.started, default=None)
 
     def _best(self, waiting: Sequence[_PendingTask], worker: WorkerHandle) -> _PendingTask:
-        own, running = self._groups.get(worker), {pending.key.group for pending, _ in self._running.values()}
-        return min(waiting, key=lambda pending: (pending.key.group != own, pending.key.group in running))
+        own, running = self._groups.get(worker), Counter(pending.key.group for pending, _ in self._running.values())
+        return min(waiting, key=lambda pending: (pending.key.group != own, running[pending.key.group]))
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
         """Return True if the worker has not tried a task yet, or if all workers have, so that no other would do better."""
@@ -316,7 +335,8 @@ class Scheduler:
             return None
         self._failures.clear()  # the task was the cause, not the workers
         self._given_up += 1
-        clip, attempts = redact_url(pending.clip), counted(pending.attempts, "time")
+        assert pending.task is not None
+        clip, attempts = redact_url(pending.task.clips.distorted), counted(pending.attempts, "time")
         lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost

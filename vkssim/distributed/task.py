@@ -88,7 +88,14 @@ class TaskResult:
     packets: ClipPackets | None = None
 
 
-Tell = Callable[[int, Event], None]
+@dataclass(frozen=True)
+class ClipsOpened:
+    """The clips of a task are open, decoded by a GPU, and about to be divided: other workers may open them as well."""
+
+
+TaskEvent = ClipsOpened | Event
+
+Tell = Callable[[int, TaskEvent], None]
 """A function that gets the events of a task, each with the number of its job."""
 
 
@@ -113,8 +120,11 @@ class WorkerHandle(ABC):
         once, and what `tell` raises is raised.
         """
 
+    def open_ahead(self, task: Task) -> None:  # noqa: B027 - most workers open clips when they need them
+        """Have the worker open the clips of a task that another worker divides: it will probably get a range of them."""
+
     def rest(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
-        """Have the worker close the clips of its last task, because there will probably be no other task for it."""
+        """Have the worker close its clips, because there will probably be no other task for it."""
 
     @abstractmethod
     def close(self) -> None:

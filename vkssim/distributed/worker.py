@@ -25,14 +25,14 @@ from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded, divided
-from ..scoring.run import OpenBackend, score_range, video_packets
+from ..scoring.ranges import BatchScored, FrameRange, RangeBegun, RangeEnded, divided
+from ..scoring.run import OpenBackend, frame_metrics, score_range, video_packets
 from ..storage.location import is_url
 from ..utils.interruption import take
-from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open
-from .open_sources import OpenPair, SourceCache, Sources
+from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open, run_in_thread
+from .open_sources import SourceCache, Sources
 from .rates import PIXELS_A_SECOND
-from .task import Part, Task, TaskResult, Tell, WorkerSpec
+from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, Tell, WorkerSpec
 
 _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
@@ -47,19 +47,11 @@ class Worker(Closable):
     """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
     Workers of one device may have shares of one backend. After its device has failed, a worker opens a backend of its own,
-    which has batches for `in_step` runs at a time. `on_open` gets clips that are about to be divided, so that others can open
-    them meanwhile.
+    which has batches for `in_step` runs at a time.
     """
 
-    def __init__(
-        self,
-        spec: WorkerSpec,
-        share: Share | None = None,
-        on_open: Callable[[OpenPair], object] = lambda _clips: None,
-        in_step: int = 1,
-    ) -> None:
+    def __init__(self, spec: WorkerSpec, share: Share | None = None, in_step: int = 1) -> None:
         self._spec = spec
-        self._on_open = on_open
         self._slots = slots_for(in_step)
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
@@ -94,7 +86,7 @@ class Worker(Closable):
         started = time.perf_counter()
         frames = size = 0
 
-        def count(job: int, event: Event) -> None:
+        def count(job: int, event: TaskEvent) -> None:
             nonlocal frames, size
             self._check()
             if isinstance(event, RangeBegun):
@@ -126,9 +118,9 @@ class Worker(Closable):
         with self._sources.use(task, options) as sources:
             if task.then is not None:
                 clips, following = task.then
-                self.open_ahead(clips, self._with_decoder(following, task))
+                self._sources.open_ahead(clips, self._with_decoder(following, task))
             before = sum(source.bytes_read for source in sources)
-            ranges = self._divided(task, options, sources) if task.divides else []
+            ranges = self._divided(task, options, sources, partial(tell, part.job)) if task.divides else []
             if len(ranges) > 1:
                 done.ranges, done.packets = ranges, video_packets(sources, options.selection)
             else:
@@ -136,12 +128,16 @@ class Worker(Closable):
             done.bytes = sum(source.bytes_read for source in sources) - before
         return done
 
-    def _divided(self, task: Task, options: ScoreOptions, sources: Sources) -> list[FrameRange]:
+    def _divided(
+        self, task: Task, options: ScoreOptions, sources: Sources, tell: Callable[[TaskEvent], object]
+    ) -> list[FrameRange]:
         decoder, info = options.decoder, sources[0].info
         if task.by_hardware:
             if decoder is None or not all(decoder.decodes(source.clip_facts()) for source in sources):
                 return []
-            self._on_open(OpenPair((task.clips, options), sources, ExitStack()))
+            run_in_thread("vkssim-open", partial(self._share.backend.open_ahead, frame_metrics(sources, options).planes))
+            if task.shares > 1:
+                tell(ClipsOpened())
         pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
         return divided(sources, options.selection, options.sync, pairs, task.shares)
 
@@ -176,12 +172,12 @@ class Worker(Closable):
                     tell(part.job, RangeEnded(copy(error)))
                 return done
             # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
-            steps: SimpleQueue[Future[None] | tuple[int, Event]] = SimpleQueue()
+            steps: SimpleQueue[Future[None] | tuple[int, TaskEvent]] = SimpleQueue()
             stop, pool = threading.Event(), ThreadPool(len(parts), "vkssim-score")
             runs: dict[Future[None], Part] = {}
             stack.push(partial(_end, stack, pool, stop, runs))
 
-            def put(job: int, event: Event) -> None:
+            def put(job: int, event: TaskEvent) -> None:
                 if stop.is_set():
                     raise InterruptedRunError("stopped")
                 steps.put((job, event))
@@ -224,10 +220,11 @@ class Worker(Closable):
 
     # -- what stays open ---------------------------------------------------------------------------------------------
 
-    def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
-        """Have a thread open the clips of a later task, which `options` have a decoder for."""
+    def open_ahead(self, task: Task) -> None:
+        """Have a thread open the clips of a task that another worker divides."""
         if not self._stopped.is_set():
-            self._sources.open_ahead(clips, options)
+            self._sources.close_unused()
+            self._sources.open_ahead(task.clips, self._with_decoder(task.options, task))
 
     def _with_decoder(self, options: ScoreOptions, task: Task) -> ScoreOptions:
         if options.decode not in self._decoders:
@@ -242,8 +239,8 @@ class Worker(Closable):
             raise InterruptedRunError("stopped")
 
     def rest(self) -> None:
-        """Close the clips of the last task; another task opens them again."""
-        self._sources.close_kept()
+        """Close the clips that are open; another task opens them again."""
+        self._sources.close_unused()
 
     def stop(self) -> None:
         """Let the current task end soon with InterruptedRunError. Call this method from another thread."""
