@@ -17,10 +17,15 @@ import pytest
 
 import vkssim as library
 from vkssim.errors import EncodeError, OptionError
+from vkssim.report.thresholds import parse_threshold
 from vkssim.search.defaults import APPLE_H264
+from vkssim.search.encoders import encoder_of
 from vkssim.search.ladder import LadderSearch, parse_fixed
-from vkssim.search.model import Prior, SettingCurve, SettingsModel
-from vkssim.search.renditions import Rendition, spaced_rates
+from vkssim.search.model import Prior, SettingCurve
+from vkssim.search.renditions import Rendition
+from vkssim.search.rungs import LadderOptions, rung_rates
+from vkssim.search.trial import Target, Trial
+from vkssim.search.trial_history import TrialHistory
 
 from ..frames.encoding import encode_frames
 from ..support.commands import vkssim
@@ -209,12 +214,14 @@ def test_damaged_streams_are_no_rungs(clip: str, monkeypatch: pytest.MonkeyPatch
 def test_a_size_whose_best_trial_is_damaged_may_still_meet_the_target_at_a_low_bit_rate() -> None:
     curve = SettingCurve(Prior(26, 18, 4.5, -0.5, 0.18, 0.05, 0.05), 18.0)
     rate = SettingCurve(Prior(26, 10, 1.5, -0.15, 0.05, 0.01, 0.02), -math.inf)
-    size = Rendition(192, 144, 52, rate, replace(curve, limit=math.inf), SettingsModel(52, [curve]))
+    target = Target(parse_threshold("float_psnr=18"), decibels=False)
+    tried = TrialHistory([target], encoder_of("libx264").parameter("crf"), [curve])
+    size = Rendition(192, 144, rate, replace(curve, limit=math.inf), tried)
     assert size.least() == -math.inf
     for place, score in ((20, 2.0), (34, 15.0), (40, 12.0)):
-        assert size.targets is not None
-        size.targets.add(place, [score], meets=False)
-        size.add(place, 2 ** (10 - 0.15 * (place - 26)), score)
+        kbps, name = 2 ** (10 - 0.15 * (place - 26)), target.name
+        trial = Trial(place, {name: score}, False, 0, kbps, 1, 0.1, True, {name: 0.0}, 0.0)
+        size.add(place, trial, score)
     assert size.damaged == [20]
     assert size.least() == pytest.approx(10 - 0.15 * 8, abs=0.05)
     assert size.place_of(10 + 0.15 * 6) in (19, 21)
@@ -259,10 +266,10 @@ def test_rungs_of_a_fixed_ladder() -> None:
 
 
 def test_bit_rates_are_spaced_evenly() -> None:
-    rates = spaced_rates(100, 800, 2.0)
-    assert rates == pytest.approx([800, 400, 200, 100])
-    assert len(spaced_rates(100, 801, 2.0)) == 5
-    assert spaced_rates(100, 50, 2.0) == [50]
+    ladder = LadderOptions((), (), 100, 800, 2.0)
+    assert rung_rates(ladder, None) == pytest.approx([800, 400, 200, 100])
+    assert len(rung_rates(replace(ladder, most_bitrate=801), None)) == 5
+    assert rung_rates(replace(ladder, most_bitrate=50), None) == [50]
 
 
 WORDS = ("--heights", "144,96,72", *clips.WORDS)

@@ -176,38 +176,35 @@ def test_a_damaged_stream_says_nothing_of_other_settings(limit: float, damaged: 
         assert len(settings.tried) <= most
 
 
+def history(encoder: str, limit: float, *trials: tuple[int, float]) -> TrialHistory:
+    """Return the history of a CRF with trials of the whole clip, each with its place and its score."""
+    crf = encoder_of(encoder).parameter("crf")
+    target = Target(parse_threshold(f"float_ssim={limit}", "targets"), decibels=True)
+    prior = encoder_of(encoder).prior(crf, "float_ssim", "mean", decibels=True)
+    found = TrialHistory([target], crf, [SettingCurve(prior, target.unit(limit))])
+    for place, value in trials:
+        values, met = {target.name: value}, value >= limit
+        trial = Trial(crf.values[place], values, met, 0, 0.0, 25, 0.1, True, {target.name: 0.0}, float(met))
+        found.add_trial(place, trial)
+    return found
+
+
 def test_a_note_names_the_setting_of_a_damaged_stream() -> None:
-    name, encoder = "float_ssim:mean", encoder_of("libsvtav1")
-    crf = encoder.parameter("crf")
-    target = Target(parse_threshold("float_ssim=0.984", "targets"), decibels=True)
-    curve = SettingCurve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))
-    tried = TrialHistory([target], crf, [curve])
-    for place, value in ((24, 0.974378), (1, 0.721651)):
-        assert tried.notes == []
-        tried.add(place, Trial(crf.values[place], {name: value}, False, 0, 0.0, 25, 0.1, True, {name: 0.0}, 0.0))
+    assert history("libsvtav1", 0.984, (24, 0.974378)).notes == []
+    tried = history("libsvtav1", 0.984, (24, 0.974378), (1, 0.721651))
     (note,) = tried.notes
     assert note.startswith("crf 2 scores far lower than a cheaper setting: its stream may be damaged")
     assert tried.nearest == 24
-    assert 1 < (tried.next(12) or 0) < 24
+    assert 1 < (tried.next_of(12) or 0) < 24
 
 
 def test_settings_at_the_end_that_are_far_worse_are_not_called_damaged() -> None:
     """No cheaper setting proves it: on a clip of 16x16, the scores of x264 fall off at the last settings."""
-    name, encoder = "float_ssim:mean", encoder_of("libx264")
-    crf = encoder.parameter("crf")
-    target = Target(parse_threshold("float_ssim=0.9", "targets"), decibels=True)
-    tried = TrialHistory(
-        [target], crf, [SettingCurve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))]
-    )
-    for place, value in ((30, 0.95), (40, 0.93), (44, 0.92), (49, 0.3), (48, 0.35)):
-        tried.add(
-            place,
-            Trial(crf.values[place], {name: value}, value >= 0.9, 0, 0.0, 12, 0.1, True, {name: 0.0}, float(value >= 0.9)),
-        )
-    assert tried.settings.damaged == [48, 49]
+    trials = (30, 0.95), (40, 0.93), (44, 0.92), (49, 0.3), (48, 0.35)
+    tried = history("libx264", 0.9, *trials)
+    assert tried.damaged == [48, 49]
     assert tried.notes == []
-    tried.add(51, Trial(51, {name: 0.89}, False, 0, 0.0, 12, 0.1, True, {name: 0.0}, 0.0))
-    assert [note.split(":")[0] for note in tried.notes] == [
+    assert [note.split(":")[0] for note in history("libx264", 0.9, *trials, (51, 0.89)).notes] == [
         f"crf {crf} scores far lower than a cheaper setting" for crf in (48, 49)
     ]
 

@@ -21,19 +21,17 @@ from .defaults import (
     LEAST_SECONDS,
     MOST_BITRATE,
     RATE_FACTOR,
-    SAMPLE_SECONDS,
-    SHARE,
 )
-from .model import SettingCurve, SettingsModel
+from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .samples import Sampling
-from .search_run import SearchRun
+from .search_run import SampledSearch
 from .source import Source, SourceFacts
 from .trial import Target, pooled_values
-from .trial_history import MOST_UNUSABLE, damage_notes, first_curves, learn
+from .trial_history import MOST_UNUSABLE, TrialHistory, damage_notes, first_curves
 
 SCORES = ("float_ms_ssim", "float_ssim")
 """The score of a ladder without a target: the first one that frames are large enough for."""
@@ -43,13 +41,11 @@ _BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has
 _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
 
 
-class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
+class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
     """A search for a ladder. Iterate over it to get each `LadderTrial` as soon as it is done, or get its `choice`.
 
     It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
     """
-
-    sampling: Sampling | None = None
 
     def __init__(
         self,
@@ -64,43 +60,30 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         self._ladder = ladder
         self._notes += notes
 
-    @property
-    def trials(self) -> list[LadderTrial]:
-        """Return the trials that are done."""
-        return self._results
-
-    @property
-    def choice(self) -> LadderChoice:
-        """Return the outcome, after all trials. Raises VkssimError."""
-        return self._finished()
-
     def script(self) -> str:
         """Return a shell script that encodes each rung with FFmpeg; "" if there are none. Raises VkssimError."""
         rungs = self.choice.rungs
         return shell_script(dict(map(self._command, rungs))) if rungs else ""
 
     def _run(self) -> Generator[LadderTrial, None, LadderChoice]:
-        self.sampling = self._runner.sampling(SAMPLE_SECONDS, self._options.samples or 0.0, SHARE)
-        self._look()
+        sampling = self._sample()
         score, *targets = self.targets
         renditions = [self._rendition(size, score, targets) for size in self._recipes]
         unusable: list[EncodeError] = []
         most = self._options.trials
         for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
-                done = self._encode(rendition, place)
+                done = self._encode(sampling, rendition, place)
             except EncodeError as error:
-                rendition.drop(place)
+                rendition.history.drop(place)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
                 if not self.trials and len(unusable) >= MOST_UNUSABLE:
                     break
                 continue
-            if rendition.targets is not None:
-                learn(rendition.targets, place, done.trial, targets)
-            rendition.add(place, done.trial.kbps, score.unit(done.trial.values[score.name]))
-            known = [one for one in renditions if one.tried]
+            rendition.add(place, done.trial, score.unit(done.trial.values[score.name]))
+            known = [one for one in renditions if one.history.tried]
             for other in renditions:
-                if not other.tried:
+                if not other.history.tried:
                     learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
             yield done
         if not self.trials:
@@ -119,9 +102,8 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
         recipe = self._recipes[size]
         curve = replace(first_curves(recipe, [score])[0], limit=math.inf)
         rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(self.source.facts.rate))
-        count = len(recipe.parameter.values)
-        settings = SettingsModel(count, first_curves(recipe, targets)) if targets else None
-        return Rendition(*size, count, SettingCurve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
+        history = TrialHistory(targets, recipe.parameter, first_curves(recipe, targets))
+        return Rendition(*size, SettingCurve(rate, -math.inf), curve, history, size in self._ladder.sizes)
 
     def _wanted(self, renditions: Sequence[Rendition], targets: Sequence[Target]) -> Iterator[tuple[Rendition, int]]:
         """Yield the encodes that are worth it, each after the one before was learned from."""
@@ -133,21 +115,20 @@ class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
                 yield wanted
         for height, rate in self._ladder.fixed:
             (rendition,) = [one for one in renditions if one.height == height]
-            while (place := rendition.place_of(math.log2(rate))) not in rendition.tried:
+            while (place := rendition.place_of(math.log2(rate))) not in rendition.history.tried:
                 yield rendition, place
 
-    def _encode(self, rendition: Rendition, place: int) -> LadderTrial:
+    def _encode(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
         """Return the trial of a rendition with a setting. Raises EncodeError."""
         width, height = rendition.width, rendition.height
-        assert self.sampling is not None
         runner = replace(self._runner, recipe=self._recipes[width, height])
-        encoded, seconds = runner.run(f"samples {width}x{height}", self.sampling, place)
-        weights = [sample.weight for sample in self.sampling.samples]
+        encoded, seconds = runner.run(f"samples {width}x{height}", sampling, place)
+        weights = [sample.weight for sample in sampling.samples]
         pooled = {
             name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in runner.scorer.similarities)
             for name in runner.scorer.names
         }
-        return LadderTrial(width, height, runner.summarise(self.sampling, place, encoded, seconds), pooled)
+        return LadderTrial(width, height, runner.summarise(sampling, place, encoded, seconds), pooled)
 
     def _command(self, rung: LadderTrial) -> tuple[str, str]:
         """Return the file of a rung, and FFmpeg's command that writes it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -51,96 +52,79 @@ class SettingCurve:
     """A curve of one target's score over the settings: the scores of trials, and predictions between them.
 
     `limit` is the score that the target asks for, in the unit of the scores. A score of `highest` may be any higher one.
-    `damaged` has the places of trials that miss the limit with a score far lower than that of a cheaper trial or, if there is
-    none, than the forecast. They predict nothing. The next trial may show that the score was sound.
+    `trials` are places with their scores. `damaged` has the places of trials that miss the limit with a score far lower than
+    that of a cheaper trial or, if there is none, than the forecast. They predict nothing. The next trial may show that the
+    score was sound.
     """
 
     prior: Prior
     limit: float
     highest: float = math.inf
-    places: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
+    trials: list[tuple[float, float]] = field(default_factory=list)
     damaged: set[float] = field(default_factory=set)
 
     def add(self, place: float, score: float) -> None:
         """Add the score of a trial. The `highest` score teaches nothing if it, or a higher one, is expected."""
         if score >= self.highest and float(self.predict([place])[0][0]) >= self.highest:
             return
-        self.places.append(place)
-        self.scores.append(score)
-        self.damaged = self._damaged()
+        self.trials.append((place, score))
+        self.damaged = self.outdone
+        while self.limit < math.inf and (group := self._too_low()):
+            self.damaged.update(group)
 
     @property
     def near(self) -> int:
         """Return the distance in places from which on one trial confirms another."""
         return max(2, min(math.ceil(_APART / abs(self.prior.slope)), _MOST_APART))
 
-    def _damaged(self) -> set[float]:
-        """Return the places of the trials that miss the limit, and have a score far too low for that of the others.
-
-        A cheaper trial with a far higher score shows it. If there is a limit, so do the trials around, which forecast a score:
-        a trial is compared with that alone, and together with the neighbour that is damaged alike.
-        """
-        trials, found = self._cheapest_first(), self.outdone
-        while self.limit < math.inf and (group := self._too_low([trial for trial in trials if trial[0] not in found])):
-            found.update(group)
-        return found
-
     @property
     def outdone(self) -> set[float]:
         """Return the places of the trials that miss the limit although a cheaper one has a far higher score."""
         found: set[float] = set()
         highest = -math.inf
-        for place, score in self._cheapest_first():
+        for place, score in sorted(self.trials, reverse=True):
             if score < min(highest - _FAR * self.prior.noise, self.limit):
                 found.add(place)
             highest = max(highest, score)
         return found
 
-    def _cheapest_first(self) -> list[tuple[float, float]]:
-        """Return the place and the score of each trial."""
-        return sorted(zip(self.places, self.scores, strict=True), reverse=True)
-
-    def _too_low(self, trials: Sequence[tuple[float, float]]) -> list[float]:
+    def _too_low(self) -> list[float]:
         """Return the places of one trial, or of two neighbours, whose scores the other trials do not let expect; [] if none."""
+        trials = sorted((trial for trial in self.trials if trial[0] not in self.damaged), reverse=True)
         for length in (1, 2):
             for first in range(len(trials) - length + 1):
                 group, rest = trials[first : first + length], [*trials[:first], *trials[first + length :]]
                 if group[0][0] - group[-1][0] >= self.near:
                     continue
-                others = replace(self, places=[place for place, _ in rest], scores=[score for _, score in rest], damaged=set())
+                others = replace(self, trials=rest, damaged=set())
                 means, deviations = others.predict([place for place, _ in group])
                 off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * others._surprise() + _FAR * self.prior.noise
                 if all(score < min(least, self.limit) for (_, score), least in zip(group, means - off, strict=True)):
                     return [place for place, _ in group]
         return []
 
-    def _sound(self) -> tuple[Doubles, Doubles]:
-        """Return the places and the scores of the trials that predict others."""
-        sound = [(place, score) for place, score in zip(self.places, self.scores, strict=True) if place not in self.damaged]
-        return np.array([place for place, _ in sound]), np.array([score for _, score in sound])
+    def _sound(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Return the places of the trials that predict others, how far their scores are off the line, and the covariance."""
+        sound = [(place, score) for place, score in self.trials if place not in self.damaged]
+        places, scores = np.array([place for place, _ in sound]), np.array([score for _, score in sound])
+        own: Doubles = self._covariance(places[:, None], places) + self.prior.noise**2 * np.eye(len(places))
+        return places, scores - self._line(places), own
 
     def predict(self, places: Sequence[float]) -> tuple[Doubles, Doubles]:
         """Return the expected score at each place, and its standard deviation without the noise of a trial."""
-        asked = np.asarray(places, np.float64)
-        mean = self._line(asked)
-        variance = self._covariance(asked, asked)
-        tried, scores = self._sound()
-        if len(tried):
-            between = self._covariance(asked[:, None], tried)
-            own = self._covariance(tried[:, None], tried) + self.prior.noise**2 * np.eye(len(tried))
-            weights = np.linalg.solve(own, between.T).T
-            mean = mean + weights @ (scores - self._line(tried))
-            variance = variance - np.sum(weights * between, axis=1)
-        deviation: Doubles = np.sqrt(np.maximum(variance, _CERTAIN))
-        return mean, deviation
+        wanted = np.asarray(places, np.float64)
+        mean, variance = self._line(wanted), self._covariance(wanted, wanted)
+        tried, off, own = self._sound()
+        between = self._covariance(wanted[:, None], tried)
+        weights = np.linalg.solve(own, between.T).T
+        deviation: Doubles = np.sqrt(np.maximum(variance - np.sum(weights * between, axis=1), _CERTAIN))
+        return mean + weights @ off, deviation
 
     def probabilities(self, places: Sequence[float]) -> Doubles:
         """Return how probable it is that a trial at each place reaches the limit."""
         mean, deviation = self.predict(places)
         deviation = np.hypot(deviation, self.prior.noise) * self._surprise()
-        found: Doubles = np.array([normal_cdf(value) for value in (mean - self.limit) / deviation])
-        return found
+        return np.array([NormalDist().cdf(value) for value in (mean - self.limit) / deviation])
 
     def slope(self, place: float) -> float:
         """Return the expected change of the score from a place to the next one: negative, and never quite 0."""
@@ -166,11 +150,7 @@ class SettingCurve:
 
     def _surprise(self) -> float:
         """Return the factor by which the prior's deviations are too small for the trials: some encoders are less smooth."""
-        tried, scores = self._sound()
-        if not len(tried):
-            return 1.0
-        own = self._covariance(tried[:, None], tried) + self.prior.noise**2 * np.eye(len(tried))
-        off = scores - self._line(tried)
+        tried, off, own = self._sound()
         return math.sqrt((_USUAL + float(off @ np.linalg.solve(own, off))) / (_USUAL + len(tried)))
 
     def _line(self, places: Doubles) -> Doubles:
@@ -188,11 +168,6 @@ class SettingCurve:
         line = self.prior.level_deviation**2 + self.prior.slope_deviation**2 * one * other
         covariance: Doubles = line + self.prior.bend**2 * spline
         return covariance
-
-
-def normal_cdf(value: float) -> float:
-    """Return the probability that a normal variable of mean 0 and deviation 1 is at most `value`."""
-    return 0.5 * math.erfc(-value / math.sqrt(2))
 
 
 class SettingsModel:
@@ -219,6 +194,10 @@ class SettingsModel:
         """Note that a setting cannot be used."""
         self.unusable.add(place)
         self.tried.pop(place, None)
+
+    def curves_around(self, place: int, deviation: float, slope_spread: float) -> list[SettingCurve]:
+        """Return curves without trials for frames like these; see `SettingCurve.around`."""
+        return [curve.around(place, deviation, slope_spread) for curve in self.curves]
 
     @property
     def damaged(self) -> list[int]:
@@ -262,11 +241,16 @@ class SettingsModel:
         found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
         return found
 
+    def _untried(self) -> list[int]:
+        """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
+        first = 0 if self.best is None else self.best + 1
+        return [place for place in range(first, self.count) if place not in self.tried and place not in self.unusable]
+
     def _open(self) -> list[int]:
         """Return the settings without a trial between the answer and the first one beyond it that failed."""
         low = -1 if self.best is None else self.best
         high = min((place for place in self.failed if place > low), default=self.count)
-        return [place for place in range(low + 1, high) if place not in self.tried and place not in self.unusable]
+        return [place for place in self._untried() if place < high]
 
     def between(self) -> int | None:
         """Return the only setting between the answer and the first one beyond it that failed; None if it is not one."""
@@ -279,54 +263,34 @@ class SettingsModel:
 
         A trial says yes or no, which teaches most if both are equally probable. A setting cheaper than the answer is worth
         a trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
-        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets. A
-        trial that seems damaged is compared with a cheaper one before all else.
+        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets.
         """
-        if (check := self._check()) is not None:
+        # A cheapest trial that seems damaged is compared with one so much cheaper that it is not damaged in the same way.
+        doubted = {*self.damaged, *(() if self.tried else self.unusable)}
+        cheapest = max([*self.tried, *doubted], default=-1)
+        check = cheapest + max(curve.near for curve in self.curves)
+        if cheapest in doubted and check < self.count and check not in self.unusable:
             return check
         places, found = self._open(), self.probabilities()
         worth = [place for place in places if found[place] >= ENOUGH]
-        if not worth:
-            if self.best is not None:
-                return self.between()
-            rest = (next(iter(places), None), self._edge(), self._beyond())
-            return next((place for place in rest if place is not None), None)
-        return min(worth, key=lambda place: (abs(found[place] - 0.5), -place))  # of those that are sure, the cheapest
+        if worth:
+            return min(worth, key=lambda place: (abs(found[place] - 0.5), -place))  # of those that are sure, the cheapest
+        if self.best is not None:
+            return self.between()
+        # A setting after one that failed beside damaged or unusable ones: that may have suffered as well.
+        bad = {*self.damaged, *self.unusable}
+        after = [place + 1 for place in sorted(self.failed) if place - 1 in bad]
+        edges = [place for place in after if place < self.count and place not in {*self.tried, *bad}]
+        # Those that probably meet the targets although a better one failed.
+        alone = self._alone()
+        beyond = sorted((place for place in self._untried() if alone[place] >= ENOUGH), key=lambda place: -alone[place])
+        return next(iter([*places, *edges, *beyond]), None)
 
     def cheapest(self, sure: float, otherwise: int | None) -> int | None:
         """Return the cheapest setting that meets the targets with a probability of `sure`, if no trial of it is there."""
         found = self.probabilities()
         place = max((place for place in range(self.count) if found[place] >= sure), default=None)
         return otherwise if otherwise is None or place is None or place in self.tried else place
-
-    def _untried(self) -> list[int]:
-        """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
-        first = 0 if self.best is None else self.best + 1
-        return [place for place in range(first, self.count) if place not in self.tried and place not in self.unusable]
-
-    def _check(self) -> int | None:
-        """Return the setting that shows whether the cheapest trials are damaged or unusable.
-
-        It is so much cheaper that its stream is not damaged in the same way. None if there is nothing to show, or no such
-        setting.
-        """
-        doubted = {*self.damaged, *(() if self.tried else self.unusable)}
-        cheapest = max([*self.tried, *doubted], default=-1)
-        if cheapest not in doubted:
-            return None
-        place = cheapest + max(curve.near for curve in self.curves)
-        return place if place < self.count and place not in self.unusable else None
-
-    def _edge(self) -> int | None:
-        """Return the setting after one that failed beside damaged or unusable ones, since that may have suffered as well."""
-        bad = {*self.damaged, *self.unusable}
-        edges = (place + 1 for place in sorted(self.failed) if place - 1 in bad)
-        return next((place for place in edges if place < self.count and place not in {*self.tried, *bad}), None)
-
-    def _beyond(self) -> int | None:
-        """Return the setting that most probably meets the targets although a better one failed; None if that is improbable."""
-        found = self._alone()
-        return max((place for place in self._untried() if found[place] >= ENOUGH), key=lambda place: found[place], default=None)
 
     def likely(self) -> int | None:
         """Return the cheapest setting that meets the targets rather than not, among those better than each that failed.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
 from .encoders import Encoder, Parameter
-from .model import Prior, SettingCurve, SettingsModel, normal_cdf
+from .model import Prior, SettingCurve
+from .trial import Trial
+from .trial_history import TrialHistory
 
 _ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
 _UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded
@@ -34,19 +37,16 @@ class Rendition:
 
     `rate` is the curve of the bit rate in octaves (log2 of kbit/s) and `score` that of the score, both over the places of the
     settings. The limit of `score` is infinite: a trial is damaged if a cheaper one shows it, however high its score is.
-    `targets` follows the targets, if there are any. `is_rung` is whether the ladder may have this size, or only the fixed one
-    has it.
+    `history` has the trials, with a curve for each target. `is_rung` is whether the ladder may have this size, or only the
+    fixed one has it.
     """
 
     width: int
     height: int
-    count: int
     rate: SettingCurve
     score: SettingCurve
-    targets: SettingsModel | None = None
+    history: TrialHistory
     is_rung: bool = True
-    tried: set[int] = field(default_factory=set)
-    unusable: set[int] = field(default_factory=set)
 
     @property
     def pixels(self) -> int:
@@ -56,32 +56,26 @@ class Rendition:
     @property
     def damaged(self) -> list[int]:
         """Return the settings whose score is far too low for those of the others; see `SettingCurve`."""
-        return sorted({*map(int, self.score.damaged), *(() if self.targets is None else self.targets.damaged)})
+        return sorted({*map(int, self.score.damaged), *self.history.damaged})
 
     @property
     def outdone(self) -> list[int]:
         """Return those of them that a cheaper setting proves to be."""
-        return sorted({*map(int, self.score.outdone), *(() if self.targets is None else self.targets.outdone)})
+        return sorted({*map(int, self.score.outdone), *self.history.outdone})
 
-    def add(self, place: int, kbps: float, score: float) -> None:
-        """Learn from a trial."""
-        self.tried.add(place)
-        if kbps > 0:
-            self.rate.add(place, math.log2(kbps))
+    def add(self, place: int, trial: Trial, score: float) -> None:
+        """Learn from a trial with its score in the unit of the curve."""
+        self.history.add_trial(place, trial)
+        if trial.kbps > 0:
+            self.rate.add(place, math.log2(trial.kbps))
         if math.isfinite(score):
             self.score.add(place, score)
 
-    def drop(self, place: int) -> None:
-        """Note that a setting cannot be used."""
-        self.unusable.add(place)
-        if self.targets is not None:
-            self.targets.drop(place)
-
     def place_of(self, rate: float) -> int:
         """Return the setting whose bit rate is probably nearest to `rate`, in octaves, of those that are not damaged."""
-        rates, _ = self.rate.predict(range(self.count))
+        rates, _ = self.rate.predict(range(self.history.count))
         off = np.abs(rates - rate)
-        off[[*self.unusable, *self.damaged]] = math.inf
+        off[[*self.history.unusable, *self.damaged]] = math.inf
         return int(np.argmin(off))
 
     def score_at(self, rate: float) -> tuple[float, float]:
@@ -90,34 +84,30 @@ class Rendition:
         (score,), (deviation,) = self.score.predict([place])
         (expected,), (off,) = self.rate.predict([place])
         slope = self.score.slope(place) / self.rate.slope(place)
-        if 0 < place < self.count - 1:
+        if 0 < place < self.history.count - 1:
             score += slope * (rate - expected)
         return float(score), math.hypot(float(deviation), slope * float(off))
 
     def cheapest(self) -> tuple[float, float] | None:
         """Return the expected bit rate of the cheapest setting that meets the targets, and its deviation; None without one."""
-        assert self.targets is not None
-        best = self.targets.best
-        if self.targets.next() is None:
-            if best is None:
-                return None
-            (rate,), (deviation,) = self.rate.predict([best])
-            return float(rate), float(deviation)
-        found = self.targets.probabilities()
-        place = max((place for place in range(self.count) if found[place] >= 0.5), default=0)
+        place, spread = self.history.best, 0.0
+        if self.history.next() is not None:
+            found = self.history.probabilities()
+            place = max((place for place in range(self.history.count) if found[place] >= 0.5), default=0)
+            off = [curve.predict([place])[1][0] / abs(curve.slope(place)) for curve in self.history.curves]
+            spread = max(off) * self.rate.slope(place)
+        if place is None:
+            return None
         (rate,), (deviation,) = self.rate.predict([place])
-        off = [curve.predict([place])[1][0] / abs(curve.slope(place)) for curve in self.targets.curves]
-        return float(rate), math.hypot(float(deviation), max(off) * self.rate.slope(place))
+        return float(rate), math.hypot(float(deviation), spread)
 
     def met(self) -> float:
         """Return the bit rate of the cheapest trial that meets the targets, in octaves; infinite without one."""
-        assert self.targets is not None
-        return math.inf if self.targets.best is None else float(self.rate.predict([self.targets.best])[0][0])
+        return math.inf if self.history.best is None else float(self.rate.predict([self.history.best])[0][0])
 
     def least(self) -> float:
         """Return the bit rate above which every setting is that meets the targets: that of the best trial that failed."""
-        assert self.targets is not None
-        failed = self.targets.failed
+        failed = self.history.failed
         return float(self.rate.predict([min(failed)])[0][0]) if failed else -math.inf
 
 
@@ -142,7 +132,7 @@ def learn_from(rendition: Rendition, other: Rendition) -> None:
 
     Near the best quality a curve is flat where scaling has lost more than the encoder: that says little of another size.
     """
-    place = min(other.tried, key=lambda tried: abs(tried - other.count / 2))
+    place = min(other.history.tried, key=lambda tried: abs(tried - other.history.count / 2))
     octaves = math.log2(rendition.pixels / other.pixels)
 
     def shifted(curve: SettingCurve, off: float, spread: float, shift: float, bend: float = 1.0) -> SettingCurve:
@@ -155,55 +145,43 @@ def learn_from(rendition: Rendition, other: Rendition) -> None:
 
     rendition.rate = shifted(other.rate, _OFF_RATE, _SLOPE_OF_RATE, _RATE_OF_SIZE * octaves)
     rendition.score = score(other.score)
-    if rendition.targets is not None and other.targets is not None:
-        rendition.targets.curves = [score(curve) for curve in other.targets.curves]
+    rendition.history.curves = [score(curve) for curve in other.history.curves]
 
 
 def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] | None:
     """Return the encode that says most about which size meets the targets at the lowest bit rate; or None if that is known."""
-    if not any(one.tried for one in renditions):
+    if not any(one.history.tried for one in renditions):
         largest = max(renditions, key=lambda one: one.pixels)
-        assert largest.targets is not None
-        return largest, largest.targets.next() or 0
+        return largest, largest.history.next() or 0
     met = min(one.met() for one in renditions)
     able = [one for one in renditions if one.met() == met or one.least() < met]
     expected = [(found, one) for one in able if (found := one.cheapest()) is not None]
     if not expected:
         return None
     (low, deviation), leader = min(expected, key=lambda pair: pair[0][0])
-    assert leader.targets is not None
-    if (place := leader.targets.next()) is not None:
+    if (place := leader.history.next()) is not None:
         return leader, place
-    chances = []
-    for (rate, off), one in expected:
-        assert one.targets is not None
-        place = one.targets.next()
-        if one is not leader and place is not None:
-            chances.append((normal_cdf((low - rate) / math.hypot(off, deviation)), one, place))
+    chances = [
+        (NormalDist().cdf((low - rate) / math.hypot(off, deviation)), one, place)
+        for (rate, off), one in expected
+        if one is not leader and (place := one.history.next()) is not None
+    ]
     probability, rendition, place = max(chances, key=lambda chance: chance[0], default=(0.0, leader, 0))
     return (rendition, place) if probability >= _UNSURE else None
 
 
 def next_for_rate(renditions: Sequence[Rendition], rate: float) -> tuple[Rendition, int] | None:
     """Return the encode that says most about which size is best at a bit rate, in octaves; or None if that is known."""
-    if not any(one.tried for one in renditions):
+    if not any(one.history.tried for one in renditions):
         largest = max(renditions, key=lambda one: one.pixels)
         return largest, largest.place_of(rate)
     expected = [(one.score_at(rate), one) for one in renditions]
     (score, deviation), leader = max(expected, key=lambda pair: pair[0][0])
-    if (place := leader.place_of(rate)) not in leader.tried:
+    if (place := leader.place_of(rate)) not in leader.history.tried:
         return leader, place
     for (other, off), one in sorted(expected, key=lambda pair: -pair[0][0]):
         place = one.place_of(rate)
-        better = normal_cdf((other - score - _ALIKE) / math.hypot(off, deviation))
-        if one is not leader and place not in one.tried and better >= _UNSURE:
+        better = NormalDist().cdf((other - score - _ALIKE) / math.hypot(off, deviation))
+        if one is not leader and place not in one.history.tried and better >= _UNSURE:
             return one, place
     return None
-
-
-def spaced_rates(low: float, high: float, factor: float) -> list[float]:
-    """Return bit rates from `high` down to `low`, each lower than the one before by the same factor, `factor` at most."""
-    if high <= low:
-        return [high]
-    steps = math.ceil(math.log(high / low) / math.log(factor) - 1e-9)
-    return [high * (low / high) ** (number / steps) for number in range(steps + 1)]

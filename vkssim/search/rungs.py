@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ..errors import VkssimError
 from ..report.bd_rate import Deltas, RateCurve, bjontegaard_deltas
-from .renditions import spaced_rates
 from .trial import Target, Trial
 
 NEW, FIXED = "the new ladder", "the fixed ladder"
@@ -73,9 +72,15 @@ def cheapest_that_meets(found: Collection[LadderTrial], ladder: LadderOptions, t
 
 
 def rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
-    """Return the bit rates of the rungs, the highest first: that of the trial that is to be the first rung, or the limit."""
-    high = ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
-    return spaced_rates(ladder.least_bitrate, high, ladder.factor)
+    """Return the bit rates of the rungs from the highest down, each lower by the same factor, which is at most the ladder's.
+
+    The highest is that of the trial that is to be the first rung, or the limit.
+    """
+    low, high = ladder.least_bitrate, ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
+    if high <= low:
+        return [high]
+    steps = math.ceil(math.log(high / low) / math.log(ladder.factor) - 1e-9)
+    return [high * (low / high) ** (number / steps) for number in range(steps + 1)]
 
 
 def choose(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.progress import Progress
 from ..utils.thread_pool import Closable
 from ..utils.version import __version__
+from .defaults import SAMPLE_SECONDS, SHARE
 from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
 from .recipe import Recipe
@@ -30,61 +31,48 @@ from .source import Scan, Source
 from .trial import EncodedSample, Target, Trial, forecast_bytes
 
 
-class TrialStore(Closable):
+class TrialStore(CheckedJournal[None], Closable):
     """The journal beside a path, begun if there is none; use it with `with`.
 
-    `scan` is the stored scan of the clip, None if there is none. Raises OptionError if the journal belongs to another
-    search, and the errors of `CheckedJournal`.
+    `scan` is the stored scan of the clip, None if there is none. `trials` has the samples and the seconds of each stored trial,
+    by the name of its samples and its place. Raises OptionError if the journal belongs to another search, and the errors of
+    `CheckedJournal`.
     """
 
     def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
         head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
         self.scan: Scan | None = None
-        self._encoded: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
-        self._journal = CheckedJournal(journal_path(Path(path)), SEARCH, self._parse, most_bytes=LARGEST_JOURNAL_BYTES)
+        self.trials: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
+        super().__init__(journal_path(Path(path)), SEARCH, self._take, most_bytes=LARGEST_JOURNAL_BYTES)
         try:
-            if self._journal.head is None:
-                self._journal.begin(head)
-            elif self._journal.head != head:
+            if self.head is None:
+                self.begin(head)
+            elif self.head != head:
                 raise OptionError(
-                    f"{self._journal.path} has the trials of another search: of another clip, with other options, or by another"
+                    f"{self.path} has the trials of another search: of another clip, with other options, or by another"
                     " version. Move it away, or give another `resume`"
                 )
             else:
-                self._journal.go_on()
+                self.go_on()
         except BaseException:
-            self._journal.close()
+            self.close()
             raise
 
-    def _parse(self, entry: Any) -> None:
+    def _take(self, entry: Any) -> None:
         if "scan" in entry:
-            self.scan = Scan(**{part.name: entry["scan"][part.name] for part in fields(Scan)})
+            self.scan = Scan(**entry["scan"])
         else:
-            encoded = [EncodedSample.of_json(one) for one in entry["encoded"]]
-            self._encoded[str(entry["ranges"]), int(entry["place"])] = encoded, float(entry["seconds"])
-
-    def find(self, ranges: str, place: int) -> tuple[list[EncodedSample], float] | None:
-        """Return the samples of a trial that is stored, and the seconds that it took; or None if it is not."""
-        return self._encoded.get((ranges, place))
+            encoded = [EncodedSample(one["scores"], Stream(**one["stream"])) for one in entry["encoded"]]
+            self.trials[entry["ranges"], entry["place"]] = encoded, entry["seconds"]
 
     def add_scan(self, scan: Scan) -> None:
         """Store the scan of the clip. Raises OutputError."""
-        self._journal.add([{"scan": asdict(scan)}])
+        self.add([{"scan": asdict(scan)}])
 
-    def add(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
+    def add_trial(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
         """Store the samples of a trial. Raises OutputError."""
-        self._encoded[ranges, place] = list(encoded), seconds
-        self._journal.add(
-            [{"ranges": ranges, "place": place, "encoded": [one.as_json() for one in encoded], "seconds": seconds}]
-        )
-
-    def remove(self) -> None:
-        """Remove the journal of a search that is done. Raises OutputError."""
-        self._journal.remove()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._journal.close()
+        self.trials[ranges, place] = list(encoded), seconds
+        self.add([{"ranges": ranges, "place": place, "encoded": [asdict(one) for one in encoded], "seconds": seconds}])
 
 
 @dataclass
@@ -109,11 +97,11 @@ class TrialRunner:
                 self.store.add_scan(self.scan)
         return self.scan
 
-    def sampling(self, piece: float, least: float, share: float) -> Sampling:
-        """Return the samples of the clip: pieces of `piece` seconds, `least` seconds of them or that `share` of the clip."""
+    def sampling(self, least: float) -> Sampling:
+        """Return the samples of the clip: `least` seconds of them, or SHARE of the clip if that is longer."""
         scan, rate = self.look(), self.source.facts.rate
-        length = max(1, round(piece * rate))
-        return choose_samples(scan, length=length, most=max(length, round(least * rate), round(share * scan.count)))
+        length = max(1, round(SAMPLE_SECONDS * rate))
+        return choose_samples(scan, length=length, most=max(length, round(least * rate), round(SHARE * scan.count)))
 
     def encode(self, name: str, sampling: Sampling, place: int, output: VideoOutput | None = None) -> Trial:
         """Return the trial of a setting over samples; arguments and errors as those of `run`."""
@@ -128,8 +116,8 @@ class TrialRunner:
         the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
         """
         store = None if output is not None else self.store
-        if store is not None and (stored := store.find(name, place)) is not None:
-            return stored
+        if store is not None and (name, place) in store.trials:
+            return store.trials[name, place]
         start = time.monotonic()
         try:
             header = 0 if sampling.is_whole else header_bytes(self.recipe, place)
@@ -138,7 +126,7 @@ class TrialRunner:
             raise EncodeError(f"{self.recipe.parameter.name} {self.recipe.parameter.text(place)}: {error}") from None
         seconds = round(time.monotonic() - start, 3)
         if store is not None:
-            store.add(name, place, encoded, seconds)
+            store.add_trial(name, place, encoded, seconds)
         return encoded, seconds
 
     def summarise(self, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ..errors import EncodeError
 from ..utils.progress import Progress
 from ..utils.wording import counted
-from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, SURE, TARGET
+from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SURE, TARGET
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sampling
-from .search_run import SearchRun
+from .search_run import SampledSearch
 from .source import Source
 from .trial import Trial
 from .trial_history import TrialHistory, first_curves
@@ -51,112 +51,82 @@ class SettingChoice:
     notes: tuple[str, ...] = ()
 
 
-class Search(SearchRun[Trial, SettingChoice]):
+class Search(SampledSearch[Trial, SettingChoice]):
     """A search for a setting. Iterate over it to get each trial as soon as it is done, or get its `choice`.
 
     It is what `search_setting` returns. The device is open until all trials are done, or until `close`.
     """
 
-    sampling: Sampling | None = None
-
-    @property
-    def trials(self) -> list[Trial]:
-        """Return the trials that are done."""
-        return self._results
-
-    @property
-    def choice(self) -> SettingChoice:
-        """Return the outcome, after all trials. Raises VkssimError."""
-        return self._finished()
-
     def _run(self) -> Generator[Trial, None, SettingChoice]:
         options, targets = self._options, self.targets
-        self.sampling = sampling = self._runner.sampling(SAMPLE_SECONDS, options.samples or 0.0, SHARE)
-        self._look()
+        sampling = self._sample()
         checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
         curves = first_curves(self.recipe, targets)
-        tried = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
-        while (place := tried.next(options.trials)) is not None:
+        history = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
+        while (place := history.next_of(options.trials)) is not None:
             try:
-                tried.add(place, self._runner.encode("samples", sampling, place))
+                history.add_trial(place, self._runner.encode("samples", sampling, place))
             except EncodeError as error:
-                tried.drop(place, error)
+                history.add_error(place, error)
             else:
-                yield tried[place]
-        if len(tried) >= options.trials and tried.settings.next() is not None:
-            done = counted(len(tried), "trial")
+                yield history[place]
+        if len(history) >= options.trials and history.next() is not None:
+            done = counted(len(history), "trial")
             self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
-        if sampling.is_whole:
-            if options.output is not None:
-                yield from self._write(tried)
-        elif checked:
-            place = tried.nearest
-            self._notes += tried.notes
-            tried = TrialHistory(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
-            yield from self._encode_whole(place, tried)
-        self._notes += tried.notes
+        best = history.nearest
+        if not sampling.is_whole and checked:
+            self._notes += history.notes
+            history = TrialHistory(targets, history.parameter, history.curves_around(best, _OFF_WHOLE, _SLOPE_OF_WHOLE))
+            yield from self._encode_whole(best, history)
+        elif options.output is not None and history[best].meets:
+            yield from self._encode_whole(best, history)  # once more, to the file
+        elif options.output is not None:
+            self._notes.append("no file is written, since no setting meets the targets")
+        self._notes += history.notes
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
-        if rare and not tried[tried.nearest].whole:
+        if rare and not history[history.nearest].whole:
             self._notes.append(
                 f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them"
             )
-        return self._choose(tried)
+        return self._choose(history)
 
-    def _write(self, tried: TrialHistory) -> Iterator[Trial]:
-        """Encode a clip that the trials encoded whole once more, to a file."""
-        if tried[tried.nearest].meets:
-            yield from self._encode_whole(tried.nearest, tried)
-        else:
-            self._notes.append("no file is written, since no setting meets the targets")
-
-    def _encode_whole(self, place: int, tried: TrialHistory) -> Iterator[Trial]:
+    def _encode_whole(self, place: int | None, history: TrialHistory) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
 
         A setting between one that meets them and one that does not is tried as well.
         """
         assert self.sampling is not None
-        whole = Sampling.whole(self.sampling.frames, self.sampling.cuts)
-        chosen: int | None = place
-        settings, met = tried.settings, False
+        whole, path, met = Sampling.whole(self.sampling.frames, self.sampling.cuts), self._options.output, False
         for _ in range(_MOST_WHOLE):
-            if chosen is None:
+            if place is None:
                 break
             try:
-                trial = self._encode_once(whole, chosen)
+                with nullcontext() if path is None else VideoOutput(path, self.source.path, self.recipe) as output:
+                    trial = self._runner.encode("whole", whole, place, output)
+                    if trial.meets and output is not None:
+                        output.keep()
+                        self._notes += output.notes
             except EncodeError as error:
-                tried.drop(chosen, error)
+                history.add_error(place, error)
             else:
-                tried.add(chosen, trial)
+                history.add_trial(place, trial)
                 met |= trial.meets
                 yield trial
-            better = settings.likely() if settings.best is None else settings.best
-            chosen = settings.between() if met else better
-        if self._options.output is not None and not met:
+            better = history.likely() if history.best is None else history.best
+            place = history.between() if met else better
+        if path is not None and not met:
             self._notes.append("no file is written, since no setting meets the targets on the whole clip")
 
-    def _encode_once(self, whole: Sampling, place: int) -> Trial:
-        """Return the trial of the whole clip with a setting; write the file if asked, and if the setting meets the targets."""
-        with ExitStack() as stack:
-            output = None
-            if self._options.output is not None:
-                written = VideoOutput(self._options.output, self.source.path, self.recipe)
-                output = stack.enter_context(written)
-            trial = self._runner.encode("whole", whole, place, output)
-            if trial.meets and output is not None:
-                output.keep()
-                self._notes += output.notes
-        return trial
-
-    def _choose(self, tried: TrialHistory) -> SettingChoice:
-        place, settings = tried.nearest, tried.settings
-        trial, meets = tried[place], settings.best is not None
+    def _choose(self, history: TrialHistory) -> SettingChoice:
+        place = history.nearest
+        trial, meets = history[place], history.best is not None
         return SettingChoice(
             encoder=self.recipe.encoder.name,
             parameter=self.recipe.parameter.name,
             setting=trial.setting,
             meets=meets,
             trial=trial,
-            certainty=settings.certainty() if meets else 0.0,
+            certainty=history.certainty() if meets else 0.0,
             probability=trial.probability,
             sure=self._options.sure,
             options=self.recipe.options_of(place),

@@ -17,6 +17,7 @@ from .options import SearchOptions
 from .output import check_times
 from .recipe import Recipe
 from .runner import TrialRunner, TrialStore
+from .samples import Sampling
 from .source import Scan, Source
 from .trial import Target, targets_of
 
@@ -110,17 +111,11 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _opened(self) -> Generator[Result, None, None]:
         options, facts, recipe = self._options, self.source.facts, self.recipe
         with ExitStack() as stack:
-            opened = Scorer(
-                *(facts.width, facts.height),
-                bits=recipe.bits,
-                features=options.metrics,
-                backend=options.backend,
-                device=options.device,
-            )
+            where = {"backend": options.backend, "device": options.device}
+            opened = Scorer(facts.width, facts.height, bits=recipe.bits, features=options.metrics, **where)
             scorer = stack.enter_context(opened)
-            self.targets = targets_of(
-                scorer, options.thresholds
-            )  # a target that cannot be is an error before the store is opened
+            # a target that cannot be is an error before the store is opened
+            self.targets = targets_of(scorer, options.thresholds)
             store = None
             if options.resume is not None:
                 store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
@@ -143,3 +138,25 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             "seconds": options.samples or 0.0,
             "backend": options.backend,
         }
+
+
+class SampledSearch(SearchRun[Result, Decision]):
+    """A search that encodes samples of the clip, and chooses from its trials."""
+
+    sampling: Sampling | None = None
+
+    @property
+    def trials(self) -> list[Result]:
+        """Return the trials that are done."""
+        return self._results
+
+    @property
+    def choice(self) -> Decision:
+        """Return the outcome, after all trials. Raises VkssimError."""
+        return self._finished()
+
+    def _sample(self) -> Sampling:
+        """Read the clip, and return its samples."""
+        self.sampling = self._runner.sampling(self._options.samples or 0.0)
+        self._look()
+        return self.sampling

@@ -121,13 +121,13 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         tried = TrialHistory(self.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while (place := tried.next(self._options.trials)) is not None:
+        while (place := tried.next_of(self._options.trials)) is not None:
             try:
                 encoded, seconds = self._runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
             except EncodeError as error:
-                tried.drop(place, error)
+                tried.add_error(place, error)
             else:
-                tried.add(place, self._runner.summarise(sampling, place, encoded, seconds))
+                tried.add_trial(place, self._runner.summarise(sampling, place, encoded, seconds))
                 scores[place] = encoded[0].scores
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in tried.notes]
         best = tried.nearest

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Self
 
 import numpy as np
 
@@ -37,20 +36,6 @@ class EncodedSample:
     def column(self, name: str) -> Doubles:
         """Return one score of all frames."""
         return np.array(self.scores[name], np.float64)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as values of JSON; a score that does not exist is null."""
-        scores = {name: [value if math.isfinite(value) else None for value in values] for name, values in self.scores.items()}
-        return {"scores": scores, "stream": asdict(self.stream)}
-
-    @classmethod
-    def of_json(cls, entry: Any) -> Self:
-        """Return the sample of which `as_json` made a value. Raises ValueError, TypeError or KeyError for anything else."""
-        scores = {
-            str(name): [math.nan if value is None else float(value) for value in values]
-            for name, values in entry["scores"].items()
-        }
-        return cls(scores, Stream(**{name: int(value) for name, value in entry["stream"].items()}))
 
 
 @dataclass(frozen=True)

@@ -16,42 +16,43 @@ MOST_UNUSABLE = 3
 """If the first so many settings cannot be used, no other one is tried."""
 
 
-class TrialHistory:
+class TrialHistory(SettingsModel):
     """The trials by the place of their setting, and a model of each target over all settings.
 
     `curves` are those of the targets, without trials. A setting meets the targets if the whole clip does with a probability of
-    `sure`. `unusable` has the error of each setting that cannot be used.
+    `sure`. `errors` has the error of each setting that cannot be used.
     """
 
     def __init__(
         self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[SettingCurve], sure: float = 0.5
     ) -> None:
+        super().__init__(len(parameter.values), curves)
         self.targets = targets
         self.sure = sure
         self.parameter = parameter
-        self.settings = SettingsModel(len(parameter.values), curves)
-        self.unusable: list[EncodeError] = []
+        self.errors: list[EncodeError] = []
         self._trials: dict[int, Trial] = {}
 
     def __len__(self) -> int:
         """Return how many settings were tried, those that cannot be used among them."""
-        return len(self._trials) + len(self.unusable)
+        return len(self._trials) + len(self.errors)
 
     def __getitem__(self, place: int) -> Trial:
         return self._trials[place]
 
-    def add(self, place: int, trial: Trial) -> None:
+    def add_trial(self, place: int, trial: Trial) -> None:
         """Add a trial; a later trial of the same setting replaces it."""
         self._trials[place] = trial
-        learn(self.settings, place, trial, self.targets, self.sure)
+        meets = trial.meets if self.sure == 0.5 else trial.probability >= self.sure
+        self.add(place, [self._score(target, trial) for target in self.targets], meets=meets)
 
-    def drop(self, place: int, error: EncodeError) -> None:
+    def add_error(self, place: int, error: EncodeError) -> None:
         """Note that a setting cannot be used: it meets no target, and says nothing of other settings."""
-        self.unusable.append(error)
-        self.settings.drop(place)
+        self.errors.append(error)
+        self.drop(place)
         self._trials.pop(place, None)
 
-    def next(self, most: int) -> int | None:
+    def next_of(self, most: int) -> int | None:
         """Return the setting to try next; None if none is worth it, `most` were tried, or it seems that none can be used.
 
         The last trial is for a setting that probably meets the targets, if there is one that is cheaper than the answer so far.
@@ -59,14 +60,13 @@ class TrialHistory:
         left = (most if self._trials else min(most, MOST_UNUSABLE)) - len(self)
         if left <= 0:
             return None
-        place = self.settings.next()
-        return self.settings.cheapest(self.sure, place) if left == 1 else place
+        return self.cheapest(self.sure, self.next()) if left == 1 else self.next()
 
     @property
     def notes(self) -> list[str]:
         """Return notes for the user on settings that cannot be used, or that score far lower than cheaper ones."""
-        unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.unusable]
-        return unusable + damage_notes(self.parameter, self.settings.outdone)
+        unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.errors]
+        return unusable + damage_notes(self.parameter, self.outdone)
 
     @property
     def nearest(self) -> int:
@@ -75,19 +75,26 @@ class TrialHistory:
         Raises EncodeError, the first one, if no setting could be used.
         """
         if not self._trials:
-            raise self.unusable[0]
-        if self.settings.best is not None:
-            return self.settings.best
+            raise self.errors[0]
+        if self.best is not None:
+            return self.best
 
         def missing(place: int) -> tuple[float, int]:
-            short = [target.unit(target.limit) - _score(target, self._trials[place], self.sure) for target in self.targets]
+            short = [target.unit(target.limit) - self._score(target, self._trials[place]) for target in self.targets]
             return max(math.inf if math.isnan(one) else one for one in short), -place
 
         return min(self._trials, key=missing)
 
-    def curves_around(self, place: int, deviation: float, slope_spread: float) -> list[SettingCurve]:
-        """Return curves without trials for frames like these; see `SettingCurve.around`."""
-        return [curve.around(place, deviation, slope_spread) for curve in self.settings.curves]
+    def _score(self, target: Target, trial: Trial) -> float:
+        """Return the score of a target that counts for a trial, in the unit of its curve.
+
+        A score of samples is lower than its value by as much as the whole clip's score may be, so that it reaches the limit if
+        the whole clip does with a probability of `sure`.
+        """
+        score = target.unit(trial.values[target.name])
+        if target.decibels and score >= HIGHEST:
+            return score
+        return score - NormalDist().inv_cdf(self.sure) * trial.deviations[target.name]
 
 
 def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[SettingCurve]:
@@ -107,21 +114,3 @@ def damage_notes(parameter: Parameter, outdone: Iterable[int]) -> list[str]:
         " other setting is judged by it"
         for place in outdone
     ]
-
-
-def learn(settings: SettingsModel, place: int, trial: Trial, targets: Sequence[Target], sure: float = 0.5) -> None:
-    """Add a trial to the settings that were tried, with the score of each target in the unit of its curve.
-
-    A score of samples is lower than its value by as much as the whole clip's score may be, so that it reaches the limit if the
-    whole clip does with a probability of `sure`.
-    """
-    meets = trial.meets if sure == 0.5 else trial.probability >= sure
-    settings.add(place, [_score(target, trial, sure) for target in targets], meets=meets)
-
-
-def _score(target: Target, trial: Trial, sure: float) -> float:
-    """Return the score of a target that counts for a trial, in the unit of the model."""
-    score = target.unit(trial.values[target.name])
-    if target.decibels and score >= HIGHEST:
-        return score
-    return score - NormalDist().inv_cdf(sure) * trial.deviations[target.name]
