@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -159,12 +160,12 @@ def test_a_search_that_begins_leaves_a_decoder_its_messages(monkeypatch: pytest.
     """A clip is opened while the search tries its encoder, and goes on after that."""
     facts = Source(str(CLIP)).facts
 
-    class Opened(recipe.ordinary_priority):
-        def __enter__(self) -> None:
-            super().__enter__()
-            ffmpeg_log.listen()
+    @contextmanager
+    def opened() -> Iterator[None]:
+        ffmpeg_log.listen()
+        yield
 
-    monkeypatch.setattr(recipe, "ordinary_priority", Opened)
+    monkeypatch.setattr(recipe, "ordinary_priority", opened)
     recipe.make_recipe(recipe.EncoderSpec(), facts)
     try:
         assert av.logging.get_level() == av.logging.INFO

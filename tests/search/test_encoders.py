@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import av
 import numpy as np
@@ -11,6 +12,13 @@ import pytest
 
 from vkssim.errors import OptionError
 from vkssim.search.encoders import encoder_of
+from vkssim.search.recipe import Recipe
+from vkssim.search.source import SourceFacts
+
+
+def recipe(name: str, options: dict[str, str], rate: int = 25) -> Recipe:
+    facts = cast(SourceFacts, SimpleNamespace(rate=Fraction(rate)))
+    return Recipe(encoder_of(name), encoder_of(name).parameter(None), facts, "yuv420p", options)
 
 
 def keys(name: str, options: dict[str, str], rate: int, frames: int, cut: int | None = None) -> list[int]:
@@ -42,7 +50,7 @@ def keys(name: str, options: dict[str, str], rate: int, frames: int, cut: int | 
     ],
 )
 def test_the_distance_of_key_frames(name: str, options: dict[str, str], rate: int) -> None:
-    distance = encoder_of(name).key_frames_of(options, Fraction(rate))
+    distance = recipe(name, options, rate).key_frames
     assert keys(name, options, rate, distance + 2) == [0, distance]
 
 
@@ -60,7 +68,7 @@ def test_the_distance_of_key_frames(name: str, options: dict[str, str], rate: in
 def test_key_frames_at_cuts(name: str, options: dict[str, str]) -> None:
     own = dict(part.split("=") for value in options.values() for part in value.split(":") if "=" in part)
     found = keys(name, options, 25, 60, cut=40)
-    assert found == ([0, 40] if encoder_of(name).has_keys_at_cuts({**options, **own}) else [0])
+    assert found == ([0, 40] if recipe(name, {**options, **own}).keys_at_cuts else [0])
 
 
 def test_bit_rates_are_whole_numbers_within_their_range_and_each_occurs_once() -> None:

@@ -520,7 +520,7 @@ def test_an_encoder_that_fails_is_an_error_of_its_own(clip: str, monkeypatch: py
     def failing(*arguments: Any) -> Any:
         raise av.InvalidDataError(1, "made up")
 
-    monkeypatch.setattr(encode, "_context", failing)
+    monkeypatch.setattr(encode, "_opened", failing)
     with pytest.raises(InputError, match="libx264 failed: made up"):
         list(searched(clip))
 
@@ -582,7 +582,7 @@ def test_an_encoder_of_which_no_stream_can_be_decoded_is_an_error(clip: str, mon
 @pytest.mark.parametrize("flushes", [False, True])
 def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pytest.MonkeyPatch, flushes: bool) -> None:
     """At a frame, or when it has to give the last ones; the other settings answer."""
-    expected, ends, original = searched(clip).choice.setting, threading.Event(), encode._context
+    expected, ends, original = searched(clip).choice.setting, threading.Event(), encode._opened
 
     class Hanging:
         def __init__(self, encoder: Any) -> None:
@@ -600,7 +600,7 @@ def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pyt
         encoder = original(recipe, place, *more)
         return Hanging(encoder) if place == expected else encoder
 
-    monkeypatch.setattr(encode, "_context", context)
+    monkeypatch.setattr(encode, "_opened", context)
     monkeypatch.setattr(encode, "MOST_SECONDS", 2.0)
     try:
         choice = searched(clip).choice

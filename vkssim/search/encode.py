@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy.typing as npt
 
@@ -17,7 +17,7 @@ from ..frames.decode.ffmpeg_log import parked
 from ..frames.picture.pixels import new_scaler, plane_of
 from ..frames.picture.scale import Scale, interpolation
 from ..utils.interruption import wait_for
-from ..utils.thread_pool import ThreadPool
+from ..utils.thread_pool import Closable, ThreadPool
 from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
@@ -78,9 +78,7 @@ def encoded_pairs(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
             run = 2, _first_pass(prepared(frames(), recipe), recipe, place, folder)
         # The encoder is closed before the folder of its statistics is removed: only the decoding has it.
-        yield from _Decoding(_opened(recipe, place, run, output), recipe, sample, stream, output).run(
-            prepared(frames(), recipe)
-        )
+        yield from _decoded(_opened(recipe, place, run, output), prepared(frames(), recipe), recipe, sample, stream, output)
 
 
 def header_bytes(recipe: Recipe, place: int) -> int:
@@ -106,7 +104,7 @@ def _encode_errors(recipe: Recipe) -> Iterator[None]:
         raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
 
-class EncoderThread:
+class EncoderThread(Closable):
     """A thread on which an encoder works, because one that hangs cannot be ended, only left behind; use it with `with`."""
 
     def __init__(self, encoder: Any) -> None:
@@ -123,28 +121,20 @@ class EncoderThread:
             raise EncodeError(f"{self._encoder.name} hangs: it did not {doing} within {MOST_SECONDS:g} s")
         return future.result()
 
+    @ordinary_priority()
     def _packets(self, frame: Any) -> list[Any]:
-        with ordinary_priority():
-            packets: list[Any] = self._encoder.encode(frame)
+        packets: list[Any] = self._encoder.encode(frame)
         return packets
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
+        """End the thread, unless the encoder hangs."""
         if not self._hangs:
             self._pool.close()
 
 
+@ordinary_priority()
 def _opened(recipe: Recipe, place: int, run: tuple[int, str] | None = None, output: VideoOutput | None = None) -> Any:
-    with ordinary_priority():
-        encoder = _context(recipe, place, run, output)
-        encoder.open()
-    return encoder
-
-
-def _context(recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None) -> Any:
-    """Return the context of an encoder, ready to be opened: a new one, or that of the container of an `output`.
+    """Return an open encoder: a new one, or that of the container of an `output`.
 
     The headers are extradata, as in a file, unless the output is made of parts, which have them in their packets.
     """
@@ -157,6 +147,7 @@ def _context(recipe: Recipe, place: int, run: tuple[int, str] | None, output: Vi
         context.flags |= av.codec.context.Flags.global_header
     if run is not None:
         context.flags |= av.codec.context.Flags.pass1 if run[0] == 1 else av.codec.context.Flags.pass2
+    context.open()
     return context
 
 
@@ -170,80 +161,64 @@ def _first_pass(frames: Iterable[tuple[Any, Any]], recipe: Recipe, place: int, f
     return statistics  # the encoder writes the file when it is closed, as this function ends
 
 
-class _Decoding:
-    """An encode whose stream is decoded at once: `run` yields each frame of a sample with the frame that became of it.
+def _decoded(
+    encoder: Any, frames: Iterable[tuple[Any, Any]], recipe: Recipe, sample: Sample, stream: Stream, output: VideoOutput | None
+) -> Iterator[LumaPair]:
+    """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample.
 
-    The packets of the sample are counted in `stream`, and all packets go to `output`, if there is one.
+    Raises EncodeError.
     """
+    import av
 
-    def __init__(self, encoder: Any, recipe: Recipe, sample: Sample, stream: Stream, output: VideoOutput | None) -> None:
-        import av
+    name, decoder_name = recipe.encoder.name, recipe.encoder.decoder
+    decoder: Any = av.CodecContext.create(decoder_name, "r")
+    decoder.thread_type = "AUTO"
+    if encoder.flags & av.codec.context.Flags.global_header:
+        decoder.extradata = encoder.extradata
+    enlarge = enlarger(recipe)
+    ticks: list[int] = []  # of the frames that the encoder got
+    waiting: deque[Any] = deque()
+    decoded = written = 0
+    counted = range(sample.lead, sample.lead + sample.count)
 
-        self.decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
-        self.decoder.thread_type = "AUTO"
-        if encoder.flags & av.codec.context.Flags.global_header:
-            self.decoder.extradata = encoder.extradata
-        self._encoder = encoder
-        self._kind = recipe.encoder
-        self._enlarge = enlarger(recipe)
-        self._counted = range(sample.lead, sample.lead + sample.count)
-        self._ticks: list[int] = []  # of the frames that the encoder got
-        self._waiting: deque[Any] = deque()
-        self._decoded = 0
-        self._written = 0
-        self._stream = stream
-        self._output = output
+    def packets() -> Iterator[Any]:
+        """Yield the packets of the encoder, and None, with which the decoder ends."""
+        with EncoderThread(encoder) as thread:
+            for before, frame in frames:
+                waiting.append(before)
+                ticks.append(frame.pts)
+                yield from thread.encode(frame)
+            yield from thread.encode(None)
+        yield None
 
-    def run(self, frames: Iterable[tuple[Any, Any]]) -> Iterator[LumaPair]:
-        """Encode frames, each with the frame of the source, and yield the pairs. Raises EncodeError."""
-        with parked(self.decoder):
-            with EncoderThread(self._encoder) as thread:
-                for before, frame in frames:
-                    self._waiting.append(before)
-                    self._ticks.append(frame.pts)
-                    yield from self._pairs(thread.encode(frame))
-                yield from self._pairs(thread.encode(None))
-            yield from self._pairs([None])
-        if self._waiting:
-            lost, fed = len(self._waiting), len(self._ticks)
-            raise EncodeError(
-                f"{self._kind.name} drops frames: {lost} of {fed} never came out of it"
-                if self._written < fed
-                else f"{self._kind.decoder} gives no picture for {lost} of {self._written} frames of {self._kind.name}"
-            )
-
-    def _pairs(self, packets: Iterable[Any]) -> Iterator[LumaPair]:
-        """Yield the pairs that the decoder gives for packets, or for None at the end."""
-        for packet in packets:
+    with parked(decoder), closing(packets()) as encoded:
+        for packet in encoded:
             if packet is not None:
-                self._written += 1
-                self._stream.first_bytes = self._stream.first_bytes or packet.size
-                if self._is_counted(packet.pts):
-                    self._stream.add(packet)
-            for after in self._decode(packet):
-                if not self._waiting:
-                    raise EncodeError(f"{self._kind.name} gives more frames than it got")
-                before = self._waiting.popleft()
-                if self._decoded in self._counted:
-                    yield plane_of(before, 0), self._enlarge(plane_of(after, 0))
-                self._decoded += 1
-            if packet is not None and self._output is not None:
-                self._output.mux(packet)
-
-    def _is_counted(self, tick: int) -> bool:
-        """Return whether a packet is of the sample, by its presentation time; the encoder may not have got its end yet."""
-        first, end = (self._ticks[number : number + 1] for number in (self._counted.start, self._counted.stop))
-        return bool(first) and first[0] <= tick and not (end and end[0] <= tick)
-
-    def _decode(self, packet: Any) -> list[Any]:
-        import av
-
-        try:
-            pictures: list[Any] = self.decoder.decode(packet)
-        except av.FFmpegError as error:
-            said = error.strerror or error
-            raise EncodeError(f"{self._kind.decoder} cannot decode the stream of {self._kind.name}: {said}") from None
-        return pictures
+                written += 1
+                stream.first_bytes = stream.first_bytes or packet.size
+                first, end = (ticks[number : number + 1] for number in (counted.start, counted.stop))  # if they came already
+                if first and first[0] <= packet.pts and not (end and end[0] <= packet.pts):
+                    stream.add(packet)
+            try:
+                pictures = decoder.decode(packet)
+            except av.FFmpegError as error:
+                said = error.strerror or error
+                raise EncodeError(f"{decoder_name} cannot decode the stream of {name}: {said}") from None
+            for after in pictures:
+                if not waiting:
+                    raise EncodeError(f"{name} gives more frames than it got")
+                before = waiting.popleft()
+                if decoded in counted:
+                    yield plane_of(before, 0), enlarge(plane_of(after, 0))
+                decoded += 1
+            if packet is not None and output is not None:
+                output.mux(packet)
+    if waiting:
+        raise EncodeError(
+            f"{name} drops frames: {len(waiting)} of {len(ticks)} never came out of it"
+            if written < len(ticks)
+            else f"{decoder_name} gives no picture for {len(waiting)} of {written} frames of {name}"
+        )
 
 
 def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[tuple[Any, Any]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from ..errors import OptionError
 from ..utils.wording import did_you_mean
-from .defaults import ENCODER_NAMES, LEAST_STEP, STEP
+from .defaults import LEAST_STEP, STEP
 from .model import Prior
 
 _BITRATES = 50, 100_000  # kbit/s
@@ -58,17 +57,6 @@ class Encoder:
     quiet: Mapping[str, str] = field(default_factory=dict)
     key_frames: int = 250
     keys_at_cuts: bool = True
-
-    def key_frames_of(self, options: Mapping[str, str], rate: Fraction) -> int:
-        """Return the most frames from one key frame to the next, with options and at a frame rate."""
-        for name in ("g", "keyint"):
-            if options.get(name, "").isdigit():
-                return max(1, int(options[name]))
-        return self.key_frames or _svt_av1_key_frames(options.get("preset", ""), rate)
-
-    def has_keys_at_cuts(self, options: Mapping[str, str]) -> bool:
-        """Return whether it puts key frames where shots begin, with options."""
-        return self.keys_at_cuts and not any(options.get(name) == value for name, value in _NO_KEYS_AT_CUTS)
 
     def parameter(
         self, name: str | None, step: float = STEP, least: float | None = None, most: float | None = None
@@ -140,19 +128,6 @@ _NOISE_OF_POOLINGS = {"p10": 2.0, "p5": 3.0, "p1": 4.0, "min": 5.0, "max": 5.0}
 _DECIBELS_OF_DOUBLED_RATE = 2.5
 
 
-_NO_KEYS_AT_CUTS = (("sc_threshold", "0"), ("scenecut", "0"), ("no-scenecut", "1"))
-"""The options of FFmpeg, x264 and x265 with which there are key frames at regular distances alone."""
-
-
-def _svt_av1_key_frames(preset: str, rate: Fraction) -> int:
-    """Return SVT-AV1's own choice, `compute_default_intra_period` of its source: five times about a second, in mini-GOPs."""
-    group = 32 if preset.lstrip("-").isdigit() and int(preset) < _SVT_AV1_SHORT_GROUPS else 16
-    return (int(rate) + group) // group * group * 5 + 1
-
-
-_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, others of 32, as was measured
-
-
 def _nvenc(name: str, decoder: str, cheapest: int) -> Encoder:
     ranges = {"cq": (1, cheapest), "qp": (0, 51 if decoder != "libdav1d" else 255)}
     return Encoder(name, decoder, ranges, middle=28.0, slope=-0.45, keys_at_cuts=False)
@@ -172,7 +147,7 @@ _LIST = (
     _nvenc("av1_nvenc", "libdav1d", 63),
 )
 
-ENCODERS: Mapping[str, Encoder] = {name: next(encoder for encoder in _LIST if encoder.name == name) for name in ENCODER_NAMES}
+ENCODERS: Mapping[str, Encoder] = {encoder.name: encoder for encoder in _LIST}
 """The encoders by name."""
 
 

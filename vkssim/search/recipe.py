@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -37,11 +37,15 @@ _ANY_SIZE = ("libsvtav1", "libvpx-vp9")
 """The encoders that take chroma of fewer samples with an odd size."""
 
 _SPECIAL = re.compile(r"[\\':]")
-"""Characters with a meaning of their own in a list of FFmpeg's options."""
+"""Characters with a meaning of their own in a list of FFmpeg's options, such as a colon in a path."""
 
 _OF_PASSES = re.compile(r"pass[12]|(^|[+-])\d")
 """The flags of FFmpeg that make an encode the first or the second of two; a number may stand for any of its flags."""
 
+_NO_KEYS_AT_CUTS = (("sc_threshold", "0"), ("scenecut", "0"), ("no-scenecut", "1"))
+"""The options of FFmpeg, x264 and x265 with which there are key frames at regular distances alone."""
+
+_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, others of 32, as was measured
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
 
@@ -131,12 +135,22 @@ class Recipe:
     @property
     def key_frames(self) -> int:
         """Return the most frames from one key frame to the next."""
-        return self.encoder.key_frames_of({**self.own, **self.options}, self.facts.rate)
+        options = {**self.own, **self.options}
+        for name in ("g", "keyint"):
+            if options.get(name, "").isdigit():
+                return max(1, int(options[name]))
+        if self.encoder.key_frames:
+            return self.encoder.key_frames
+        # SVT-AV1's own choice, `compute_default_intra_period` of its source: five times about a second, in mini-GOPs
+        preset = options.get("preset", "").lstrip("-")
+        group = 32 if preset.isdigit() and int(options["preset"]) < _SVT_AV1_SHORT_GROUPS else 16
+        return (int(self.facts.rate) + group) // group * group * 5 + 1
 
     @property
     def keys_at_cuts(self) -> bool:
         """Return whether there are key frames where shots begin."""
-        return self.encoder.has_keys_at_cuts({**self.own, **self.options})
+        options = {**self.own, **self.options}
+        return self.encoder.keys_at_cuts and not any(options.get(name) == value for name, value in _NO_KEYS_AT_CUTS)
 
     def notes(self) -> tuple[str, ...]:
         """Return notes for the user on every encode of the clip, and on losses beyond those of its quality, such as alpha."""
@@ -181,19 +195,14 @@ class Recipe:
             elif self.encoder.name.endswith("_nvenc"):
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
-            own = {**more, **self.own_options()}
+            own = {name: _SPECIAL.sub(r"\\\g<0>", value) for name, value in {**more, **self.own_options()}.items()}
             if own:
-                options[self.encoder.own] = ":".join(f"{name}={_escaped(value)}" for name, value in own.items())
+                options[self.encoder.own] = ":".join(f"{name}={value}" for name, value in own.items())
         return options
 
     def own_options(self) -> dict[str, str]:
         """Return the options that only the encoder itself knows, with the HDR metadata of the clip."""
         return {**_mastering_options(self.encoder.name, self.facts.mastering), **self.own}
-
-
-def _escaped(value: str) -> str:
-    """Return a value as FFmpeg reads it in a list of options, such as a path with a colon in it."""
-    return _SPECIAL.sub(r"\\\g<0>", value)
 
 
 def split_options(texts: Sequence[str] | str) -> dict[str, str]:
@@ -306,20 +315,20 @@ def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
     return f"{name} cannot encode {width}x{height} {recipe.format}: {said}"
 
 
-class ordinary_priority:  # noqa: N801 - used as a statement, like a function
-    """A block after which the thread has its scheduling back, and in which SVT-AV1 prints only errors.
+@contextmanager
+def ordinary_priority() -> Iterator[None]:
+    """Give the thread its scheduling back after a block, in which SVT-AV1 prints only errors.
 
     As root, SVT-AV1 gives the thread that opens it the highest priority in real time.
     """
-
-    def __enter__(self) -> None:
-        os.environ.setdefault("SVT_LOG", "1")  # errors alone
-        self._before = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getscheduler") else None
-
-    def __exit__(self, *exception: object) -> None:
-        if self._before is not None and os.sched_getscheduler(0) != self._before[0]:
+    os.environ.setdefault("SVT_LOG", "1")  # errors alone
+    before = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getscheduler") else None
+    try:
+        yield
+    finally:
+        if before is not None and os.sched_getscheduler(0) != before[0]:
             with suppress(OSError):
-                os.sched_setscheduler(0, *self._before)
+                os.sched_setscheduler(0, *before)
 
 
 def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str:
