@@ -80,7 +80,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
                 if not self.trials and len(unusable) >= MOST_UNUSABLE:
                     break
                 continue
-            rendition.add(place, done.trial, score.unit(done.trial.values[score.name]))
+            rendition.add(place, done.trial, score.score(done.trial))
             known = [one for one in renditions if one.history.tried]
             for other in renditions:
                 if not other.history.tried:

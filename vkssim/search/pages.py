@@ -31,13 +31,10 @@ def ladder_page(search: LadderSearch) -> str:
     score, *targets = search.targets
     sizes = sorted({(one.width, one.height) for one in trials}, key=lambda size: size[1], reverse=True)
 
-    def series(one: LadderTrial) -> int:
-        return sizes.index((one.width, one.height))
-
     def row(one: LadderTrial, *more: str) -> TableRow:
-        trial = one.trial
+        trial, size = one.trial, (one.width, one.height)
         cells = (f"{one.width}×{one.height}", shortest(trial.setting), rate_text(trial.kbps), *_score_cells(trial, [score]))
-        return TableRow((*cells, *more), series(one), "pass" if targets and more == ("met",) else "")
+        return TableRow((*cells, *more), sizes.index(size), "pass" if targets and more == ("met",) else "")
 
     headings = ("size", search.parameter, "kbit/s", *_score_headings([score]))
     wanted = ", ".join(f"≥ {shortest(one.limit)}" if one.name == score.name else _wish(one) for one in targets)
@@ -54,8 +51,8 @@ def ladder_page(search: LadderSearch) -> str:
         for one in choice.rungs
     ]
     copied = [*([Copied("FFmpeg's command for each rung", script)] if script else []), json_to_copy(listed)]
-    ordered = sorted(trials, key=lambda one: (series(one), one.trial.kbps))
-    folded = [Table(f"All trials ({len(trials)})", headings, tuple(map(row, ordered)))]
+    rows = sorted(map(row, sorted(trials, key=lambda one: one.trial.kbps)), key=lambda one: one.series or 0)
+    folded = [Table(f"All trials ({len(trials)})", headings, tuple(rows))]
     if choice.fixed:
         folded.append(Table("The fixed ladder, as it was encoded", headings, tuple(map(row, choice.fixed))))
     found = counted(len(choice.rungs), "rung") if choice.rungs else "no rung"
@@ -97,18 +94,16 @@ def _rung_name(search: LadderSearch, one: LadderTrial) -> str:
 
 def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: Target, targets: Sequence[Target]) -> Plot:
     choice = search.choice
-    trials = [one for one in search.trials if one.trial.kbps > 0 and math.isfinite(_height(one.trial, score))]
+    trials = [one for one in search.trials if one.trial.kbps > 0 and math.isfinite(score.score(one.trial))]
     chosen = {id(one) for one in choice.rungs}
 
     def points(of: Sequence[LadderTrial]) -> tuple[tuple[float, float], ...]:
-        places = {(one.trial.kbps, _height(one.trial, score)) for one in of if one in trials}
-        return tuple(sorted(places))
+        return tuple(sorted({(one.trial.kbps, score.score(one.trial)) for one in of if one in trials}))
 
-    curves = [
-        Curve(points([one for one in trials if (one.width, one.height) == size]), "size", number)
-        for number, size in enumerate(sizes)
-    ]
-    legend = [("size", number, f"{width}×{height}") for number, (width, height) in enumerate(sizes)]
+    curves, legend = [], []
+    for number, (width, height) in enumerate(sizes):
+        curves.append(Curve(points([one for one in trials if (one.width, one.height) == (width, height)]), "size", number))
+        legend.append(("size", number, f"{width}×{height}"))
     for kind, name, rungs in (("fixed", FIXED, choice.fixed), ("chosen", NEW, choice.rungs)):
         if rungs:
             curves.append(Curve(points(rungs), kind))
@@ -116,17 +111,15 @@ def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: 
     marks = tuple(
         Mark(
             one.trial.kbps,
-            _height(one.trial, score),
+            score.score(one.trial),
             sizes.index((one.width, one.height)),
-            f"{_rung_name(search, one)}: {rate_text(one.trial.kbps)} kbit/s, {_scores_text(one.trial, [score])}",
+            _mark_text(_rung_name(search, one), one.trial, score),
             f"{search.parameter} {shortest(one.trial.setting)}" if id(one) in chosen else "",
             id(one) in chosen,
         )
         for one in trials
     )
-    rules = tuple(
-        Rule(target.unit(target.limit), f"target {shortest(target.limit)}") for target in targets if target.name == score.name
-    )
+    rules = tuple(_rule(target) for target in targets if target.name == score.name)
     title = "Rate and quality"
     return Plot(title, "kbit/s", _axis_title(score), tuple(curves), marks, rules, tuple(legend), rate_across=True)
 
@@ -149,8 +142,7 @@ def search_page(search: Search) -> str:
     rows = []
     for one in sorted(trials, key=lambda one: one.setting):
         met = one.meets if one.whole else one.probability >= choice.sure
-        what, rate = "whole" if one.whole else "samples", rate_text(one.kbps)
-        cells = (shortest(one.setting), what, rate, _megabytes(one.bytes), *_score_cells(one, targets))
+        cells = (shortest(one.setting), "whole" if one.whole else "samples", *_size_cells(one), *_score_cells(one, targets))
         rows.append(_met_row(met, *cells, series=0))
     return render_answer(
         AnswerPage(
@@ -160,7 +152,10 @@ def search_page(search: Search) -> str:
             table=None,
             copied=[*command, json_to_copy(answer)],
             notes=choice.notes,
-            plots=[_size_plot(search, target, [(trials, trial, found)]) for target in _tightest_first(targets, trial)],
+            plots=[
+                _size_plot(search, target, [(trials, trial, found)])
+                for target in sorted(targets, key=lambda target: target.score(trial) - target.unit(target.limit))
+            ],
             folded=[Table(f"All trials ({len(trials)})", headings, tuple(rows), 2)],
         )
     )
@@ -175,13 +170,11 @@ def shots_page(search: ShotSearch) -> str:
     except OptionError:  # Av1an lacks the encoder
         zones = []
     listed = [{"first": shot.first, "count": shot.count, parameter: shot.setting, **_facts(shot.trial)} for shot in shots]
-    tried = [(number, one) for number, shot in enumerate(shots, 1) for one in shot.tried]
     headings = ("shot", parameter, "kbit/s", "MB", *_score_headings(targets), "target")
     trials = tuple(
-        _met_row(
-            one.meets, number, shortest(one.setting), rate_text(one.kbps), _megabytes(one.bytes), *_score_cells(one, targets)
-        )
-        for number, one in tried
+        _met_row(one.meets, number, shortest(one.setting), *_size_cells(one), *_score_cells(one, targets))
+        for number, shot in enumerate(shots, 1)
+        for one in shot.tried
     )
     return render_answer(
         AnswerPage(
@@ -196,7 +189,7 @@ def shots_page(search: ShotSearch) -> str:
                 for target in targets
             ],
             frames=frames,
-            folded=[Table(f"All trials ({len(tried)})", headings, trials)],
+            folded=[Table(f"All trials ({len(trials)})", headings, trials)],
         )
     )
 
@@ -222,10 +215,9 @@ def _shot_table(search: ShotSearch) -> Table:
     headings = ("shot", "frames", search.parameter, "kbit/s", *_score_headings(targets), "MB", "begins at", "target")
     rows = []
     for number, shot in enumerate(search.shots, 1):
-        frames, rate = f"{shot.first} to {shot.first + shot.count - 1}", rate_text(shot.trial.kbps)
-        scores, begins = _score_cells(shot.trial, targets), time_code(times[shot.first])
-        size = _megabytes(shot.trial.bytes)
-        rows.append(_met_row(shot.meets, number, frames, shortest(shot.setting), rate, *scores, size, begins))
+        frames, (rate, size) = f"{shot.first} to {shot.first + shot.count - 1}", _size_cells(shot.trial)
+        cells = (number, frames, shortest(shot.setting), rate, *_score_cells(shot.trial, targets), size)
+        rows.append(_met_row(shot.meets, *cells, time_code(times[shot.first])))
     return Table("The shots", headings, tuple(rows), 2)
 
 
@@ -251,21 +243,25 @@ def _size_plot(search: SearchRun[Any, Any], target: Target, found: Sequence[tupl
     """Return the bit rate over the score; `found` has for each curve its trials, the chosen one and the label of that."""
     curves, marks = [], []
     for trials, chosen, label in found:
-        known = [one for one in trials if one.kbps > 0 and math.isfinite(_height(one, target))]
-        points = sorted((_height(one, target), one.kbps) for one in known if one.whole == chosen.whole)
-        curves.append(Curve(tuple(points)))
+        known = [one for one in trials if one.kbps > 0 and math.isfinite(target.score(one))]
+        curves.append(Curve(tuple(sorted((target.score(one), one.kbps) for one in known if one.whole == chosen.whole))))
         for one in known:
-            text = f"{search.parameter} {shortest(one.setting)}: {rate_text(one.kbps)} kbit/s, {_scores_text(one, [target])}"
-            is_chosen = one == chosen
-            own = f"{search.parameter} {shortest(one.setting)}" if len(found) == 1 else label if is_chosen else ""
-            marks.append(Mark(_height(one, target), one.kbps, 0, text, own, is_chosen))
-    rule = Rule(target.unit(target.limit), f"target {shortest(target.limit)}", upright=True)
-    legend = (
-        ("size", 0, "a trial"),
-        ("chosen", 0, "the answer" if len(found) == 1 else "the answer for a shot, with its number"),
-    )
+            name, is_chosen = f"{search.parameter} {shortest(one.setting)}", one == chosen
+            own = name if len(found) == 1 else label if is_chosen else ""
+            marks.append(Mark(target.score(one), one.kbps, 0, _mark_text(name, one, target), own, is_chosen))
+    answer = "the answer" if len(found) == 1 else "the answer for a shot, with its number"
+    legend, rules = (("size", 0, "a trial"), ("chosen", 0, answer)), (_rule(target, upright=True),)
     title = f"Bit rate over {_name(target.name)}"
-    return Plot(title, _axis_title(target), "kbit/s", tuple(curves), tuple(marks), (rule,), legend, rate_up=True)
+    return Plot(title, _axis_title(target), "kbit/s", tuple(curves), tuple(marks), rules, legend, rate_up=True)
+
+
+def _mark_text(name: str, trial: Trial, target: Target) -> str:
+    value = score_text(trial.values[target.name], target.limit)
+    return f"{name}: {rate_text(trial.kbps)} kbit/s, {_name(target.name)} {value}"
+
+
+def _rule(target: Target, *, upright: bool = False) -> Rule:
+    return Rule(target.unit(target.limit), f"target {shortest(target.limit)}", upright)
 
 
 def _facts(trial: Trial) -> dict[str, Any]:
@@ -282,11 +278,6 @@ def _wish(target: Target) -> str:
     return f"{_name(target.name)} ≥ {shortest(target.limit)}"
 
 
-def _height(trial: Trial, target: Target) -> float:
-    """Return the score of a trial as charts have it: similarities in dB."""
-    return target.unit(trial.values[target.name])
-
-
 def _axis_title(target: Target) -> str:
     return _name(target.name) + (", dB" if target.decibels else "")
 
@@ -296,17 +287,12 @@ def _margin(target: Target, trial: Trial) -> float:
     return -math.inf if math.isnan(margin) else margin
 
 
-def _tightest_first(targets: Sequence[Target], trial: Trial) -> list[Target]:
-    return sorted(targets, key=lambda target: _height(trial, target) - target.unit(target.limit))
-
-
 def _margin_text(target: Target, trial: Trial) -> str:
     margin = _margin(target, trial)
     if not math.isfinite(margin):
         return "no score"
-    decibels = _height(trial, target) - target.unit(target.limit)
-    said = f" ({decibels:+.2f} dB)" if target.decibels else ""
-    return f"{margin:+.4f}{said}"
+    decibels = f" ({target.score(trial) - target.unit(target.limit):+.2f} dB)" if target.decibels else ""
+    return f"{margin:+.4f}{decibels}"
 
 
 def _target_tile(target: Target, trial: Trial, of: str) -> Tile:
@@ -325,12 +311,12 @@ def _score_cells(trial: Trial, targets: Sequence[Target]) -> list[str]:
     cells = []
     for one in targets:
         cells.append(score_text(trial.values[one.name], one.limit))
-        cells += [f"{height:.2f}" if (height := _height(trial, one)) < HIGHEST else f"over {HIGHEST:g}"] if one.decibels else []
+        cells += [f"{score:.2f}" if (score := one.score(trial)) < HIGHEST else f"over {HIGHEST:g}"] if one.decibels else []
     return cells
 
 
-def _scores_text(trial: Trial, targets: Sequence[Target]) -> str:
-    return ", ".join(f"{_name(one.name)} {score_text(trial.values[one.name], one.limit)}" for one in targets)
+def _size_cells(trial: Trial) -> tuple[str, str]:
+    return rate_text(trial.kbps), _megabytes(trial.bytes)
 
 
 def _megabytes(size: int) -> str:
@@ -345,10 +331,14 @@ def _options_text(search: SearchRun[Any, Any]) -> str:
 
 def _lead(search: SearchRun[Any, Any]) -> str:
     facts, sampling = search.source.facts, getattr(search, "sampling", None)
-    size, rate, bits = f"{facts.width}×{facts.height}", f"{float(facts.rate):g} frames/s", f"{search.recipe.bits} bit"
-    parts = [search.source.path, size, rate, bits]
-    if sampling is not None:
-        encoded = sum(sample.count for sample in sampling.samples)
-        samples = f"samples of {encoded} of {sampling.frames} frames"
-        parts.append(counted(sampling.frames, "frame") if sampling.is_whole else samples)
+    parts = [
+        search.source.path,
+        f"{facts.width}×{facts.height}",
+        f"{float(facts.rate):g} frames/s",
+        f"{search.recipe.bits} bit",
+    ]
+    if sampling is not None and sampling.is_whole:
+        parts.append(counted(sampling.frames, "frame"))
+    elif sampling is not None:
+        parts.append(f"samples of {sum(sample.count for sample in sampling.samples)} of {sampling.frames} frames")
     return " · ".join(parts)

@@ -128,4 +128,4 @@ def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve
 
 def _point(one: LadderTrial, score: Target) -> tuple[float, float]:
     """Return where a trial is: the bit rate in octaves, and the score in the unit of the model. NaN is no score."""
-    return math.log2(one.trial.kbps), score.unit(one.trial.values[score.name])
+    return math.log2(one.trial.kbps), score.score(one.trial)

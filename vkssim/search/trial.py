@@ -83,6 +83,10 @@ class Target:
         """Return a value in the unit of the model: a similarity in dB, HIGHEST at most."""
         return min(float(decibel(np.array(value))), HIGHEST) if self.decibels else value
 
+    def score(self, trial: Trial) -> float:
+        """Return the value of a trial in the unit of the model."""
+        return self.unit(trial.values[self.name])
+
     def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
         return pooled_values(

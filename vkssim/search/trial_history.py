@@ -91,7 +91,7 @@ class TrialHistory(SettingsModel):
         A score of samples is lower than its value by as much as the whole clip's score may be, so that it reaches the limit if
         the whole clip does with a probability of `sure`.
         """
-        score = target.unit(trial.values[target.name])
+        score = target.score(trial)
         if target.decibels and score >= HIGHEST:
             return score
         return score - NormalDist().inv_cdf(self.sure) * trial.deviations[target.name]
