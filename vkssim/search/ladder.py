@@ -163,8 +163,8 @@ def search_ladder(
 
     Parameters
     ----------
-    source : str or path
-        The clip, a file that FFmpeg reads, in Y'CbCr or grey.
+    source : as in `search_setting`
+        The clip.
     heights : sequence of int
         The heights that the ladder may have, in samples; those above the source's are left out. The widths keep the shape.
     encoder : EncoderSpec or str
@@ -182,21 +182,12 @@ def search_ladder(
     fixed : str, optional
         The ladder to compare with, as ``"1080:5800,720:3000"``: height and kbit/s. The default is Apple's for H.264; rungs
         above the source's height, or with a side below 64, are left out. None compares with nothing.
-    features : str or sequence of str
-        Metrics with their options. The default is those that `score` and the targets name.
-    samples : float
-        The length of all samples together, in seconds; see `search_setting`.
-    backend : {"vulkan", "cpu"}
-        The backend that computes the scores. No other backend ever replaces it.
-    device : str or int, optional
-        Index, part of the name, or UUID of the Vulkan device.
+    features, samples, backend, device : as in `search_setting`
+        The metrics, by default those that `score` and the targets name, the length of all samples, and the device.
     trials : int
         The most trials of all sizes together, 1 or more.
-    resume : str or path, optional
-        A path beside which trials are stored until the search is done; see `search_setting`.
-    progress : callable, optional
-        A function that is called with the number of finished frames of a step and the expected number, which is None if it is
-        not known.
+    resume, progress : as in `search_setting`
+        The stored trials, and a function that is called with the number of finished frames.
 
     Returns
     -------
@@ -256,53 +247,47 @@ def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, 
     sizes = [_size(height, facts) for height in dict.fromkeys(heights) if height not in above]
     if not sizes:
         raise OptionError(
-            f"`heights` {', '.join(map(str, above))}: the source's height is {facts.height}; a ladder needs a size that is no"
-            " larger"
+            f"`heights` {_listed(above)}: the source's height is {facts.height}; a ladder needs a size that is no larger"
         )
-    return sizes, [_larger("sizes of the ladder", above, facts)] if above else []
+    return sizes, _notes_of_larger("sizes of the ladder", above, facts)
 
 
 def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
     """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the others."""
-    notes: list[str] = []
-    compared = [(height, rate) for height, rate in rungs if height <= facts.height]
-    small = [height for height, _ in compared if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
-    if small:
-        notes.append(
-            f"rungs of the fixed ladder are left out, heights {', '.join(map(str, dict.fromkeys(small)))}: no side may be below"
-            f" {_LEAST_SIDE}"
-        )
-        compared = [(height, rate) for height, rate in compared if height not in small]
-    if len(compared) < LEAST_POINTS:
-        if rungs:
-            notes.append(
-                f"no BD-rate: it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source; there"
-                f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
-            )
-        return [], notes  # no Bjøntegaard delta can be computed, so nothing is encoded for it
-    if larger := [height for height, _ in rungs if height > facts.height]:
-        notes.append(_larger("rungs of the fixed ladder", larger, facts))
-    return compared, notes
+    low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
+    notes = (
+        [f"rungs of the fixed ladder are left out, heights {_listed(low)}: no side may be below {_LEAST_SIDE}"] if low else []
+    )
+    compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]
+    if len(compared) < LEAST_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+        there = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
+        needed = f"it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source"
+        return [], [*notes, f"no BD-rate: {needed}; {there}"] if rungs else notes
+    larger = [height for height, _ in rungs if height > facts.height]
+    return compared, notes + _notes_of_larger("rungs of the fixed ladder", larger, facts)
 
 
 def parse_fixed(text: str | None) -> list[tuple[int, float]]:
     """Return the rungs of a fixed ladder, (height, kbit/s), from ``HEIGHT:KBPS,HEIGHT:KBPS``. Raises OptionError."""
     rungs = []
-    for part in (text or "").split(",") if text else ():
-        height, colon, rate = part.strip().partition(":")
+    for part in text.split(",") if text else ():
+        height, _, rate = part.strip().partition(":")
         try:
             rungs.append((int(height), float(rate)))
         except ValueError:
-            colon = ""
-        if not colon or not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
+            rungs.append((0, 0.0))
+        if not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
             raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
     return rungs
 
 
-def _larger(what: str, heights: Sequence[int], facts: SourceFacts) -> str:
-    """Return the note that heights are left out."""
-    named = ", ".join(map(str, dict.fromkeys(heights)))
-    return f"{what} are left out, heights {named}: the source's height is {facts.height}"
+def _listed(heights: Sequence[int]) -> str:
+    return ", ".join(map(str, dict.fromkeys(heights)))
+
+
+def _notes_of_larger(what: str, heights: Sequence[int], facts: SourceFacts) -> list[str]:
+    """Return a note if heights are left out."""
+    return [f"{what} are left out, heights {_listed(heights)}: the source's height is {facts.height}"] if heights else []
 
 
 def _scaled(height: int, facts: SourceFacts) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
-from .source import Scan, Source
+from .source import Source
 from .trial import Trial
 from .trial_history import TrialHistory, first_curves
 
@@ -93,51 +93,43 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
 
     def _run(self) -> Generator[Shot, None, ScoreReport]:
         self._look()
-        scan = self._scan
-        cuts = find_cuts(scan.changes)
+        cuts = find_cuts(self._scan.changes)
         curves = first_curves(self.recipe, self.targets)
-        for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
+        for first, end in zip(cuts, [*cuts[1:], self._scan.count], strict=True):
             shot, curves = self._search_shot(Sample(first, end - first), curves)
             yield shot
-        if self._options.output is not None:
-            self._write(self._options.output)
-        return self._report_of(scan)
-
-    def _write(self, path: str) -> None:
-        """Encode each shot with its setting into one file, unless a shot misses a target."""
-        if not all(shot.meets for shot in self.shots):
+        if self._options.output is not None and not all(shot.meets for shot in self.shots):
             self._notes.append("no file is written, since not every shot meets the targets")
-            return
-        with VideoOutput(path, self.source.path, self.recipe, parts=True) as output:
-            for shot in self.shots:
-                sample = Sample(shot.first, shot.count)
-                place = self.recipe.parameter.values.index(shot.setting)
-                self._runner.run("", Sampling((sample,), shot.count), place, output)
-            output.keep()
-            self._notes += output.notes
+        elif self._options.output is not None:
+            with VideoOutput(self._options.output, self.source.path, self.recipe, parts=True) as output:
+                for shot in self.shots:
+                    sampling = Sampling((Sample(shot.first, shot.count),), shot.count)
+                    self._runner.run("", sampling, self.recipe.parameter.values.index(shot.setting), output)
+                output.keep()
+                self._notes += output.notes
+        return self._report()
 
     def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
-        tried = TrialHistory(self.targets, self.recipe.parameter, curves)
+        history = TrialHistory(self.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while (place := tried.next_of(self._options.trials)) is not None:
+        while (place := history.next_of(self._options.trials)) is not None:
             try:
                 encoded, seconds = self._runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
             except EncodeError as error:
-                tried.add_error(place, error)
+                history.add_error(place, error)
             else:
-                tried.add_trial(place, self._runner.summarise(sampling, place, encoded, seconds))
+                history.add_trial(place, self._runner.summarise(sampling, place, encoded, seconds))
                 scores[place] = encoded[0].scores
-        self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in tried.notes]
-        best = tried.nearest
-        trial = tried[best]
-        every = tuple(tried[place] for place in sorted(scores))
-        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best], every)
-        return shot, tried.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
+        self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in history.notes]
+        best = history.nearest
+        trial, every = history[best], tuple(history[place] for place in sorted(scores))
+        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(history), scores[best], every)
+        return shot, history.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report_of(self, scan: Scan) -> ScoreReport:
-        facts, scorer = self.source.facts, self._runner.scorer
+    def _report(self) -> ScoreReport:
+        facts, scorer, scan = self.source.facts, self._runner.scorer, self._scan
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
@@ -173,29 +165,17 @@ def search_shots(
 
     Parameters
     ----------
-    source : str or path
-        The clip, a file that FFmpeg reads, in Y'CbCr or grey.
-    encoder : EncoderSpec or str
-        The encoder with its options and the parameter to search, or FFmpeg's name of the encoder alone. Shots are encoded in
-        one pass.
-    targets : str or sequence of str
-        Pooled scores that each shot must reach; see `search_setting`.
-    features : str or sequence of str
-        Metrics with their options. The default is those that the targets name.
+    source, encoder, targets, features : as in `search_setting`
+        The clip, its encoder, and the scores that each shot must reach. Shots are encoded in one pass.
     output : str or path, optional
         A file for the clip, each shot encoded with its setting: .mkv, .mp4 or .webm, with sound and subtitles copied. Every
         shot begins with a key frame. It is written only if every shot meets the targets.
-    backend : {"vulkan", "cpu"}
-        The backend that computes the scores. No other backend ever replaces it.
-    device : str or int, optional
-        Index, part of the name, or UUID of the Vulkan device.
+    backend, device : as in `search_setting`
+        The device that computes the scores.
     trials : int
         The most trials of a shot, 1 or more.
-    resume : str or path, optional
-        A path beside which trials are stored until the search is done; see `search_setting`.
-    progress : callable, optional
-        A function that is called with the number of finished frames of a step and the expected number, which is None if it is
-        not known.
+    resume, progress : as in `search_setting`
+        The stored trials, and a function that is called with the number of finished frames.
 
     Returns
     -------
