@@ -61,7 +61,16 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
     others, asks = (copying_words(recipe.facts.others), []) if recipe.size is None else ([], ["-nostdin"])
-    read = [*asks, *_pictures(path), "-i", operand(path), "-map", f"0:v:{recipe.facts.video}"]
+    pictures = sequence(path)
+    found = {} if pictures is None else pictures.options  # by these FFmpeg finds the pictures of a sequence
+    read = [
+        *asks,
+        *(word for name, value in found.items() for word in (f"-{name}", value)),
+        "-i",
+        operand(path),
+        "-map",
+        f"0:v:{recipe.facts.video}",
+    ]
     video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *others, output])
@@ -129,12 +138,6 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     return words if rate is None else [*words, "-b:v", rate]
 
 
-def _pictures(path: str) -> list[str]:
-    """Return the words that make FFmpeg find the pictures of a sequence; none for a file."""
-    pictures = sequence(path)
-    return [] if pictures is None else [word for name, value in pictures.options.items() for word in (f"-{name}", value)]
-
-
 def operand(path: str) -> str:
     """Return a name that FFmpeg takes neither for an option nor for a protocol, as a file `12:30.mp4` would be."""
     first = path.partition(os.sep)[0]
@@ -147,27 +150,24 @@ def copying_words(others: OtherStreams) -> list[str]:
     Subtitles that Matroska cannot hold become SRT. Codecs that are unknown to FFmpeg are left out, because it would write
     nothing at all.
     """
-    maps, codecs = ["-map", "0:a?"], ["-c:a", "copy"]
     named = {number: _matroska_codec(name) for number, name in enumerate(others.subtitles)}
     kept = {number: codec for number, codec in named.items() if codec is not None}
-    if kept == named:
-        maps += ["-map", "0:s?"]
-    else:
-        maps += [word for number in kept for word in ("-map", f"0:s:{number}")]
+    maps = ["-map", "0:a?"]
+    for stream in ["0:s?"] if kept == named else [f"0:s:{number}" for number in kept]:
+        maps += ["-map", stream]
+    if others.attachments:
+        maps += ["-map", "0:t?"]  # fonts of subtitles
+    codecs = ["-c:a", "copy"]
     if len(set(kept.values())) > 1:
         codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
     elif kept or not named:
         codecs += ["-c:s", next(iter(kept.values()), "copy")]
-    if others.attachments:
-        maps += ["-map", "0:t?"]  # fonts of subtitles
     return [*maps, *codecs]
 
 
 def _matroska_codec(name: str) -> str | None:
     """Return the codec that FFmpeg gives subtitles in Matroska; None if they cannot be in it."""
-    if name in _COPIED:
-        return "copy"
-    return "srt" if name in _TEXTS else None
+    return "copy" if name in _COPIED else "srt" if name in _TEXTS else None
 
 
 # -- Av1an -----------------------------------------------------------------------------------------------------------------

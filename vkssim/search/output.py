@@ -18,7 +18,6 @@ from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
 from ..utils.thread_pool import Closable
 from .recipe import Recipe, ordinary_priority
-from .source import Scan
 
 ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
@@ -48,16 +47,6 @@ def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: R
     if any(is_same_file(path, name) for name in ([source] if pictures is None else pictures.files)):
         raise OutputError(f"`output` {path} would overwrite the source; give it a name of its own")
     return path
-
-
-def check_times(output: str | None, source: str, scan: Scan) -> None:
-    """Raise OutputError if a file is to be written from a clip whose times begin anew, since those of its sound do as well."""
-    if output is not None and scan.joins:
-        raise OutputError(
-            f"`output` {output}: the presentation times of {source} go back at frame {scan.joins[0]}, as in a file that was"
-            " joined from several, but the times in a file must go up. Copy the source into another file with FFmpeg first"
-            " (-c copy), or leave `output` out and encode with FFmpeg's command line"
-        )
 
 
 class VideoOutput(Closable):
@@ -119,33 +108,23 @@ class VideoOutput(Closable):
 
     def _copy(self, stream: Any) -> bool:
         """Add a stream that is copied; return whether it has packets. Streams that are left out are noted."""
-        if stream.type not in ("audio", "subtitle", "attachment"):
-            self._leave_out(stream, "sound, subtitles and attachments alone are copied")
-            return False
+        is_copied = stream.type in ("audio", "subtitle", "attachment")
         try:
-            if stream.type == "attachment":
-                self._attach(stream)
+            if stream.type == "attachment" and self._ending == ".mkv" and stream.name and stream.mimetype and stream.data:
+                self._to.add_attachment(stream.name, stream.mimetype, stream.data)  # such as a font of subtitles
                 return False
-            if stream.codec_context is None or stream.codec_context.name not in self._to.supported_codecs:
+            if not is_copied or stream.codec_context is None or stream.codec_context.name not in self._to.supported_codecs:
                 raise ValueError(stream.type)
             target = self._to.add_stream_from_template(stream)
         except (ValueError, OSError):
-            self._leave_out(stream, f"{self._ending} cannot hold it")
+            why = f"{self._ending} cannot hold it" if is_copied else "sound, subtitles and attachments alone are copied"
+            self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {why}")
             return False
         target.metadata.update(stream.metadata)
         with suppress(AttributeError, ValueError):
             target.disposition = stream.disposition
         self._targets[stream.index] = target
         return True
-
-    def _attach(self, stream: Any) -> None:
-        """Add an attachment, such as a font of subtitles. Raises ValueError if the file cannot hold it."""
-        if self._ending != ".mkv" or not (stream.name and stream.mimetype and stream.data):
-            raise ValueError(stream.type)
-        self._to.add_attachment(stream.name, stream.mimetype, stream.data)
-
-    def _leave_out(self, stream: Any, why: str) -> None:
-        self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {why}")
 
     def _note_losses(self, recipe: Recipe) -> None:
         facts = recipe.facts

@@ -363,19 +363,16 @@ def _chroma(layout: Any) -> tuple[int, int]:
 def _mastering_options(name: str, found: Mastering) -> dict[str, str]:
     """Return the HDR metadata as options of an encoder; libvpx has none, and a stream of VP9 has no place for them."""
     options = {}
-    if found.display:
-        assert found.primaries is not None
-        assert found.white is not None
-        assert found.luminance is not None
-        red, green, blue = found.primaries
-        points = (("G", green), ("B", blue), ("R", red), ("WP", found.white))
+    if found.display is not None:
+        red, green, blue, white, (low, high) = found.display
+        points = (("G", green), ("B", blue), ("R", red), ("WP", white))
         if name == "libsvtav1":
             text = "".join(f"{point}({x:.5f},{y:.5f})" for point, (x, y) in points)
-            options["mastering-display"] = f"{text}L({found.luminance[1]:.4f},{found.luminance[0]:.4f})"
+            options["mastering-display"] = f"{text}L({high:.4f},{low:.4f})"
         else:
             text = "".join(f"{point}({round(x * 50000)},{round(y * 50000)})" for point, (x, y) in points)
-            low, high = (round(value / _SDR_LEAST) for value in found.luminance)
-            options["mastering-display" if name == "libx264" else "master-display"] = f"{text}L({high},{low})"
+            key = "mastering-display" if name == "libx264" else "master-display"
+            options[key] = f"{text}L({round(high / _SDR_LEAST)},{round(low / _SDR_LEAST)})"
     if found.light is not None:
         key = {"libx264": "cll", "libx265": "max-cll", "libsvtav1": "content-light"}.get(name, "")
         options[key] = f"{found.light[0]},{found.light[1]}"

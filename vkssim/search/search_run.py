@@ -9,12 +9,11 @@ from inspect import GEN_RUNNING, getgeneratorstate
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
-from ..errors import OptionError
+from ..errors import OptionError, OutputError
 from ..scorer import Scorer
 from ..utils.thread_pool import Closable
 from .command_line import command_line
 from .options import SearchOptions
-from .output import check_times
 from .recipe import Recipe
 from .runner import TrialRunner, TrialStore
 from .samples import Sampling
@@ -94,7 +93,13 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _look(self) -> None:
         """Read the clip to `_scan`. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
         self._scan = self._runner.look()
-        check_times(self._options.output, self.source.path, self._scan)
+        if self._options.output is not None and self._scan.joins:
+            raise OutputError(
+                f"`output` {self._options.output}: the presentation times of {self.source.path} go back at frame"
+                f" {self._scan.joins[0]}, as in a file that was joined from several, but the times in a file must go up. Copy"
+                " the source into another file with FFmpeg first (-c copy), or leave `output` out and encode with FFmpeg's"
+                " command line"
+            )
         self._notes += self._scan.warnings
 
     def _command_line(self, recipe: Recipe, place: int, zones: str | None = None) -> str:
@@ -111,8 +116,8 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _opened(self) -> Generator[Result, None, None]:
         options, facts, recipe = self._options, self.source.facts, self.recipe
         with ExitStack() as stack:
-            where = {"backend": options.backend, "device": options.device}
-            opened = Scorer(facts.width, facts.height, bits=recipe.bits, features=options.metrics, **where)
+            size, bits, metrics = (facts.width, facts.height), recipe.bits, options.metrics
+            opened = Scorer(*size, bits=bits, features=metrics, backend=options.backend, device=options.device)
             scorer = stack.enter_context(opened)
             # a target that cannot be is an error before the store is opened
             self.targets = targets_of(scorer, options.thresholds)

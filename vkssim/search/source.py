@@ -28,6 +28,7 @@ from ..frames.source import FrameSource, SeekIndex, changed_error, check_unchang
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
 
+_INTERLACED = "the source is interlaced; it was encoded as frames, so deinterlace it first"
 _USUAL_RATE = Fraction(25)  # frames a second, where the clip has no usable rate
 _MOST_RATE = 240  # SVT-AV1 takes no higher one
 _HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
@@ -41,23 +42,16 @@ _COST_OPTIONS = {"qmin": "5", "qmax": "5", "g": "600"}  # no longer groups of pi
 
 @dataclass(frozen=True)
 class Mastering:
-    """The HDR metadata of SMPTE ST 2086 and CTA-861.3.
+    """The HDR metadata of SMPTE ST 2086 and CTA-861.3; None for a part that the clip does not have, or not completely.
 
-    `primaries` are the chromaticities of red, green and blue, and `white` of the white point, each (x, y). `luminance` is the
-    least and the largest in cd/m². `light` is MaxCLL and MaxFALL in cd/m². A part that the clip does not have is None.
-    `unread` says that PyAV could not read whether an HDR clip has any.
+    `display` has the chromaticities (x, y) of red, green, blue and the white point, and then the least and the largest
+    luminance in cd/m². `light` is MaxCLL and MaxFALL in cd/m². `unread` says that PyAV could not read whether an HDR clip has
+    any.
     """
 
-    primaries: tuple[tuple[float, float], ...] | None = None
-    white: tuple[float, float] | None = None
-    luminance: tuple[float, float] | None = None
+    display: tuple[tuple[float, float], ...] | None = None
     light: tuple[int, int] | None = None
     unread: bool = False
-
-    @property
-    def display(self) -> bool:
-        """Return whether the mastering display is described completely, as encoders ask for it."""
-        return None not in (self.primaries, self.white, self.luminance)
 
 
 @dataclass(frozen=True)
@@ -75,7 +69,7 @@ class SourceFacts:
     `width` and `height` are those of the frames that are encoded, after cropping and turning. `crop` is the visible rectangle
     that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
     of the frames in the file. The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `video` is the number
-    of the stream among those of video, see `choose_stream`. `stated` are the notes on how the clip is read.
+    of the stream among those of video, see `choose_stream`. `notes` are for the user, on every encode of the clip.
     """
 
     width: int
@@ -89,17 +83,9 @@ class SourceFacts:
     mastering: Mastering
     coded_format: str
     crop: Crop | None = None
-    interlaced: bool = False
     others: OtherStreams = field(default_factory=OtherStreams)
     video: int = 0
-    stated: tuple[str, ...] = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return notes for the user on every encode of the clip."""
-        if not self.interlaced:
-            return self.stated
-        return (*self.stated, "the source is interlaced; it was encoded as frames, so deinterlace it first")
+    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -126,17 +112,6 @@ class Scan:
     def count(self) -> int:
         """Return the number of frames."""
         return len(self.times)
-
-    def check_times(self, path: str, time_base: Fraction, rate: Fraction) -> None:
-        """Raise InputError if the presentation times do not rise: encoders refuse such frames, or count them twice."""
-        for number, (before, time) in enumerate(pairwise(self.times), 1):
-            if time <= before:
-                seconds, earlier = (float(one * time_base) for one in (time, before))
-                raise InputError(
-                    f"{path}: frame {number} is presented at {seconds:.3f} s, and the frame before it at {earlier:.3f} s, but"
-                    " an encoder needs times that rise. Give the frames new ones in another file with FFmpeg first:"
-                    f" -vf 'setpts=N/({rate}*TB)' -c:v ffv1 FILE.mkv"
-                )
 
     def seconds(self, first: int, count: int, facts: SourceFacts) -> float:
         """Return how long `count` frames from number `first` on are shown.
@@ -209,13 +184,14 @@ class Source:
                     progress(len(ticks), None)
             end = ReadOutcome.of(clip.source, len(ticks) - 1)
             if isinstance(clip.file, ContainerFile):
-                scan.joins, scan.renumbered = clip.file.joins, clip.file.renumbered or _begins_later(ticks)
+                scan.joins, scan.renumbered = clip.file.joins, clip.file.renumbered
+                # FFmpeg would drop frames if the first one has no time, but others have.
+                scan.renumbered |= ticks[:1] == [None] and any(tick is not None for tick in ticks)
         if end.problem is not None:
             raise end.problem
         scan.times = self._presented(ticks)
         missing = end.missing_frames()
         scan.warnings = [*end.warnings(), *([] if missing is None else [missing])]
-        scan.check_times(self.path, self.facts.time_base, self.facts.rate)
         return scan
 
     def frames(self, first: int, count: int, scan: Scan) -> Iterator[Any]:
@@ -269,15 +245,23 @@ class Source:
             yield _Clip(file, source)
 
     def _presented(self, ticks: list[int | None]) -> list[int]:
-        """Return when the frames are presented; those without a time before the first one that has one by the frame rate."""
-        step = 1 / (self.facts.rate * self.facts.time_base)
+        """Return when the frames are presented; those without a time before the first one that has one by the frame rate.
+
+        Raises InputError if the times do not rise: encoders refuse such frames, or count them twice.
+        """
+        rate, time_base = self.facts.rate, self.facts.time_base
         known, first = next(((number, tick) for number, tick in enumerate(ticks) if tick is not None), (0, 0))
-        return [first + round((number - known) * step) if tick is None else tick for number, tick in enumerate(ticks)]
-
-
-def _begins_later(ticks: list[int | None]) -> bool:
-    """Return whether the first frame has no time, but others have: FFmpeg would drop frames."""
-    return bool(ticks) and ticks[0] is None and any(tick is not None for tick in ticks)
+        steps = ((number - known) / (rate * time_base) for number in range(len(ticks)))
+        times = [first + round(step) if tick is None else tick for step, tick in zip(steps, ticks, strict=True)]
+        for number, (before, time) in enumerate(pairwise(times), 1):
+            if time <= before:
+                seconds, earlier = (float(one * time_base) for one in (time, before))
+                raise InputError(
+                    f"{self.path}: frame {number} is presented at {seconds:.3f} s, and the frame before it at {earlier:.3f} s,"
+                    " but an encoder needs times that rise. Give the frames new ones in another file with FFmpeg first:"
+                    f" -vf 'setpts=N/({rate}*TB)' -c:v ffv1 FILE.mkv"
+                )
+        return times
 
 
 class _Clip:
@@ -322,7 +306,10 @@ def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
 
 
 def _facts(clip: _Clip) -> SourceFacts:
+    from av.video.format import names
+
     file, info = clip.file, clip.source.info
+    interlaced = info.field_order not in (None, "progressive")
     rate = _rate(info.fps)
     facts = SourceFacts(
         width=info.width,
@@ -335,13 +322,13 @@ def _facts(clip: _Clip) -> SourceFacts:
         colours=(*_UNSTATED, _RANGES.get(info.range or "", 0)),
         mastering=Mastering(),
         coded_format=clip.format,
-        interlaced=info.field_order not in (None, "progressive"),
-        stated=info.notes,
+        notes=(*info.notes, *([_INTERLACED] if interlaced else [])),
     )
     if not isinstance(file, ContainerFile):  # Y4M
         return facts
     first, stream = file.first_frame, file.av_stream
-    if file.is_rgb or not _is_known(clip.format):
+    container = stream.container
+    if file.is_rgb or clip.format not in names:  # FFmpeg lacks some formats of few chroma samples and many bits
         raise InputError(f"{file.info.path} has frames of {first.format.name}; a search encodes Y'CbCr or grey")
     if file.aperture is not None:
         file.aperture.check_aligned(file.info)
@@ -353,39 +340,23 @@ def _facts(clip: _Clip) -> SourceFacts:
         mastering=_mastering(first),
         coded_format=first.format.name,
         crop=None if file.aperture is None else _turned_crop(file.aperture, file.orientation, first.width, first.height),
-        others=_other_streams(stream.container),
-        video=list(stream.container.streams.video).index(stream),
+        others=OtherStreams(tuple(map(_codec_name, container.streams.subtitles)), bool(container.streams.attachments)),
+        video=list(container.streams.video).index(stream),
     )
 
 
-def _other_streams(container: Any) -> OtherStreams:
-    codecs = (stream.codec_context for stream in container.streams.subtitles)
-    names = tuple("" if context is None else context.codec.canonical_name for context in codecs)
-    return OtherStreams(names, attachments=bool(container.streams.attachments))
-
-
-def _is_known(name: str) -> bool:
-    """Return whether FFmpeg has a pixel format: it lacks some of few chroma samples and many bits."""
-    from av import VideoFormat
-
-    with suppress(ValueError):
-        VideoFormat(name)
-        return True
-    return False
+def _codec_name(stream: Any) -> str:
+    return "" if stream.codec_context is None else str(stream.codec_context.codec.canonical_name)
 
 
 def _turned_crop(crop: Crop, turned: Orientation | None, width: int, height: int) -> Crop:
     """Return where a rectangle of a picture lies once the picture is turned."""
-    left, top, across, down = crop.left, crop.top, crop.width, crop.height
     if turned is None:
         return crop
-    if turned.transposed:
-        left, top, across, down, width, height = top, left, down, across, height, width
-    if turned.upside_down:
-        top = height - top - down
-    if turned.mirrored:
-        left = width - left - across
-    return Crop(across, down, left, top)
+    visible = np.zeros((height, width), bool)
+    visible[crop.top : crop.top + crop.height, crop.left : crop.left + crop.width] = True
+    columns, rows = (np.flatnonzero(turned((visible,))[0].any(axis)) for axis in (0, 1))
+    return Crop(len(columns), len(rows), int(columns[0]), int(rows[0]))
 
 
 def _rate(*stated: Fraction | None) -> Fraction:
@@ -406,18 +377,11 @@ def _mastering(frame: Any) -> Mastering:
         light = _integers(side_data(frame, "CONTENT_LIGHT_LEVEL"))
     except ValueError:
         return Mastering(unread=frame.color_trc in _HDR_TRANSFERS)
-    found = Mastering() if light is None else Mastering(light=(int(light[0]), int(light[1])))
-    if display is None:
-        return found
-    ratios = [float(top) / float(bottom or 1) for top, bottom in display[:20].reshape(10, 2)]
-    points = list(zip(ratios[0:8:2], ratios[1:8:2], strict=True))
-    has_primaries, has_luminance = display[20:22]
-    return Mastering(
-        tuple(points[:3]) if has_primaries else None,
-        points[3] if has_primaries else None,
-        (ratios[8], ratios[9]) if has_luminance else None,
-        found.light,
-    )
+    mastering = None
+    if display is not None and display[20] and display[21]:  # whether it has the chromaticities, and the luminance
+        ratios = [float(top) / float(bottom or 1) for top, bottom in display[:20].reshape(10, 2)]
+        mastering = tuple(zip(ratios[::2], ratios[1::2], strict=True))
+    return Mastering(mastering, None if light is None else (int(light[0]), int(light[1])))
 
 
 def _integers(data: bytes | None) -> npt.NDArray[np.int32] | None:
