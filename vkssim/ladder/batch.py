@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -47,25 +47,21 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
     The device is not part of the key, because every row names it. Each file is examined once, and many URLs at a time.
     """
-    clips = list(dict.fromkeys(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path)))
-    with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
-        states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
+    paths = list(dict.fromkeys(path for pair in pairs for path in (pair.reference_path, pair.distorted_path)))
+    with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, paths)) else 1) as pool:
+        states = dict(zip(paths, map(_as_json, pool.map(input_states, paths)), strict=True))
 
     @cache  # many rows have the same
     def how(own: ScoreOptions, merge: str | None, raw: RawDescription) -> tuple[str, str]:
         scored = _as_json({**asdict(own), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
         return _as_json(asdict(raw)), scored + ("" if merge is None else _as_json(input_states(merge)))
 
-    return [
-        _key(states[pair.reference_path], states[pair.distorted_path], *how(pair.options(options), pair.merge_path, pair.raw))
-        for pair in pairs
-    ]
-
-
-def _key(reference: str, distorted: str, raw: str, how: str) -> str:
-    """Return the digest of everything that the scores of a pair depend on. Each argument is JSON."""
-    scored = f"[{_as_json(__version__)}, [{reference}, {distorted}], {raw}, {how}]"
-    return hashlib.sha256(scored.encode()).hexdigest()
+    keys = []
+    for pair in pairs:
+        raw, scored = how(pair.options(options), pair.merge_path, pair.raw)
+        clips = f"[{states[pair.reference_path]}, {states[pair.distorted_path]}]"
+        keys.append(hashlib.sha256(f"[{_as_json(__version__)}, {clips}, {raw}, {scored}]".encode()).hexdigest())
+    return keys
 
 
 def _as_json(value: object) -> str:
@@ -165,21 +161,30 @@ def score_pairs(
     keys = keys_of(pairs, options)
     written = None if frames is None else frames.names()
     records = journal.records
-    left = {key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(records.get(key), pair, key, written)}
+
+    def is_done(key: str, pair: Pair) -> bool:
+        if key not in records or records[key]["error"] is not None:
+            return False
+        return written is None or frames_file(pair, key) in written
+
+    left = {key: pair for key, pair in zip(keys, pairs, strict=True) if not is_done(key, pair)}
     todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # pairs that failed before come last
     total = len(set(keys))
     done = total - len(todo)
     jobs = [Job(key, pair.clips, pair.options(options)) for key, pair in todo.items()]
     run = RunSettings(progress=progress, journal=journal)
+
+    def say_finished() -> None:
+        if progress is not None:
+            progress.say(f"{done} of {total} pairs are finished")
+
     try:
         with closing(score_jobs(jobs, options, workers, run, seconds=settings.seconds, tell=settings.warn)) as outcomes:
-            if progress is not None:
-                progress.say(f"{done} of {total} pairs are finished")
+            say_finished()
             for job, outcome in outcomes if jobs else ():
                 _keep(journal, job.key, todo[job.key], outcome, frames, settings.worded)
                 done += 1
-                if progress is not None:
-                    progress.say(f"{done} of {total} pairs are finished")
+                say_finished()
     except (KeyboardInterrupt, InterruptedRunError) as stop:
         stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command continues from there")
         stopped.signal = getattr(stop, "signal", signal.SIGINT)
@@ -195,9 +200,7 @@ def _keep(
     frames: Folder | None,
     worded: Callable[[str], str],
 ) -> None:
-    if isinstance(outcome, InterruptedRunError) or (
-        isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError)
-    ):
+    if isinstance(outcome, InterruptedRunError | DeviceError) and not isinstance(outcome, DeviceMemoryError):
         raise outcome
     if isinstance(outcome, MemoryError):
         outcome = HostMemoryError()
@@ -249,9 +252,3 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str,
             SCORING: json.dumps(to_short_json(report.scoring), separators=(",", ":")),
         }
     return record
-
-
-def _is_done(record: Record | None, pair: Pair, key: str, written: Collection[str] | None) -> bool:
-    if record is None or record["error"] is not None:
-        return False
-    return written is None or frames_file(pair, key) in written

@@ -60,9 +60,7 @@ class DropLimit:
         if not (score and most >= 0 and np.isfinite(most)) or (pooling is not None and (frame or not pooling)):
             form = "NAME=X" if frame else "NAME=X or NAME:POOLING=X"
             raise OptionError(f"`{name}` {text!r}; it must be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
-        if frame:
-            return cls(score, FRAME, most)
-        return cls(score, pooling or "mean", most)
+        return cls(score, FRAME if frame else pooling or "mean", most)
 
     def drop(self, changes: Mapping[str, Change]) -> float:
         """Return the drop of the value; below 0 if it rose. Raises OptionError if the reports have no such value."""
@@ -102,7 +100,8 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
     """
     names = [name for name in before.names if name in after.names]
     if not names:
-        raise InputError(f"no score in both reports: one has {_listed(before.names)}, the other {_listed(after.names)}")
+        one, other = (", ".join(report.names) or "none" for report in (before, after))
+        raise InputError(f"no score in both reports: one has {one}, the other {other}")
     shift = before.selection.first_reference - after.selection.first_reference  # reports count from the first pair
     places = {frame.index - shift: place for place, frame in enumerate(after.frames)}
     shared = [(place, places[frame.index]) for place, frame in enumerate(before.frames) if frame.index in places]
@@ -110,7 +109,13 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
         raise InputError("no frame is in both reports; were they scored with the same `subsample`?")
     of_before, of_after = np.array(shared).T
     numbers = [before.frames[place].index for place in of_before]
-    changes = {name: _change(before.column(name)[of_before], after.column(name)[of_after], numbers) for name in names}
+    changes = {}
+    for name in names:
+        one, other = before.column(name)[of_before], after.column(name)[of_after]
+        drops = drop_of(one, other)
+        worst = int(np.argmax(drops))  # argmax returns a NaN if there is one
+        number = None if np.isnan(drops[worst]) else numbers[worst]
+        changes[name] = Change(pool(one), pool(other), float(drops[worst]), number)
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
 
 
@@ -119,18 +124,7 @@ def evaluate(compared: Comparison, thresholds: Sequence[DropLimit]) -> list[Drop
     return [DropVerdict(threshold, threshold.drop(compared.scores), compared.lost) for threshold in thresholds]
 
 
-def _change(before: Doubles, after: Doubles, numbers: Sequence[int]) -> Change:
-    drops = drop_of(before, after)
-    worst = int(np.argmax(drops))  # argmax returns a NaN if there is one
-    complete = not np.isnan(drops[worst])
-    return Change(pool(before), pool(after), float(drops[worst]), numbers[worst] if complete else None)
-
-
 def drop_of(before: Doubles | float, after: Doubles | float) -> Doubles:
     """Return the drop of scores: 0 if they are equal, also if both are infinite, as those of identical frames in dB are."""
     with np.errstate(invalid="ignore"):
         return np.where(np.equal(before, after), 0.0, np.subtract(before, after))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"

@@ -42,13 +42,6 @@ class Forecast:
     elapsed: float
 
 
-@dataclass(frozen=True)
-class _Expected:
-    frames: int
-    bytes: int
-    seconds: float
-
-
 def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str], cores: int, task_seconds: float) -> Forecast:
     """Return the estimate for pairs on workers of these `kinds` (`WorkerSpec.kind`), which share `cores` cores.
 
@@ -57,7 +50,7 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
     """
     chosen = pairs if len(pairs) <= MOST_OPENED else [pairs[len(pairs) * n // MOST_OPENED] for n in range(MOST_OPENED)]
 
-    def look(pair: Pair) -> _Expected | str:
+    def look(pair: Pair) -> tuple[int, int, float] | str:
         try:
             return _expected(pair, pair.options(options), kinds[0], cores / len(kinds))
         except (VkssimError, OSError) as error:
@@ -65,22 +58,23 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
 
     with ThreadPoolExecutor(min(32, 4 * (os.cpu_count() or 1))) as pool:
         found = list(pool.map(look, chosen))
-    known = [entry for entry in found if isinstance(entry, _Expected)]
+    known = [entry for entry in found if not isinstance(entry, str)]
     scale = len(pairs) / len(chosen)
-    seconds = scale * sum(entry.seconds for entry in known)
+    seconds = scale * sum(seconds for _, _, seconds in known)
     return Forecast(
         len(pairs),
         len(chosen),
         tuple(entry for entry in found if isinstance(entry, str)),
-        round(scale * sum(entry.frames for entry in known)),
-        round(scale * sum(max(1, round(entry.seconds / task_seconds)) for entry in known)),
-        round(scale * sum(entry.bytes for entry in known)),
+        round(scale * sum(frames for frames, _, _ in known)),
+        round(scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in known)),
+        round(scale * sum(read for _, read, _ in known)),
         seconds,
         seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds),
     )
 
 
-def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Expected:
+def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> tuple[int, int, float]:
+    """Return the frames, the bytes to read and the seconds of a pair."""
     pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than everything else here
     with ExitStack() as stack:
         clips = zip((pair.reference_path, pair.distorted_path), options.selection.streams, strict=True)
@@ -95,7 +89,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Ex
         decoding = pixels * options.selection.subsample / DECODED_PIXELS_A_SECOND / cores if compressed else 0.0
         read = sum(_bytes(source, frames * options.selection.subsample, options.planes) for source in files)
     scoring = pixels / PIXELS_A_SECOND[kind]
-    return _Expected(frames, read, max(scoring, decoding) if kind == "gpu" else scoring + decoding)
+    return frames, read, max(scoring, decoding) if kind == "gpu" else scoring + decoding
 
 
 def _bytes(source: FrameSource, frames: int, planes: str) -> int:

@@ -231,16 +231,11 @@ def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for column, field in _RAW.items():
         text = str(row.get(column) or "").strip()
-        if not text:
-            continue
-        if field == "pixel_format":
-            valid = text in PIXEL_FORMATS
-        else:
-            number = whole_number(text)
-            valid = number is not None and (number in BIT_DEPTHS if field == "bits" else number > 0)
-        if not valid:
-            choices = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
+        choices: Any = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
+        value: Any = text if field == "pixel_format" else whole_number(text)
+        if text and not (value in choices if choices else value):
             allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"
             raise InputError(f"{where}: {column} is {text[:80]!r}; it must be {allowed}")
-        found[field] = text if field == "pixel_format" else int(text)
+        if text:
+            found[field] = value
     return found

@@ -118,7 +118,8 @@ def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str, labels: Sequ
     source, report = _frames_of(path, row)
     name = " ".join(str(row[column]) for column in ladder if row[column] not in (None, ""))
     found = None if row[rate] in (None, "") else number(row, rate, str(row["distorted"]))
-    said = {label: _cell(row[label]) for label in labels if row[label] not in (None, "")}
+    given = {label: row[label] for label in labels if row[label] not in (None, "")}
+    said = {label: f"{value:g}" if isinstance(value, float) else str(value) for label, value in given.items()}
     return PageClip(str(row["distorted"]), source, report, name, found, said)
 
 
@@ -180,10 +181,6 @@ def _whole(row: Row, name: str) -> int:
     if not 0 <= value <= LARGEST_NUMBER:
         raise InputError(f"{row['distorted']}: {name} is {value:g}; it must be within 0 to {LARGEST_NUMBER}")
     return int(value)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _text(value: Any) -> str:

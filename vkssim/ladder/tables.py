@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from ..errors import InputError, OptionError
@@ -119,9 +120,7 @@ def render_rows(rows: Sequence[Row], form: str) -> bytes:
     if form == ".parquet":
         return _parquet(rows)
     lines = _csv_lines(rows) if form == ".csv" else _json_lines(rows)
-    target = io.BytesIO()
-    target.writelines(line.encode() for line in lines)
-    return target.getvalue()
+    return b"".join(line.encode() for line in lines)
 
 
 def _json_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -135,23 +134,17 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 
 def _csv_lines(rows: Sequence[Row]) -> Iterator[str]:
-    yield _csv_line([cell(encodable(name)) for name in rows[0]] if rows else [])
-    for row in rows:
-        yield _csv_line([_csv_cell(_encodable(value)) for value in row.values()])
-
-
-def _csv_cell(value: Any) -> Any:
-    return "" if value is None else cell(value) if isinstance(value, str) else value
-
-
-def _csv_line(values: Sequence[Any]) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(values)  # the writer quotes cells with \r or \n only if \r\n is its line end
-    return line.getvalue().removesuffix("\r\n") + "\n"
+    for values in chain([tuple(rows[0]) if rows else ()], (row.values() for row in rows)):
+        line = io.StringIO()
+        csv.writer(line).writerow(cell(encodable(value)) if isinstance(value, str) else value for value in values)
+        yield line.getvalue().removesuffix("\r\n") + "\n"  # only \r\n as its line end lets the writer quote each \r and \n
 
 
 def read_table(path: PathOrUrl) -> list[Row]:
-    """Return the rows of a table or of a manifest, read by the ending of its name. Cells of CSV are text. Raises InputError."""
+    """Return the rows of a table or of a manifest, read by the ending of its name. Cells of CSV are text.
+
+    All rows have the same columns, with a single value in each cell. Raises InputError.
+    """
     if suffix_of(path) != ".parquet":
         rows = [
             {text_of_cell(name): text_of_cell(value) if isinstance(value, str) else value for name, value in row.items()}
@@ -159,22 +152,18 @@ def read_table(path: PathOrUrl) -> list[Row]:
         ]
     else:
         rows = _read_parquet(path)
+    shown = redact_url(path)
     if not rows:
-        raise InputError(f"{redact_url(path)} has no rows")
-    return _filled(redact_url(path), rows)
-
-
-def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
-    """Return rows that all have the same columns, with a single value in each cell."""
+        raise InputError(f"{shown} has no rows")
     columns: Row = dict.fromkeys(name for row in rows for name in row)
     if len(rows) * len(columns) > MOST_CELLS:
         raise InputError(
-            f"{path} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')}; the limit is {MOST_CELLS} cells"
+            f"{shown} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')}; the limit is {MOST_CELLS} cells"
         )
     for line, row in enumerate(rows, 1):
         for name, value in row.items():
             if isinstance(value, list | dict):
-                raise InputError(f"{path}, row {line}: {abbreviated(name)} is {type(value).__name__}; a cell has one value")
+                raise InputError(f"{shown}, row {line}: {abbreviated(name)} is {type(value).__name__}; a cell has one value")
     return [{**columns, **row} for row in rows]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,7 +181,7 @@ def _decoded(
     decoded = written = 0
     counted = range(sample.lead, sample.lead + sample.count)
 
-    def packets() -> Iterator[Any]:
+    def packets() -> Generator[Any, None, None]:
         """Yield the packets of the encoder, and None, with which the decoder ends."""
         with EncoderThread(encoder) as thread:
             for before, frame in frames:

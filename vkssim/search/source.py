@@ -306,7 +306,7 @@ def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
 
 
 def _facts(clip: _Clip) -> SourceFacts:
-    from av.video.format import names
+    from av.video.format import names  # type: ignore[attr-defined] # PyAV's types lack it
 
     file, info = clip.file, clip.source.info
     interlaced = info.field_order not in (None, "progressive")
