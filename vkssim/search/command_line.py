@@ -230,10 +230,30 @@ def av1an_zones(shots: Sequence[Shot], recipe: Recipe) -> str:
             f"Av1an has no zones for {recipe.parameter.name} of {recipe.encoder.name}; it has them for crf of"
             f" {', '.join(_PROGRAMS)}"
         )
-    words = _av1an_words(program, recipe)
+    given = {**recipe.options, **recipe.own_options()}
+    if refused := [name for name in given if name in _NO_NAMES]:
+        raise OptionError(
+            f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of"
+            f" {program.name}, such as vbv-maxrate, or write .json"
+        )
+    if program.joined and (deadline := given.pop("deadline", given.pop("quality", None))) is not None:
+        given[{"realtime": "rt"}.get(deadline, deadline)] = "1"
+    if recipe.bits > 8 and program.name in ("x264", "x265"):
+        given["output-depth"] = str(recipe.bits)
+
+    def word(name: str, value: str) -> str:
+        return f"--{name}{'=' if program.joined and name != 'passes' else ' '}{value}"  # Av1an itself reads the passes
+
+    options, switches = [], []  # switches are last: Av1an would take the name after one for its value
+    for name, value in {**program.more, **given}.items():
+        own = program.renamed.get(name, name)
+        if own in program.switches:
+            switches.append(f"--no-{own}" if value in _OFF else f"--{own}")
+        else:
+            options.append(word(own, value))
     return "".join(
         f"{shot.first} {shot.first + shot.count} {program.name} reset"
-        f" {' '.join([_av1an_word(program, program.quality, f'{shot.setting:g}'), *words])}\n"
+        f" {' '.join([word(program.quality, f'{shot.setting:g}'), *options, *switches])}\n"
         for shot in shots
     )
 
@@ -248,30 +268,3 @@ def av1an_command(path: str, zones: str, recipe: Recipe) -> str:
 def x264_zones(shots: Sequence[Shot]) -> str:
     """Return the list that x264 takes as ``--zones``: the last frame of a zone belongs to it."""
     return "/".join(f"{shot.first},{shot.first + shot.count - 1},crf={shot.setting:g}" for shot in shots)
-
-
-def _av1an_words(program: _Program, recipe: Recipe) -> list[str]:
-    """Return the options of all shots. Switches are last: Av1an would take the name after one for its value."""
-    given = {**recipe.options, **recipe.own_options()}
-    if refused := [name for name in given if name in _NO_NAMES]:
-        raise OptionError(
-            f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of"
-            f" {program.name}, such as vbv-maxrate, or write .json"
-        )
-    if program.joined and (deadline := given.pop("deadline", given.pop("quality", None))) is not None:
-        given[{"realtime": "rt"}.get(deadline, deadline)] = "1"
-    if recipe.bits > 8 and program.name in ("x264", "x265"):
-        given["output-depth"] = str(recipe.bits)
-    options, switches = [], []
-    for name, value in {**program.more, **given}.items():
-        own = program.renamed.get(name, name)
-        if own in program.switches:
-            switches.append(f"--no-{own}" if value in _OFF else f"--{own}")
-        else:
-            options.append(_av1an_word(program, own, value))
-    return [*options, *switches]
-
-
-def _av1an_word(program: _Program, name: str, value: str) -> str:
-    # Av1an itself reads the number of passes
-    return f"--{name}{'=' if program.joined and name != 'passes' else ' '}{value}"

@@ -65,7 +65,12 @@ class Encoder:
         chosen = next(iter(self.parameters)) if name is None else name
         if chosen == "bitrate":
             low, high = (given if given is not None else usual for given, usual in zip((least, most), _BITRATES, strict=True))
-            low, high = _whole_range(low, high)
+            if not 1 <= low <= high < math.inf:
+                raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")
+            if math.ceil(low) > math.floor(high):
+                tried = "a search tries whole numbers, and there is none in it"
+                raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; {tried}")
+            low, high = math.ceil(low), math.floor(high)
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
             rates = (round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1))
             return Parameter(chosen, tuple(dict.fromkeys(rates)))  # the lowest ones lie further apart than the ratio
@@ -156,13 +161,3 @@ def encoder_of(name: str) -> Encoder:
     if name not in ENCODERS:
         raise OptionError(f"unknown encoder {name!r}{did_you_mean(name, ENCODERS)}. Available encoders: {', '.join(ENCODERS)}")
     return ENCODERS[name]
-
-
-def _whole_range(low: float, high: float) -> tuple[int, int]:
-    """Return the lowest and the highest whole bit rate in a range, in kbit/s. Raises OptionError if there is none."""
-    if not 1 <= low <= high < math.inf:
-        raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")
-    least, most = math.ceil(low), math.floor(high)
-    if least > most:
-        raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; a search tries whole numbers, and there is none in it")
-    return least, most

@@ -202,7 +202,8 @@ def search_ladder(
         The source cannot be read, or cannot be encoded.
 
     """
-    check_types(search_ladder, locals())
+    arguments = dict(locals())
+    check_types(search_ladder, arguments)
     low, high = _BITRATES
     if not low <= least_bitrate <= most_bitrate <= high:
         raise OptionError(
@@ -225,16 +226,7 @@ def search_ladder(
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
-    options = SearchOptions(
-        thresholds=[parse_pooled(score, "score"), *thresholds],
-        features=features,
-        samples=samples,
-        backend=backend,
-        device=device,
-        trials=trials,
-        resume=resume,
-        progress=progress,
-    )
+    options = SearchOptions.of(arguments, thresholds=[parse_pooled(score, "score"), *thresholds])
     ladder = LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor)
     return LadderSearch(clip, recipes, options, ladder, [*notes, *more_notes])
 

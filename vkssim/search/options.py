@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -50,6 +50,11 @@ class SearchOptions:
             )
         if self.samples is not None and not 0 < self.samples < math.inf:
             raise OptionError(f"`samples` is {self.samples:g} seconds; it must be a number above 0")
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any], **more: Any) -> Self:
+        """Return the options of a search from the arguments of its function; `more` takes the place of some."""
+        return cls(**{one.name: arguments[one.name] for one in fields(cls) if one.name in arguments} | more)
 
     @property
     def metrics(self) -> list[str]:

@@ -199,14 +199,8 @@ def _is_shown(packet: Any) -> bool:
     """Return whether an edit list shows a packet from its beginning on.
 
     Other files than MP4 have no edit lists: what is hidden would be heard there, and all streams would begin later by it. A
-    part of a packet cannot be copied. The samples that Opus itself marks as inaudible stay.
+    part of a packet cannot be copied. The samples that Opus itself marks as inaudible, by RFC 7845, stay.
     """
-    return not packet.is_discard and (
-        packet.pts is None or packet.pts * packet.time_base >= -_unheard(packet.stream.codec_context)
-    )
-
-
-def _unheard(codec: Any) -> Fraction:
-    """Return the seconds at the beginning of a stream of Opus that are not to be heard, by RFC 7845; 0 of other codecs."""
-    head = bytes(codec.extradata or b"")
-    return Fraction(int.from_bytes(head[10:12], "little"), 48000) if head.startswith(b"OpusHead") else Fraction(0)
+    head = bytes(packet.stream.codec_context.extradata or b"")
+    unheard = Fraction(int.from_bytes(head[10:12], "little"), 48000) if head.startswith(b"OpusHead") else 0
+    return not packet.is_discard and (packet.pts is None or packet.pts * packet.time_base >= -unheard)

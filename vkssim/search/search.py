@@ -209,20 +209,10 @@ def search_setting(
     error: `SettingChoice.meets` is False.
 
     """
-    check_types(search_setting, locals())
+    arguments = dict(locals())
+    check_types(search_setting, arguments)
     clip = Source(os.fspath(source))
     recipe = make_recipe(as_spec(encoder), clip.facts)
-    options = SearchOptions(
-        thresholds=parse_targets(targets),
-        features=features,
-        samples=samples,
-        sure=sure,
-        whole=whole,
-        output=checked_output(output, clip.path, recipe),
-        backend=backend,
-        device=device,
-        trials=trials,
-        resume=resume,
-        progress=progress,
-    )
+    path = checked_output(output, clip.path, recipe)
+    options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)
     return Search(clip, recipe, options)

@@ -193,21 +193,13 @@ def search_shots(
         The output cannot be written.
 
     """
-    check_types(search_shots, locals())
+    arguments = dict(locals())
+    check_types(search_shots, arguments)
     spec = as_spec(encoder)
     if spec.two_pass:
         raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
     clip = Source(os.fspath(source))
     recipe = make_recipe(spec, clip.facts)
-    options = SearchOptions(
-        thresholds=parse_targets(targets),
-        features=features,
-        whole=True,
-        output=checked_output(output, clip.path, recipe),
-        backend=backend,
-        device=device,
-        trials=trials,
-        resume=resume,
-        progress=progress,
-    )
+    path = checked_output(output, clip.path, recipe)
+    options = SearchOptions.of(arguments, thresholds=parse_targets(targets), whole=True, output=path)
     return ShotSearch(clip, recipe, options)
