@@ -285,14 +285,3 @@ def test_reports_that_have_nothing_in_common(tmp_path: Path, pair: tuple[str, ..
     assert (result.exit_code, "no frame is in both" in result.stderr) == (2, True)
     result = vkssim("compare", pair[1], str(tmp_path / "none.json"))
     assert (result.exit_code, "cannot be read" in result.stderr) == (2, True)
-
-
-def test_reports_of_score_and_of_libvmaf(tmp_path: Path) -> None:
-    better, worse = (str(tmp_path / name) for name in ("20.json", "40.json"))
-    for row, path in zip(ladder(tmp_path, crfs=(20, 40)), (better, worse), strict=True):
-        clips = [str(tmp_path / row[name]) for name in ("reference", "distorted")]
-        assert vkssim("score", "-r", clips[0], "-d", clips[1], "-o", path, "-q", *TINY).exit_code == 0
-    assert vkssim("compare", better, worse, "--max-drop", "float_ssim=0.001").exit_code == 1
-    assert vkssim("compare", worse, better, "--max-drop", "float_ssim=0.001").exit_code == 0
-    golden = str(FIXTURES / "bbb_576x324.libvmaf.json")
-    assert vkssim("compare", golden, golden, "--max-frame-drop", "float_ms_ssim=0").exit_code == 0

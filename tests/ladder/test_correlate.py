@@ -212,12 +212,6 @@ def test_a_manifest_is_scored_as_batch_scores_it(tmp_path: Path) -> None:
     assert {(row["width"], row["height"]) for row in scored} == {("48", "32")}
 
 
-def test_results_that_are_not_there(tmp_path: Path) -> None:
-    for name in ("r.csv", "r.parquet"):
-        result = vkssim("correlate", str(tmp_path / name))
-        assert (result.exit_code, f"{name} cannot be read: No such file or directory" in result.stderr) == (2, True)
-
-
 def test_a_table_without_opinions(tmp_path: Path) -> None:
     path = manifest(tmp_path / "ladder.csv", ladder(tmp_path, crfs=(30,), frames=1))
     result = vkssim("correlate", path, "-o", str(tmp_path / "r.csv"), *TINY)
