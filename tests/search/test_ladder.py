@@ -133,13 +133,6 @@ def test_a_search_goes_on_from_stored_trials(clip: str, done: LadderSearch, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_fixed_ladder_with_too_few_rungs_is_not_encoded(clip: str) -> None:
-    search = searched(clip, fixed=APPLE_H264, heights=[144], targets="float_ssim=0.9", score=None)
-    choice = search.choice
-    assert {one.height for one in search.trials} == {144}
-    assert choice.notes == ("no BD-rate: it needs 4 rungs of the fixed ladder that are no larger than the source; there are 0",)
-
-
 def test_rungs_of_a_fixed_ladder_that_are_too_narrow_are_left_out(tmp_path: Path) -> None:
     frame = av.VideoFrame.from_ndarray(np.full((480, 80), 99, np.uint8), "gray")
     narrow = encode_frames(tmp_path / "narrow.mkv", [frame], "ffv1")
@@ -149,29 +142,34 @@ def test_rungs_of_a_fixed_ladder_that_are_too_narrow_are_left_out(tmp_path: Path
         searched(narrow, heights=[480], fixed="401:100,390:200,400:400,480:800")
 
 
-def test_heights_above_the_source_are_left_out_with_a_note(clip: str) -> None:
-    search = searched(clip, heights=[288, 216, 144], fixed=None, trials=1)
-    assert search.choice.notes[0] == "sizes of the ladder are left out, heights 288, 216: the source's height is 144"
-    assert {one.height for one in search.trials} == {144}
+ABOVE = {"fixed": f"1080:6000,720:3000,720:2000,{LIMITS['fixed']}"}
+TOO_FEW = "no BD-rate: it needs 4 rungs of the fixed ladder that are no larger than the source; there are 0"
 
 
-def test_rungs_of_a_fixed_ladder_above_the_source_are_named(clip: str) -> None:
-    """Also if enough of the others are left for a BD-rate."""
-    choice = searched(clip, fixed=f"1080:6000,720:3000,720:2000,{LIMITS['fixed']}", trials=1).choice
-    assert choice.notes[0] == "rungs of the fixed ladder are left out, heights 1080, 720: the source's height is 144"
-    assert sum("left out" in note for note in choice.notes) == 1
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        (
+            {"heights": [288, 216, 144], "fixed": None},
+            "sizes of the ladder are left out, heights 288, 216: the source's height is",
+        ),
+        (ABOVE, "rungs of the fixed ladder are left out, heights 1080, 720: the source's height is 144"),
+        ({"fixed": APPLE_H264}, TOO_FEW),
+        ({}, "there were no more trials than were allowed, so that rungs may be missing"),
+    ],
+    ids=["sizes", "rungs", "too few rungs", "trials"],
+)
+def test_what_is_left_out_is_noted(clip: str, asked: dict[str, Any], note: str) -> None:
+    search = searched(clip, **{"heights": [144], **asked, "trials": 1})
+    assert search.choice.notes[0].startswith(note)
+    assert sum("left out" in note for note in search.choice.notes) == ("left out" in note)
+    assert [one.height for one in search.trials] == [144]
 
 
 def test_a_first_rung_below_the_least_bit_rate_is_noted(clip: str) -> None:
     choice = searched(clip, fixed=None, heights=[144], targets="float_ssim=0.5", score=None, least_bitrate=3000).choice
     assert len(choice.rungs) == 1
     assert "less than `least_bitrate`, which is 3000" in choice.notes[0]
-
-
-def test_the_number_of_trials_is_limited(clip: str) -> None:
-    search = searched(clip, trials=2)
-    assert "no more trials" in search.choice.notes[0]
-    assert len(search.trials) == 2
 
 
 def test_a_setting_that_cannot_be_used_is_left_out_and_named(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:

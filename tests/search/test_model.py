@@ -20,11 +20,14 @@ COUNT = 52
 PRIOR = Prior(middle=26, level=18, level_deviation=4.5, slope=-0.5, slope_deviation=0.18, bend=0.05, noise=0.05)
 
 
-def searched(table: np.ndarray, limit: float, prior: Prior = PRIOR) -> SettingsModel:
-    settings = SettingsModel(len(table), [SettingCurve(prior, limit)])
-    while (place := settings.next()) is not None:
+def searched(table: np.ndarray, limit: float, highest: float = math.inf, first: int | None = None) -> SettingsModel:
+    """Try the settings that the model asks for, after the `first` one, until it asks for none."""
+    settings = SettingsModel(len(table), [SettingCurve(PRIOR, limit, highest)])
+    place = settings.next() if first is None else first
+    while place is not None:
         settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
         assert len(settings.tried) <= len(table)
+        place = settings.next()
     return settings
 
 
@@ -61,9 +64,7 @@ def test_the_answer_is_that_of_the_table(curve: Callable[[np.ndarray], np.ndarra
 def test_scores_too_high_for_a_curve_lead_on(limit: float) -> None:
     """An easy clip is nearly lossless over many settings; they all have the score above which nothing is told apart."""
     table = np.minimum(60.0 - 0.5 * np.arange(COUNT) - 0.02 * np.maximum(np.arange(COUNT) - 35, 0) ** 2, 50.0)
-    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, limit, highest=50.0)])
-    while (place := settings.next()) is not None:
-        settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
+    settings = searched(table, limit, highest=50.0)
     assert settings.best == answer(table, limit)
     assert len(settings.tried) <= 9
 
@@ -83,24 +84,25 @@ def test_noise_moves_the_answer_by_little() -> None:
     assert np.median(trials) <= 4
 
 
-def test_a_flat_curve_gives_the_cheapest_setting_or_none() -> None:
-    table = np.full(COUNT, 15.0)
-    assert searched(table, 14.0).best == COUNT - 1
-    assert searched(table, 16.0).best is None
-
-
-def test_a_target_that_is_never_reached_ends_at_the_best_quality() -> None:
-    settings = searched(line(np.arange(COUNT)), 45.0)
-    assert settings.best is None
-    assert 0 in settings.tried
-    assert len(settings.tried) <= 4
-    assert settings.certainty() >= 0.99
-
-
-def test_a_target_that_is_always_reached_ends_at_the_cheapest() -> None:
-    settings = searched(line(np.arange(COUNT)), 2.0)
-    assert settings.best == COUNT - 1
-    assert len(settings.tried) <= 3
+@pytest.mark.parametrize(
+    ("table", "limit", "best", "most", "certainty"),
+    [
+        (np.full(COUNT, 15.0), 14.0, COUNT - 1, 3, 0.99),
+        (np.full(COUNT, 15.0), 16.0, None, COUNT, 0.95),
+        (line(np.arange(COUNT)), 2.0, COUNT - 1, 3, 0.99),
+        (line(np.arange(COUNT)), 45.0, None, 4, 0.99),
+    ],
+    ids=["flat and met", "flat and missed", "always met", "never met"],
+)
+def test_a_target_that_every_setting_or_none_meets(
+    table: np.ndarray, limit: float, best: int | None, most: int, certainty: float
+) -> None:
+    """A search ends at the cheapest setting, or at the best quality."""
+    settings = searched(table, limit)
+    assert settings.best == best
+    assert (0 if best is None else best) in settings.tried
+    assert len(settings.tried) <= most
+    assert settings.certainty() >= certainty
 
 
 def test_all_targets_must_hold() -> None:
@@ -166,11 +168,7 @@ def test_a_damaged_stream_says_nothing_of_other_settings(limit: float, damaged: 
     table = line(np.arange(COUNT))
     table[list(damaged)] = list(damaged.values())
     for first in (None, 40, *damaged):
-        settings = SettingsModel(COUNT, [SettingCurve(PRIOR, limit)])
-        place = settings.next() if first is None else first
-        while place is not None:
-            settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
-            place = settings.next()
+        settings = searched(table, limit, first=first)
         assert settings.best == answer(table, limit)
         assert set(settings.damaged) == {place for place in damaged if place in settings.tried}
         assert len(settings.tried) <= most
