@@ -56,7 +56,7 @@ def test_a_short_clip_is_encoded_whole() -> None:
     sampling = choose_samples(scan([(60, 1), (60, 2)]), length=32, most=100)
     assert sampling.is_whole
     assert sampling.samples == (Sample(0, 120),)
-    assert sampling.shots == [60, 60]
+    assert sampling.cuts == (0, 60)
 
 
 def test_samples_stand_for_all_frames_and_for_how_hard_they_are() -> None:

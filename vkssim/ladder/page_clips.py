@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ..errors import InputError, OptionError, VkssimError
 from ..page.tables import POOLED
@@ -151,9 +150,9 @@ def _pooled(row: Row, warning: str = "") -> PooledReport:
         height=_whole(row, "height"),
         bits=_whole(row, "bitdepth"),
         names=names,
-        backend=BackendInfo(*(_text(row[name]) for name in ("backend", "device", "driver"))),
-        warnings=[text for text in (_text(row["warnings"]), warning) if text],
-        notes=[text for text in (_text(row["notes"]),) if text],
+        backend=BackendInfo(*(str(row[name] or "") for name in ("backend", "device", "driver"))),
+        warnings=[str(text) for text in (row["warnings"], warning) if text],
+        notes=[str(row["notes"])] if row["notes"] else [],
         rate=None if scoring is None else scoring.reference.fps,
         similarities=tuple(name for name, pooled in values.items() if "mean_db" in pooled),
         version="" if scoring is None else scoring.version,
@@ -181,7 +180,3 @@ def _whole(row: Row, name: str) -> int:
     if not 0 <= value <= LARGEST_NUMBER:
         raise InputError(f"{row['distorted']}: {name} is {value:g}; it must be within 0 to {LARGEST_NUMBER}")
     return int(value)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)

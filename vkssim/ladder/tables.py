@@ -119,13 +119,11 @@ def render_rows(rows: Sequence[Row], form: str) -> bytes:
     """Return the table in the form of that ending. File names that are not UTF-8 are escaped, because no form can hold them."""
     if form == ".parquet":
         return _parquet(rows)
-    lines = _csv_lines(rows) if form == ".csv" else _json_lines(rows)
-    return b"".join(line.encode() for line in lines)
-
-
-def _json_lines(rows: Iterable[Row]) -> Iterator[str]:
-    for row in rows:
-        yield json.dumps({encodable(name): _encodable(value) for name, value in row.items()}, allow_nan=False) + "\n"
+    entries = ({encodable(name): _encodable(value) for name, value in row.items()} for row in rows)
+    lines = _csv_lines(rows) if form == ".csv" else (json.dumps(entry, allow_nan=False) + "\n" for entry in entries)
+    target = io.BytesIO()
+    target.writelines(line.encode() for line in lines)
+    return target.getvalue()
 
 
 def csv_text(rows: Sequence[Row]) -> str:

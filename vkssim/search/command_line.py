@@ -150,24 +150,22 @@ def copying_words(others: OtherStreams) -> list[str]:
     Subtitles that Matroska cannot hold become SRT. Codecs that are unknown to FFmpeg are left out, because it would write
     nothing at all.
     """
-    named = {number: _matroska_codec(name) for number, name in enumerate(others.subtitles)}
-    kept = {number: codec for number, codec in named.items() if codec is not None}
+    kept = {
+        number: "copy" if name in _COPIED else "srt"
+        for number, name in enumerate(others.subtitles)
+        if name in _COPIED or name in _TEXTS
+    }
     maps = ["-map", "0:a?"]
-    for stream in ["0:s?"] if kept == named else [f"0:s:{number}" for number in kept]:
+    for stream in ["0:s?"] if len(kept) == len(others.subtitles) else [f"0:s:{number}" for number in kept]:
         maps += ["-map", stream]
     if others.attachments:
         maps += ["-map", "0:t?"]  # fonts of subtitles
     codecs = ["-c:a", "copy"]
     if len(set(kept.values())) > 1:
         codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
-    elif kept or not named:
+    elif kept or not others.subtitles:
         codecs += ["-c:s", next(iter(kept.values()), "copy")]
     return [*maps, *codecs]
-
-
-def _matroska_codec(name: str) -> str | None:
-    """Return the codec that FFmpeg gives subtitles in Matroska; None if they cannot be in it."""
-    return "copy" if name in _COPIED else "srt" if name in _TEXTS else None
 
 
 # -- Av1an -----------------------------------------------------------------------------------------------------------------

@@ -29,9 +29,6 @@ MOST_SECONDS = 600.0
 LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The luma of a frame as the encoder got it, and as a decoder gives it."""
 
-OpenFrames = Callable[[], Iterable[Any]]
-"""A function that gives the frames to encode, from the first one on, each time it is called."""
-
 
 @dataclass
 class Stream:
@@ -64,13 +61,18 @@ class Stream:
 
 
 def encoded_pairs(
-    frames: OpenFrames, sample: Sample, recipe: Recipe, place: int, stream: Stream, output: VideoOutput | None = None
+    frames: Callable[[], Iterable[Any]],
+    sample: Sample,
+    recipe: Recipe,
+    place: int,
+    stream: Stream,
+    output: VideoOutput | None = None,
 ) -> Iterator[LumaPair]:
     """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `stream`.
 
-    `frames` also gives the frames before and after the sample, which are encoded but neither yielded nor counted. The packets
-    go to `output` if there is one. As many frames are held as the encoder looks ahead. Raises EncodeError if the encoder fails,
-    hangs or drops frames, or if its stream cannot be decoded.
+    Each call of `frames` gives the frames from the first one on, also those before and after the sample, which are encoded but
+    neither yielded nor counted. The packets go to `output` if there is one. As many frames are held as the encoder looks ahead.
+    Raises EncodeError if the encoder fails, hangs or drops frames, or if its stream cannot be decoded.
     """
     with _encode_errors(recipe), ExitStack() as stack:
         run = None

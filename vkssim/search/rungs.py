@@ -61,8 +61,7 @@ class LadderOptions:
 
 def _able(found: Collection[LadderTrial], ladder: LadderOptions) -> list[LadderTrial]:
     """Return the trials that may be rungs."""
-    sizes = set(ladder.sizes)
-    return [one for one in found if (one.width, one.height) in sizes and one.trial.kbps > 0]
+    return [one for one in found if (one.width, one.height) in ladder.sizes and one.trial.kbps > 0]
 
 
 def cheapest_that_meets(found: Collection[LadderTrial], ladder: LadderOptions, targets: Sequence[Target]) -> LadderTrial | None:

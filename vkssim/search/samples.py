@@ -63,11 +63,6 @@ class Sampling:
         """Return whether the samples are the clip itself, in one piece."""
         return len(self.samples) == 1 and self.samples[0].count == self.frames
 
-    @property
-    def shots(self) -> list[int]:
-        """Return how many frames each shot has."""
-        return [end - first for first, end in pairwise((*self.cuts, self.frames))]
-
 
 def find_cuts(changes: Sequence[float]) -> list[int]:
     """Return the numbers of the frames that begin a shot, 0 first.
@@ -93,7 +88,9 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
     The weights are corrected so that the samples stand for all frames, and for how hard these are altogether.
     """
     cuts = find_cuts(scan.changes)
-    pieces = _pieces(scan.count, max(1, round(length / GROUP)) * GROUP)
+    length = max(1, round(length / GROUP)) * GROUP
+    # Frame 0 is a key frame, and groups begin after it. The rest at the end belongs to the last piece.
+    pieces = list(pairwise([0, *range(1 + length, scan.count - length // 2, length), scan.count]))
     lengths = np.array([end - first for first, end in pieces], np.float64)
     groups = max(1, round(most / float(lengths.mean())))
     if groups * (lengths.mean() + LEAD + TAIL) >= scan.count:
@@ -114,15 +111,6 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
         for (first, end), weight in zip((pieces[place] for place in chosen), corrected.tolist(), strict=True)
     ]
     return Sampling(tuple(sorted(samples, key=lambda sample: sample.first)), scan.count, tuple(cuts))
-
-
-def _pieces(count: int, length: int) -> list[tuple[int, int]]:
-    """Return the first frame of each piece and the frame after its last.
-
-    Frame 0 is a key frame, and groups begin after it. The rest at the end belongs to the last piece.
-    """
-    firsts = [0, *range(1 + length, count - length // 2, length)]
-    return list(pairwise((*firsts, count)))
 
 
 def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) -> Doubles:

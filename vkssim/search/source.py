@@ -250,9 +250,9 @@ class Source:
         Raises InputError if the times do not rise: encoders refuse such frames, or count them twice.
         """
         rate, time_base = self.facts.rate, self.facts.time_base
+        step = 1 / (rate * time_base)
         known, first = next(((number, tick) for number, tick in enumerate(ticks) if tick is not None), (0, 0))
-        steps = ((number - known) / (rate * time_base) for number in range(len(ticks)))
-        times = [first + round(step) if tick is None else tick for step, tick in zip(steps, ticks, strict=True)]
+        times = [first + round((n - known) * step) if tick is None else tick for n, tick in enumerate(ticks)]
         for number, (before, time) in enumerate(pairwise(times), 1):
             if time <= before:
                 seconds, earlier = (float(one * time_base) for one in (time, before))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -149,7 +150,8 @@ def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe
 
 def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> float:
     """Return how many more key frames the clip has than the samples stand for."""
-    shots = sampling.shots if recipe.keys_at_cuts else [sampling.frames]
+    cuts = sampling.cuts if recipe.keys_at_cuts else (0,)
+    shots = [end - first for first, end in pairwise((*cuts, sampling.frames))]
     if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
         return sum((count - 1) // recipe.key_frames for count in shots)
     stood_for = sum(
