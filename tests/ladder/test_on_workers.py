@@ -76,10 +76,6 @@ def _files(target: Path) -> dict[str, bytes]:
     return {path.relative_to(target).as_posix(): path.read_bytes() for path in found}
 
 
-def _expected(folder: Path) -> dict[str, bytes]:
-    return _files(folder / "one")
-
-
 def _scored(target: Path) -> list[str]:
     """The distorted clips in the journal, in order."""
     journal = target / "results.parquet.journal"
@@ -90,17 +86,20 @@ def test_the_same_files_as_on_one_device(folder: Path, tmp_path: Path, two: tupl
     process = started(*_words(folder, *two), cwd=tmp_path)
     assert "3 of 8 pairs failed" in ended(process)
     assert process.returncode == 1
-    assert _files(tmp_path) == _expected(folder)
+    assert _files(tmp_path) == _files(folder / "one")
 
 
-def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_ended_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str], number: signal.Signals) -> None:
     """Pairs that were done are not scored again, nor are the finished ranges of the others."""
     words, output = _words(folder, *two), tmp_path / RESULTS
     process = started(*words, cwd=tmp_path)
     until(lambda: len(complete_ranges(output)) > 2)
     processes = family(process)
-    process.kill()
-    process.communicate()
+    process.send_signal(number)
+    told = ended(process)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert ("pairs done; the same command continues from there" in told) == (number == signal.SIGINT)
     until(lambda: are_gone(processes))
     done, journal = _scored(tmp_path), tmp_path / "results.parquet.journal"
     kept = frames(journal)
@@ -113,8 +112,7 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
     again = Counter((entry["pair"], entry["first"] + place) for entry in written for place in range(len(entry["frames"])))
     assert kept > 0
     assert set(again.values()) == {1}, "nothing was scored twice"
-    assert _files(tmp_path).keys() == _expected(folder).keys()
-    assert _files(tmp_path) == _expected(folder)
+    assert _files(tmp_path) == _files(folder / "one")
 
 
 def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
@@ -124,17 +122,4 @@ def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     for worker in workers(process):
         os.kill(worker, signal.SIGKILL)
     assert "ended unexpectedly" in ended(process)
-    assert _files(tmp_path) == _expected(folder)
-
-
-def test_stopped_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    words = _words(folder, *two)
-    process = started(*words, cwd=tmp_path)
-    until(lambda: complete_ranges(tmp_path / RESULTS))
-    processes = family(process)
-    process.send_signal(signal.SIGINT)
-    assert "pairs done; the same command continues from there" in ended(process)
-    assert process.returncode == 130
-    until(lambda: are_gone(processes))
-    ended(started(*words, cwd=tmp_path))
-    assert _files(tmp_path) == _expected(folder)
+    assert _files(tmp_path) == _files(folder / "one")

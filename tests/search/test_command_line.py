@@ -1,21 +1,30 @@
-"""FFmpeg's command line for an encode."""
+"""The command lines of FFmpeg and of Av1an for an encode, and the zones of shots."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import av
+import imageio_ffmpeg
 import pytest
 
+import vkssim as library
+from vkssim.errors import OptionError
 from vkssim.frames.picture.crop import Crop
-from vkssim.search.command_line import command_line, shell_script
+from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script, x264_zones
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
-from vkssim.search.source import OtherStreams, SourceFacts
+from vkssim.search.shots import Shot
+from vkssim.search.source import OtherStreams, Source, SourceFacts
+from vkssim.search.trial import Trial
 
-from ..support.commands import run_program
+from ..support.commands import run_program, vkssim
+from .clips import ASKED, CUT, FRAMES, WORDS, arguments, remuxed, source
+
+pytestmark = pytest.mark.usefixtures("shared_device")
 
 START = ["ffmpeg", "-i", "clip.mkv", "-map", "0:v:0", "-c:v"]
 COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
@@ -68,11 +77,6 @@ def test_another_format_keeps_the_range(facts: SourceFacts, layout: str, span: i
 def test_a_rendition_of_another_format_keeps_the_range(facts: SourceFacts) -> None:
     found = words(replace(facts, colours=(1, 1, 1, 2)), "libx265", 30, bits=10, size=(32, 24))
     assert found[found.index("-vf") + 1] == f"scale=32:24:flags=bicubic+accurate_rnd:{FULL}"
-
-
-def test_subtitles_that_the_file_cannot_hold_become_others(facts: SourceFacts) -> None:
-    clip = replace(facts, others=OtherStreams(("mov_text",)))
-    assert words(clip, "libx264", 30)[-3:] == ["-c:s", "srt", "clip_crf30.mkv"]
 
 
 def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
@@ -184,3 +188,127 @@ def test_a_sequence_of_pictures_is_found(
     found = words(facts, "libx264", 30, str(tmp_path / name))
     assert found[1 : len(expected) + 2] == [*expected, "-i"]
     assert found[-1] == output
+
+
+# -- sound, subtitles and attachments -----------------------------------------------------------------------------------
+
+SOUND = ["-map", "0:a?"]
+ALL = [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s"]
+
+
+def test_the_streams_of_a_clip(tmp_path: Path) -> None:
+    clip = source(tmp_path / "clip.mkv", codec="libx264", options={"preset": "ultrafast"})
+    assert Source(clip).facts.others == OtherStreams()
+    more = remuxed(clip, tmp_path / "more.mkv", subtitles=["subrip", "hdmv_pgs_subtitle"], font=True)
+    assert Source(more).facts.others == OtherStreams(("subrip", "hdmv_pgs_subtitle"), attachments=True)
+    assert Source(remuxed(clip, tmp_path / "more.mp4", subtitles=["mov_text"])).facts.others == OtherStreams(("mov_text",))
+
+
+@pytest.mark.parametrize(
+    ("subtitles", "words"),
+    [
+        ((), [*ALL, "copy"]),
+        (("subrip", "hdmv_pgs_subtitle"), [*ALL, "copy"]),
+        (("mov_text", "mov_text"), [*ALL, "srt"]),
+        (("ass", "mov_text"), [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s:0", "copy", "-c:s:1", "srt"]),
+        (("subrip", "", "dvb_teletext"), [*SOUND, "-map", "0:s:0", "-c:a", "copy", "-c:s", "copy"]),
+        (
+            ("", "mov_text", "dvd_subtitle"),
+            [*SOUND, "-map", "0:s:1", "-map", "0:s:2", "-c:a", "copy", "-c:s:0", "srt", "-c:s:1", "copy"],
+        ),
+        (("dvb_teletext",), [*SOUND, "-c:a", "copy"]),
+    ],
+)
+def test_subtitles_become_what_the_file_can_hold(subtitles: tuple[str, ...], words: list[str]) -> None:
+    assert copying_words(OtherStreams(subtitles)) == words
+
+
+def test_attachments_are_copied() -> None:
+    others = OtherStreams(("ass",), attachments=True)
+    assert copying_words(others) == [*SOUND, "-map", "0:s?", "-map", "0:t?", "-c:a", "copy", "-c:s", "copy"]
+
+
+# -- zones of shots --------------------------------------------------------------------------------------------------------
+
+SHOTS = tuple(
+    Shot(first, count, setting, True, cast(Trial, None), 1, {}) for first, count, setting in ((0, 100, 23.0), (100, 60, 27.5))
+)
+
+
+def lines(facts: SourceFacts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
+    spec = EncoderSpec(encoder, [f"{name}={value}" for name, value in options.items()], **more)
+    return av1an_zones(SHOTS, make_recipe(spec, facts)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "options", "first"),
+    [
+        ("libx264", {"preset": "slow", "tune": "film"}, "0 100 x264 reset --crf 23 --preset slow --tune film"),
+        ("libx264", {"mbtree": "0", "bf": "5", "g": "60"}, "0 100 x264 reset --crf 23 --bframes 5 --keyint 60 --no-mbtree"),
+        (
+            "libx265",
+            {"preset": "fast", "sao": "0", "aq-mode": "3"},
+            "0 100 x265 reset --crf 23 --preset fast --aq-mode 3 --no-sao",
+        ),
+        ("libsvtav1", {"preset": "8", "film-grain": "8"}, "0 100 svt-av1 reset --crf 23 --preset 8 --film-grain 8"),
+        (
+            "libvpx-vp9",
+            {"cpu-used": "4", "row-mt": "1", "deadline": "good"},
+            "0 100 vpx reset --cq-level=23 --end-usage=q --passes 1 --cpu-used=4 --row-mt=1 --good",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_a_zone_has_the_whole_setting(facts: SourceFacts, encoder: str, options: dict[str, str], first: str) -> None:
+    found = lines(facts, encoder, options)
+    assert found[0] == first
+    assert found[1] == first.replace("0 100", "100 160", 1).replace("23", "27.5", 1)
+
+
+def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
+    """The programs of x264 and x265 write 8 bits unless they are told, and Av1an hands on 10."""
+    assert lines(facts, "libx265", {}, bits=10)[0] == "0 100 x265 reset --crf 23 --output-depth 10"
+    recipe = make_recipe(EncoderSpec("libx264", "preset=slow"), facts)
+    found = shlex.split(av1an_command("-a clip.mkv", "my zones.txt", recipe))
+    expected = "av1an -i|./-a clip.mkv|-e x264 --zones|my zones.txt|--pix-format yuv420p -o|./-a clip_preset-slow_shots.mkv"
+    assert found == [
+        word for part in expected.split("|") for word in ([part] if "clip" in part or "my " in part else part.split())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "options", "text"),
+    [
+        ("libx264", {"maxrate": "2000k"}, "`options` maxrate: Av1an gives options to x264 itself, which lacks it"),
+        ("libx265", {"flags": "+cgop"}, "`options` flags: Av1an gives options to x265 itself, which lacks it"),
+    ],
+)
+def test_what_av1an_cannot_say_is_refused(facts: SourceFacts, encoder: str, options: dict[str, str], text: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        lines(facts, encoder, options)
+    assert text in str(caught.value)
+
+
+def test_the_last_frame_of_a_zone_of_x264_belongs_to_it() -> None:
+    assert x264_zones(SHOTS) == "0,99,crf=23/100,159,crf=27.5"
+
+
+def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source(tmp_path / "clip.mkv")
+    result = vkssim("search", "clip.mkv", *WORDS, "--target", "float_ssim=0.93", "--shots", "zones.txt")
+    assert result.exit_code == 0, result.stderr
+    assert "x264 reset --crf " in Path("zones.txt").read_text()
+    av1an, ffmpeg = (line for line in result.stdout.splitlines() if line.startswith(("av1an ", "ffmpeg ")))
+    assert "--zones zones.txt --pix-format yuv420p" in av1an
+    program, *rest = shlex.split(ffmpeg)
+    assert program == "ffmpeg"
+    said = run_program(imageio_ffmpeg.get_ffmpeg_exe(), *rest)
+    assert said.returncode == 0, said.stderr
+    out = Path("clip_preset-ultrafast_shots.mkv")
+    settings = [shot.setting for shot in library.search_shots("clip.mkv", **arguments(targets="float_ssim=0.93", **ASKED))]
+    assert f"zones=0,{CUT - 1},crf={settings[0]:g}/{CUT},{FRAMES - 1},crf={settings[1]:g}" in ffmpeg
+    with av.open(str(out)) as container:
+        assert sum(1 for _ in container.decode(video=0)) == FRAMES

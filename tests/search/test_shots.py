@@ -50,37 +50,30 @@ def test_each_shot_has_its_cheapest_setting(clip: str) -> None:
     assert all(part.mean() >= 0.93 for part in np.split(report.column("float_ssim"), [CUT]))
 
 
-def test_the_command_writes_the_list_and_the_scores(clip: str, tmp_path: Path) -> None:
-    zones, scores, page = tmp_path / "zones.txt", tmp_path / "scores.json", tmp_path / "page.html"
-    result = vkssim("search", clip, *WORDS, "--target", TARGET, "--shots", str(zones), "--scores", str(scores))
-    assert result.exit_code == 0, result.stderr
-    assert [line.split()[:4] for line in zones.read_text().splitlines()] == [
-        ["0", str(CUT), "x264", "reset"],
-        [str(CUT), str(FRAMES), "x264", "reset"],
-    ]
-    assert len(json.loads(scores.read_text())["frames"]) == FRAMES
-    assert "2 shots" in result.stdout
-    drawn = vkssim("report", str(scores), "-o", str(page))
-    assert drawn.exit_code == 0, drawn.stderr
-    assert "float_ssim" in page.read_text()
-
-
-def test_the_page_of_the_command_has_the_shots_and_their_trials(clip: str, tmp_path: Path) -> None:
-    zones, page = tmp_path / "zones.txt", tmp_path / "page.html"
-    result = vkssim("search", clip, *WORDS, "--target", TARGET, "--shots", str(zones), "--html", str(page))
+def test_the_command_writes_the_list_the_scores_and_a_page(clip: str, tmp_path: Path) -> None:
+    zones, scores, page = (str(tmp_path / name) for name in ("zones.txt", "scores.json", "page.html"))
+    outputs = ("--shots", zones, "--scores", scores, "--html", page)
+    result = vkssim("search", clip, *WORDS, "--target", TARGET, *outputs)
     assert result.exit_code == 0, result.stderr
     assert f"wrote {page}" in result.stderr
-    text = unescape(page.read_text())
+    assert "2 shots" in result.stdout
+    lines = [line.split() for line in Path(zones).read_text().splitlines()]
+    assert [line[:4] for line in lines] == [["0", str(CUT), "x264", "reset"], [str(CUT), str(FRAMES), "x264", "reset"]]
+    assert len(json.loads(Path(scores).read_text())["frames"]) == FRAMES
+    text = unescape(Path(page).read_text())
     assert "<title>clip.mkv: a crf for each of 2 shots – vkssim</title>" in text
     assert "2 of 2" in text
-    assert zones.read_text().strip() in text
+    assert Path(zones).read_text().strip() in text
     rows = re.findall(r"(\d+) to (\d+)</td><td class=\"\">([\d.]+)<", text)
     assert [(int(first), int(last) + 1, setting) for first, last, setting in rows] == [
-        (int(words[0]), int(words[1]), words[5]) for words in map(str.split, zones.read_text().splitlines())
+        (int(words[0]), int(words[1]), words[5]) for words in lines
     ]
     trials = int(re.findall(r"All trials \((\d+)\)", text)[0])
     assert trials == sum(shot.trials for shot in searched(clip))
     assert text.count('<circle class="ring" cx=') == 2
+    drawn = vkssim("report", scores, "-o", page)
+    assert drawn.exit_code == 0, drawn.stderr
+    assert "float_ssim" in Path(page).read_text()
 
 
 def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> None:
