@@ -37,8 +37,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         self._options = options
         self._results: list[Result] = []
         self._outcome: Decision | None = None
-        self._scan = Scan()  # until the clip was read
-        self._runner: TrialRunner  # while the device is open
+        self._runner: TrialRunner  # from the first step on
         self._notes = [*recipe.notes()]
         self._lock = RLock()
         self._steps = self._opened()
@@ -90,20 +89,21 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _run(self) -> Generator[Result, None, Decision]:
         """Yield each result, and return the outcome. The store is removed afterwards."""
 
-    def _look(self) -> None:
-        """Read the clip to `_scan`. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
-        self._scan = self._runner.look()
-        if self._options.output is not None and self._scan.joins:
+    def _look(self) -> Scan:
+        """Read the clip. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
+        scan = self._runner.look()
+        if self._options.output is not None and scan.joins:
             raise OutputError(
                 f"`output` {self._options.output}: the presentation times of {self.source.path} go back at frame"
-                f" {self._scan.joins[0]}, as in a file that was joined from several, but the times in a file must go up. Copy"
+                f" {scan.joins[0]}, as in a file that was joined from several, but the times in a file must go up. Copy"
                 " the source into another file with FFmpeg first (-c copy), or leave `output` out and encode with FFmpeg's"
                 " command line"
             )
-        self._notes += self._scan.warnings
+        self._notes += scan.warnings
+        return scan
 
     def _command_line(self, recipe: Recipe, place: int, zones: str | None = None) -> str:
-        return command_line(self.source.path, recipe, place, renumbered=self._scan.renumbered, zones=zones)
+        return command_line(self.source.path, recipe, place, renumbered=self._runner.look().renumbered, zones=zones)
 
     def _finished(self) -> Decision:
         """Run to the end, and return the outcome. Raises VkssimError; OptionError if the search was closed early."""

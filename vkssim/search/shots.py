@@ -18,7 +18,7 @@ from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
-from .source import Source
+from .source import Scan, Source
 from .trial import Trial
 from .trial_history import TrialHistory, first_curves
 
@@ -92,10 +92,10 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         return lines
 
     def _run(self) -> Generator[Shot, None, ScoreReport]:
-        self._look()
-        cuts = find_cuts(self._scan.changes)
+        scan = self._look()
+        cuts = find_cuts(scan.changes)
         curves = first_curves(self.recipe, self.targets)
-        for first, end in zip(cuts, [*cuts[1:], self._scan.count], strict=True):
+        for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
             shot, curves = self._search_shot(Sample(first, end - first), curves)
             yield shot
         if self._options.output is not None and not all(shot.meets for shot in self.shots):
@@ -107,7 +107,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
                     self._runner.run("", sampling, self.recipe.parameter.values.index(shot.setting), output)
                 output.keep()
                 self._notes += output.notes
-        return self._report()
+        return self._report_of(scan)
 
     def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
@@ -128,8 +128,8 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(history), scores[best], every)
         return shot, history.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report(self) -> ScoreReport:
-        facts, scorer, scan = self.source.facts, self._runner.scorer, self._scan
+    def _report_of(self, scan: Scan) -> ScoreReport:
+        facts, scorer = self.source.facts, self._runner.scorer
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
