@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
+
+from vkssim.ladder.tables import read_table, render_rows
 
 from ..support.pictures import Picture, clip
 
@@ -52,4 +55,15 @@ def manifest(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
+    return str(path)
+
+
+def scored_otherwise(results: Path, path: Path, change: Callable[[dict[str, Any]], None], rows: slice) -> str:
+    """Write results in which some of the rows state that they were scored in another way; return their name."""
+    table = read_table(results)
+    for row in table[rows]:
+        scoring = json.loads(row["scoring"])
+        change(scoring)
+        row["scoring"] = json.dumps(scoring)
+    path.write_bytes(render_rows(table, ".csv"))
     return str(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from vkssim.report.bd_rate import RateCurve, bjontegaard_deltas, in_decibels
 
 from ..support.commands import TINY, vkssim
 from ..support.pictures import clip
-from .ladders import encode, ladder, manifest
+from .ladders import encode, ladder, manifest, scored_otherwise
 
 ANCHOR = RateCurve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])
 TEST = RateCurve.of("test", [(3000, 0.990), (260, 0.905), (640, 0.951), (1300, 0.974), (2000, 0.983)])
@@ -231,17 +231,6 @@ def test_a_missing_library_is_named(results: Path, monkeypatch: pytest.MonkeyPat
 # -- not scored alike -------------------------------------------------------------------------------------------------
 
 
-def _changed(results: Path, path: Path, change: Callable[[dict[str, Any]], None], rows: slice) -> str:
-    """The results, but for how some of the rows say that they were scored."""
-    table = tables.read_table(results)
-    for row in table[rows]:
-        scoring = json.loads(row["scoring"])
-        change(scoring)
-        row["scoring"] = json.dumps(scoring)
-    path.write_bytes(tables.render_rows(table, ".csv"))
-    return str(path)
-
-
 def _uniform(scoring: dict[str, Any]) -> None:
     scoring["features"][0]["options"]["window"] = "uniform8"
 
@@ -249,7 +238,7 @@ def _uniform(scoring: dict[str, Any]) -> None:
 @pytest.mark.parametrize("rows", [slice(0, 1), slice(8, None)], ids=["one rung", "all of one reference"])
 def test_rows_that_were_not_scored_alike(results: Path, tmp_path: Path, rows: slice) -> None:
     """Neither curves of one reference nor their mean may be of different scores."""
-    path = _changed(results, tmp_path / "r.csv", _uniform, rows)
+    path = scored_otherwise(results, tmp_path / "r.csv", _uniform, rows)
     result = vkssim("bd-rate", path, *WORDS, "--json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "were not scored alike: features: float_ssim window " in result.stderr
@@ -260,7 +249,7 @@ def test_rows_that_were_not_scored_alike(results: Path, tmp_path: Path, rows: sl
 
 
 def test_rows_that_are_not_asked_for_may_be_as_they_like(results: Path, tmp_path: Path) -> None:
-    path = _changed(results, tmp_path / "r.csv", _uniform, slice(0, 4))
+    path = scored_otherwise(results, tmp_path / "r.csv", _uniform, slice(0, 4))
     words = ("--anchor", "reference=clip1.mkv", *WORDS)
     assert vkssim("bd-rate", path, *words).exit_code == 0
     table = tables.read_table(results)

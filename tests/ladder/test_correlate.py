@@ -13,12 +13,11 @@ import pytest
 from scipy import stats
 
 from vkssim.errors import InputError
-from vkssim.ladder import tables
 from vkssim.ladder.correlate import correlate, logistic
 from vkssim.types import Doubles
 
 from ..support.commands import TINY, vkssim
-from .ladders import ladder, manifest
+from .ladders import ladder, manifest, scored_otherwise
 
 CURVE = (90.0, 10.0, 0.93, 0.02)
 
@@ -227,16 +226,11 @@ def test_a_failed_pair_is_named(tmp_path: Path) -> None:
 
 
 def test_rows_that_were_not_scored_alike(results: Path, tmp_path: Path) -> None:
-    rows = tables.read_table(results)
-    scoring = json.loads(rows[3]["scoring"])
-    scoring["sync"] = "pts"
-    rows[3]["scoring"] = json.dumps(scoring)
-    path = tmp_path / "r.csv"
-    path.write_bytes(tables.render_rows(rows, ".csv"))
-    result = vkssim("correlate", str(path), "--json")
+    path = scored_otherwise(results, tmp_path / "r.csv", lambda scoring: scoring.update(sync="pts"), slice(3, 4))
+    result = vkssim("correlate", path, "--json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "waves_16.mp4 and waves_34.mp4 were not scored alike: sync index against pts. --force" in result.stderr
-    forced = vkssim("correlate", str(path), "--json", "--force")
+    forced = vkssim("correlate", path, "--json", "--force")
     assert forced.exit_code == 0
     assert forced.stderr.startswith("vkssim: warning: waves_16.mp4 and waves_34.mp4 were not scored alike")
     assert forced.stdout == vkssim("correlate", str(results), "--json").stdout
