@@ -129,7 +129,7 @@ import faulthandler, gc, sys
 
 faulthandler.dump_traceback_later(120, exit=True)
 from vkssim.frames.decode import ffmpeg_log
-from vkssim.search.encode import Stream, encoded_pairs
+from vkssim.search.encode import EncodedSample, encoded_pairs
 from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.samples import Sample
 from vkssim.search.source import Source
@@ -140,7 +140,7 @@ for _ in range(15):
 scan = clip.scan()
 recipe = make_recipe(EncoderSpec("libx264", "preset=ultrafast"), clip.facts)
 for _ in range(8):
-    pairs = encoded_pairs(lambda: clip.frames(0, 12, scan), Sample(0, 12), recipe, 10, Stream())
+    pairs = encoded_pairs(lambda: clip.frames(0, 12, scan), Sample(0, 12), recipe, 10, EncodedSample())
     next(pairs)
     ring = [pairs]
     ring.append(ring)

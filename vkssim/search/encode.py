@@ -6,16 +6,18 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ..errors import EncodeError
 from ..frames.decode.ffmpeg_log import parked
 from ..frames.picture.pixels import new_scaler, plane_of
 from ..frames.picture.scale import Scale, interpolation
+from ..types import Doubles
 from ..utils.interruption import wait_for
 from ..utils.thread_pool import Closable, ThreadPool
 from .defaults import RESAMPLER
@@ -26,18 +28,22 @@ from .samples import Sample
 MOST_SECONDS = 600.0
 """How long an encoder may take for a frame, or for all that it still holds after the last one."""
 
+FramePair = tuple[Any, Any]
+"""A frame as the encoder gets it, after the frame of the source in the format of the recipe."""
+
 LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The luma of a frame as the encoder got it, and as a decoder gives it."""
 
 
 @dataclass
-class Stream:
-    """The output of an encoder for a sample: the bytes and the number of key frames, and of other frames.
+class EncodedSample:
+    """A sample as it was encoded: the scores of its frames by name, and the number and the bytes of key frames and of others.
 
     `header_bytes` is the part of the first key frame that any encode has once, such as the encoder's name and options.
     `first_bytes` is that first key frame, which is not counted where frames are encoded before the sample.
     """
 
+    scores: dict[str, list[float]] = field(default_factory=dict)
     header_bytes: int = 0
     first_bytes: int = 0
     key_bytes: int = 0
@@ -49,6 +55,10 @@ class Stream:
     def bytes(self) -> int:
         """Return the bytes of all frames."""
         return self.key_bytes + self.other_bytes
+
+    def column(self, name: str) -> Doubles:
+        """Return one score of all frames."""
+        return np.array(self.scores[name], np.float64)
 
     def add(self, packet: Any) -> None:
         """Count a packet."""
@@ -65,10 +75,10 @@ def encoded_pairs(
     sample: Sample,
     recipe: Recipe,
     place: int,
-    stream: Stream,
+    found: EncodedSample,
     output: VideoOutput | None = None,
 ) -> Iterator[LumaPair]:
-    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `stream`.
+    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `found`.
 
     Each call of `frames` gives the frames from the first one on, also those before and after the sample, which are encoded but
     neither yielded nor counted. The packets go to `output` if there is one. As many frames are held as the encoder looks ahead.
@@ -80,7 +90,7 @@ def encoded_pairs(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
             run = 2, _first_pass(prepared(frames(), recipe), recipe, place, folder)
         # The encoder is closed before the folder of its statistics is removed: only the decoding has it.
-        yield from _decoded(_opened(recipe, place, run, output), prepared(frames(), recipe), recipe, sample, stream, output)
+        yield from _decoded(_opened(recipe, place, run, output), prepared(frames(), recipe), recipe, sample, found, output)
 
 
 def header_bytes(recipe: Recipe, place: int) -> int:
@@ -153,7 +163,7 @@ def _opened(recipe: Recipe, place: int, run: tuple[int, str] | None = None, outp
     return context
 
 
-def _first_pass(frames: Iterable[tuple[Any, Any]], recipe: Recipe, place: int, folder: str) -> str:
+def _first_pass(frames: Iterable[FramePair], recipe: Recipe, place: int, folder: str) -> str:
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
     with EncoderThread(_opened(recipe, place, (1, statistics))) as thread:
@@ -164,7 +174,12 @@ def _first_pass(frames: Iterable[tuple[Any, Any]], recipe: Recipe, place: int, f
 
 
 def _decoded(
-    encoder: Any, frames: Iterable[tuple[Any, Any]], recipe: Recipe, sample: Sample, stream: Stream, output: VideoOutput | None
+    encoder: Any,
+    frames: Iterable[tuple[Any, Any]],
+    recipe: Recipe,
+    sample: Sample,
+    found: EncodedSample,
+    output: VideoOutput | None,
 ) -> Iterator[LumaPair]:
     """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample.
 
@@ -197,10 +212,10 @@ def _decoded(
         for packet in encoded:
             if packet is not None:
                 written += 1
-                stream.first_bytes = stream.first_bytes or packet.size
+                found.first_bytes = found.first_bytes or packet.size
                 first, end = (ticks[number : number + 1] for number in (counted.start, counted.stop))  # if they came already
                 if first and first[0] <= packet.pts and not (end and end[0] <= packet.pts):
-                    stream.add(packet)
+                    found.add(packet)
             try:
                 pictures = decoder.decode(packet)
             except av.FFmpegError as error:
@@ -223,7 +238,7 @@ def _decoded(
         )
 
 
-def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[tuple[Any, Any]]:
+def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[FramePair]:
     """Yield each frame in the format of the recipe, and the frame to encode: the same, or a smaller one.
 
     Side data that would bind the encoder to the decisions of the source's encoder are removed.

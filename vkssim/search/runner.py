@@ -23,12 +23,12 @@ from ..utils.progress import Progress
 from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from .defaults import SAMPLE_SECONDS, SHARE
-from .encode import Stream, encoded_pairs, header_bytes
+from .encode import EncodedSample, encoded_pairs, header_bytes
 from .output import VideoOutput
 from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
 from .source import Scan, Source
-from .trial import EncodedSample, Target, Trial, forecast_bytes
+from .trial import Target, Trial, forecast_bytes
 
 
 class TrialStore(CheckedJournal[None], Closable):
@@ -62,8 +62,7 @@ class TrialStore(CheckedJournal[None], Closable):
         if "scan" in entry:
             self.scan = Scan(**entry["scan"])
         else:
-            encoded = [EncodedSample(one["scores"], Stream(**one["stream"])) for one in entry["encoded"]]
-            self.trials[entry["ranges"], entry["place"]] = encoded, entry["seconds"]
+            self.trials[entry["ranges"], entry["place"]] = [EncodedSample(**one) for one in entry["encoded"]], entry["seconds"]
 
     def add_scan(self, scan: Scan) -> None:
         """Store the scan of the clip. Raises OutputError."""
@@ -136,7 +135,7 @@ class TrialRunner:
         meets = all(values[target.name] >= target.limit for target in self.targets)
         deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in self.targets}
         chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in self.targets)
-        size = forecast_bytes([one.stream for one in encoded], sampling, self.recipe)
+        size = forecast_bytes(encoded, sampling, self.recipe)
         shown = self.look().seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
         return Trial(
             setting=self.recipe.parameter.values[place],
@@ -144,7 +143,7 @@ class TrialRunner:
             meets=meets,
             bytes=size,
             kbps=round(size * 8 / shown / 1000, 3),
-            frames=sum(one.stream.frames for one in encoded),
+            frames=sum(one.frames for one in encoded),
             seconds=seconds,
             whole=whole,
             deviations=deviations,
@@ -157,15 +156,15 @@ class TrialRunner:
         done, total = 0, sum(sample.count for sample in samples)
         encoded: list[EncodedSample] = []
         for sample in samples:
-            stream, scores = Stream(header), {name: list[float]() for name in self.scorer.names}
+            found = EncodedSample({name: [] for name in self.scorer.names}, header)
             frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look())
-            for frame in self.scorer.score(encoded_pairs(frames, sample, self.recipe, place, stream, output)):
+            for frame in self.scorer.score(encoded_pairs(frames, sample, self.recipe, place, found, output)):
                 done += 1
                 for name, value in frame.metrics.items():
-                    scores[name].append(value)
+                    found.scores[name].append(value)
                 if self.progress is not None:
                     self.progress(done, total)
-            if not any(scores.values()):
+            if not any(found.scores.values()):
                 raise EncodeError("the encoder wrote no frame")
-            encoded.append(EncodedSample(scores, stream))
+            encoded.append(found)
         return encoded

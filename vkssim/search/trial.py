@@ -16,7 +16,7 @@ from ..report.results import PERCENTILES, pool
 from ..report.thresholds import POOLINGS, Threshold, check_names
 from ..scorer import Scorer
 from ..types import Doubles
-from .encode import Stream
+from .encode import EncodedSample
 from .encoders import noise_of
 from .recipe import Recipe
 from .samples import Sampling
@@ -25,18 +25,6 @@ _DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, whic
 _DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it
 HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
-
-
-@dataclass(frozen=True)
-class EncodedSample:
-    """An encoded sample: the scores of its frames by name, and the output of the encoder."""
-
-    scores: dict[str, list[float]]
-    stream: Stream
-
-    def column(self, name: str) -> Doubles:
-        """Return one score of all frames."""
-        return np.array(self.scores[name], np.float64)
 
 
 @dataclass(frozen=True)
@@ -129,34 +117,33 @@ def targets_of(scorer: Scorer, thresholds: Sequence[Threshold]) -> list[Target]:
     return [Target(one, one.name in scorer.similarities and one.pooling != "mean_db") for one in thresholds]
 
 
-def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> int:
+def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> int:
     """Return the size of the video stream of the whole clip in bytes.
 
     The samples stand for all frames, those behind cuts among them. The headers and the key frame that begin the clip, and the
     key frames that it has every so many frames, come on top, since a sample is too short to have these.
     """
     if sampling.is_whole:
-        return streams[0].bytes
-    header = streams[0].header_bytes
-    keys, frames = sum(stream.key_frames for stream in streams), sum(stream.frames for stream in streams)
-    ordinary = sum(stream.other_bytes for stream in streams) / max(1, frames - keys)
-    extra_of_key = sum(stream.first_bytes for stream in streams) / len(streams) - header - ordinary
+        return encoded[0].bytes
+    header = encoded[0].header_bytes
+    keys, frames = sum(one.key_frames for one in encoded), sum(one.frames for one in encoded)
+    ordinary = sum(one.other_bytes for one in encoded) / max(1, frames - keys)
+    extra_of_key = sum(one.first_bytes for one in encoded) / len(encoded) - header - ordinary
     size = header + extra_of_key
-    for stream, sample in zip(streams, sampling.samples, strict=True):
+    for one, sample in zip(encoded, sampling.samples, strict=True):
         begins = 0 if sample.lead else header + extra_of_key  # that is in the sample, and no other part of the clip has it
-        size += sample.weight * (stream.bytes - begins)
-    return round(size + extra_of_key * _periodic_keys(streams, sampling, recipe))
+        size += sample.weight * (one.bytes - begins)
+    return round(size + extra_of_key * _periodic_keys(encoded, sampling, recipe))
 
 
-def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> float:
+def _periodic_keys(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> float:
     """Return how many more key frames the clip has than the samples stand for."""
     cuts = sampling.cuts if recipe.keys_at_cuts else (0,)
     shots = [end - first for first, end in pairwise((*cuts, sampling.frames))]
     if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
         return sum((count - 1) // recipe.key_frames for count in shots)
     stood_for = sum(
-        sample.weight * (stream.key_frames - (sample.lead == 0))
-        for stream, sample in zip(streams, sampling.samples, strict=True)
+        sample.weight * (one.key_frames - (sample.lead == 0)) for one, sample in zip(encoded, sampling.samples, strict=True)
     )
     return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
 
