@@ -21,7 +21,6 @@ import pytest
 from click.testing import Result
 
 from vkssim import errors, score_files, score_many
-from vkssim.backends import selftest
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
 from vkssim.distributed import worker
@@ -195,25 +194,6 @@ def test_more_clips_than_can_be_in_step(tmp_path: Path, decoded: Counter[str]) -
     manifest(tmp_path / "ladder.csv", rows)
     assert [row["float_ssim_mean"] for row in _batch(tmp_path)] == [1.0] * 10
     assert decoded["clip.mkv"] == 6, "eight in step, then two"
-
-
-def test_the_device_stays_open_while_frames_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[tuple[int, int]] = []
-    begin = VulkanBackend.__init__
-
-    def note(self: VulkanBackend, planes: Sequence[PlaneMetrics], **options: Any) -> None:
-        opened.append((planes[0].format.width, planes[0].format.height))
-        begin(self, planes, **options)
-
-    monkeypatch.setattr(VulkanBackend, "__init__", note)
-    monkeypatch.setattr(selftest, "check", lambda *_: None)  # which opens devices of its own, the first time in a process
-    rows = []
-    for number, size in enumerate([(32, 48), (32, 48), (48, 32)]):
-        names = [lossless(tmp_path / f"{number}{role}.mkv", clip(2, *size, seed=seed)) for seed, role in enumerate("ab")]
-        rows.append(dict(zip(("reference", "distorted"), names, strict=True)))
-    manifest(tmp_path / "ladder.csv", rows)
-    assert len(_batch(tmp_path, "--feature", "float_ssim=scale=1")) == 3
-    assert opened == [(48, 32), (32, 48)]
 
 
 def test_a_shorter_rung_ends_alone(tmp_path: Path, rungs: Rows, capsys: pytest.CaptureFixture[str]) -> None:

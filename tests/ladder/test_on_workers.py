@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from vkssim.host.device import Device
 
-from ..distributed.running import FEATURE, are_gone, complete_ranges, ended, family, started, workers
+from ..distributed.running import FEATURE, are_gone, complete_ranges, ended, family, started
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.journals import entries, frames, records
 from ..support.pictures import clip
@@ -112,14 +111,4 @@ def test_ended_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[
     again = Counter((entry["pair"], entry["first"] + place) for entry in written for place in range(len(entry["frames"])))
     assert kept > 0
     assert set(again.values()) == {1}, "nothing was scored twice"
-    assert _files(tmp_path) == _files(folder / "one")
-
-
-def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """Both of them: one alone may have nothing to do at that moment, and then nobody notices."""
-    process = started(*_words(folder, *two), cwd=tmp_path)
-    until(lambda: complete_ranges(tmp_path / RESULTS))
-    for worker in workers(process):
-        os.kill(worker, signal.SIGKILL)
-    assert "ended unexpectedly" in ended(process)
     assert _files(tmp_path) == _files(folder / "one")

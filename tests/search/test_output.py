@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim.errors import OptionError, OutputError
+from vkssim.errors import OutputError
 
 from ..frames.encoding import encode_frames
 from ..support.commands import run_program
@@ -190,11 +190,6 @@ def test_the_temporary_folder_may_have_a_colon(clip: str, tmp_path: Path, monkey
         which = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
         limits: dict[str, Any] = {"parameter": "bitrate", "least": 500, "most": 500}
         assert vkssim.search_setting(clip, **arguments(two_pass=True, **limits, **which)).choice.meets
-
-
-def test_headers_are_not_for_the_user_to_place(clip: str) -> None:
-    with pytest.raises(OptionError, match=r"`options` flags: .* leave global_header out"):
-        vkssim.search_setting(clip, **arguments(**{**WHICH, "enc": "preset=ultrafast:flags=+global_header"}))
 
 
 @pytest.mark.parametrize("encoder", ["libx264", "libx265"])

@@ -115,28 +115,28 @@ def test_mean_db_is_that_of_the_mean() -> None:
 
 def test_a_forecast_adds_the_key_frames_that_samples_are_too_short_for() -> None:
     """Frames of 100 bytes and key frames of 1000; the clip has a shot of 400 and one of 600 frames, a key frame every 250."""
-    first = EncodedSample(first_bytes=1000, key_bytes=1000, other_bytes=3100, key_frames=1, frames=32)
-    other = EncodedSample(first_bytes=1000, key_bytes=0, other_bytes=3200, key_frames=0, frames=32)
-    cut = EncodedSample(first_bytes=1000, key_bytes=1000, other_bytes=3100, key_frames=1, frames=32)
+    first = EncodedSample(first_bytes=1000, bytes=4100, other_bytes=3100, key_frames=1, frames=32)
+    other = EncodedSample(first_bytes=1000, bytes=3200, other_bytes=3200, key_frames=0, frames=32)
+    cut = EncodedSample(first_bytes=1000, bytes=4100, other_bytes=3100, key_frames=1, frames=32)
     weight = (1000 - 32) / 64
     sampling = Sampling((Sample(0, 32, weight), Sample(193, 32, weight, 33, 16), Sample(385, 32, 1.0, 33, 16)), 1000, (0, 400))
     assert forecast_bytes([first, other, cut], sampling, RECIPE) == 995 * 100 + 5 * 1000
 
 
 def test_a_forecast_counts_headers_once() -> None:
-    first = EncodedSample(header_bytes=300, first_bytes=1300, key_bytes=1300, other_bytes=3100, key_frames=1, frames=32)
-    other = EncodedSample(header_bytes=300, first_bytes=1300, key_bytes=0, other_bytes=3200, key_frames=0, frames=32)
+    first = EncodedSample(header_bytes=300, first_bytes=1300, bytes=4400, other_bytes=3100, key_frames=1, frames=32)
+    other = EncodedSample(header_bytes=300, first_bytes=1300, bytes=3200, other_bytes=3200, key_frames=0, frames=32)
     sampling = Sampling((Sample(0, 32, 3.125), Sample(97, 32, 3.125, 33, 16)), 200)
     assert forecast_bytes([first, other], sampling, RECIPE) == 300 + 199 * 100 + 1000
 
 
 def test_a_forecast_counts_key_frames_that_samples_have_already() -> None:
     recipe = replace(RECIPE, options={"g": "16"})
-    sample = EncodedSample(first_bytes=1000, key_bytes=2000, other_bytes=3000, key_frames=2, frames=32)
+    sample = EncodedSample(first_bytes=1000, bytes=5000, other_bytes=3000, key_frames=2, frames=32)
     sampling = Sampling((Sample(33, 32, 5.0, 33, 16), Sample(129, 32, 5.0, 33, 16)), 320)
     assert forecast_bytes([sample, sample], sampling, recipe) == 300 * 100 + 20 * 1000
 
 
 def test_what_is_encoded_whole_has_its_own_size() -> None:
-    stream = EncodedSample(key_bytes=1000, other_bytes=900, key_frames=1, frames=10)
+    stream = EncodedSample(bytes=1900, other_bytes=900, key_frames=1, frames=10)
     assert forecast_bytes([stream], Sampling.whole(10), RECIPE) == 1900

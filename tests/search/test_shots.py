@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import vkssim as library
-from vkssim.errors import InputError, OptionError
+from vkssim.errors import OptionError
 
 from ..support.commands import vkssim
-from .clips import ASKED, CUT, FRAMES, QUICK, WORDS, arguments, break_settings, remuxed, source
+from .clips import ASKED, CUT, FRAMES, QUICK, WORDS, arguments, break_settings, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -140,14 +140,6 @@ def test_the_clip_is_written_with_the_setting_of_each_shot(tmp_path: Path, encod
     np.testing.assert_array_equal(frames[2 * CUT], last)
     with av.open(str(out)) as container:
         np.testing.assert_array_equal(frames, [frame.to_ndarray() for frame in container.decode(video=0)])
-
-
-def test_times_that_go_back_are_an_error_before_the_first_shot(clip: str, tmp_path: Path) -> None:
-    again = remuxed(clip, tmp_path / "again.mkv", times=[40 * min(number, 20) for number in range(FRAMES)])
-    running = searched(again)
-    with pytest.raises(InputError, match=r"frame 21 is presented at 0.800 s, and the frame before it at 0.800 s"):
-        list(running)
-    assert running.shots == []
 
 
 def test_no_clip_is_written_where_a_shot_meets_no_target(clip: str, tmp_path: Path) -> None:

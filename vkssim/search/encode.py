@@ -37,24 +37,20 @@ LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 @dataclass
 class EncodedSample:
-    """A sample as it was encoded: the scores of its frames by name, and the number and the bytes of key frames and of others.
+    """A sample as it was encoded: the scores of its frames by name, and the number and the bytes of the frames.
 
-    `header_bytes` is the part of the first key frame that any encode has once, such as the encoder's name and options.
-    `first_bytes` is that first key frame, which is not counted where frames are encoded before the sample.
+    `other_bytes` are those of all but key frames. `header_bytes` is the part of the first key frame that any encode has once,
+    such as the encoder's name and options. `first_bytes` is that first key frame, which is not counted if frames are encoded
+    before the sample.
     """
 
     scores: dict[str, list[float]] = field(default_factory=dict)
     header_bytes: int = 0
     first_bytes: int = 0
-    key_bytes: int = 0
+    bytes: int = 0
     other_bytes: int = 0
-    key_frames: int = 0
     frames: int = 0
-
-    @property
-    def bytes(self) -> int:
-        """Return the bytes of all frames."""
-        return self.key_bytes + self.other_bytes
+    key_frames: int = 0
 
     def column(self, name: str) -> Doubles:
         """Return one score of all frames."""
@@ -63,9 +59,9 @@ class EncodedSample:
     def add(self, packet: Any) -> None:
         """Count a packet."""
         self.frames += 1
+        self.bytes += packet.size
         if packet.is_keyframe:
             self.key_frames += 1
-            self.key_bytes += packet.size
         else:
             self.other_bytes += packet.size
 
