@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -127,7 +128,5 @@ def _by_fisher(value: float, variance: float) -> Estimate:
     """Return the interval by Fisher's z = artanh(r), treated as normal with that variance."""
     if abs(value) >= 1:
         return Estimate(value, value, value)
-    from scipy.stats import norm
-
-    reach = float(norm.ppf((1 + _CONFIDENCE) / 2)) * math.sqrt(variance)
+    reach = NormalDist().inv_cdf((1 + _CONFIDENCE) / 2) * math.sqrt(variance)
     return Estimate(value, math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach))

@@ -64,7 +64,11 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
     Raises InputError for a file that cannot be read, or is neither a report nor results, and OptionError for a column that does
     not exist, or more than `MOST_CLIPS` clips.
     """
-    tables = {path: _results(path) for path in paths if suffix_of(path) in _TABLES}
+    tables = {path: read_table(path) for path in paths if suffix_of(path) in _TABLES}
+    for path, rows in tables.items():
+        if not is_results(rows):
+            instead = "for single clips give the JSON reports"
+            raise InputError(f"{path} is a table, but not the results of `vkssim batch`; {instead}")
     if rate is None:
         rate = _RATES[0] if tables and all(path in tables and _RATES[0] in tables[path][0] for path in paths) else _RATES[1]
     labels = {path: [name for name in labels_of(rows) if name != rate] for path, rows in tables.items()}
@@ -87,13 +91,6 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
     if len(clips) > MOST_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MOST_CLIPS} at most. Make several pages")
     return PageClips(tuple(clips), _MEASURED if rate == _RATES[1] else rate, tuple(failed))
-
-
-def _results(path: Path) -> list[Row]:
-    rows = read_table(path)
-    if not is_results(rows):
-        raise InputError(f"{path} is a table, but not the results of `vkssim batch`; for single clips give the JSON reports")
-    return rows
 
 
 def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:

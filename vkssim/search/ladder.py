@@ -42,10 +42,7 @@ _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
 
 
 class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
-    """A search for a ladder. Iterate over it to get each `LadderTrial` as soon as it is done, or get its `choice`.
-
-    It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
-    """
+    """A search for a ladder, as `search_ladder` returns it."""
 
     def __init__(
         self,

@@ -109,11 +109,12 @@ class VideoOutput(Closable):
     def _copy(self, stream: Any) -> bool:
         """Add a stream that is copied; return whether it has packets. Streams that are left out are noted."""
         is_copied = stream.type in ("audio", "subtitle", "attachment")
+        codec = None if stream.type == "attachment" else stream.codec_context
         try:
             if stream.type == "attachment" and self._ending == ".mkv" and stream.name and stream.mimetype and stream.data:
                 self._to.add_attachment(stream.name, stream.mimetype, stream.data)  # such as a font of subtitles
                 return False
-            if not is_copied or stream.codec_context is None or stream.codec_context.name not in self._to.supported_codecs:
+            if not is_copied or codec is None or codec.name not in self._to.supported_codecs:
                 raise ValueError(stream.type)
             target = self._to.add_stream_from_template(stream)
         except (ValueError, OSError):

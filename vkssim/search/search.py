@@ -52,10 +52,7 @@ class SettingChoice:
 
 
 class Search(SampledSearch[Trial, SettingChoice]):
-    """A search for a setting. Iterate over it to get each trial as soon as it is done, or get its `choice`.
-
-    It is what `search_setting` returns. The device is open until all trials are done, or until `close`.
-    """
+    """A search for a setting, as `search_setting` returns it."""
 
     def _run(self) -> Generator[Trial, None, SettingChoice]:
         options, targets = self._options, self.targets

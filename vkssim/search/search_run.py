@@ -146,7 +146,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
 
 
 class SampledSearch(SearchRun[Result, Decision]):
-    """A search that encodes samples of the clip, and chooses from its trials."""
+    """A search that encodes samples of the clip. Iterate over it to get each trial, or get the `choice` among them."""
 
     sampling: Sampling | None = None
 

@@ -46,10 +46,7 @@ class Shot:
 
 
 class ShotSearch(SearchRun[Shot, ScoreReport]):
-    """A search for a setting of each shot. Iterate over it to get each `Shot` as soon as it is done.
-
-    It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
-    """
+    """A search for a setting of each shot, as `search_shots` returns it. Iterate over it to get each `Shot`."""
 
     @property
     def shots(self) -> list[Shot]:
