@@ -18,7 +18,7 @@ from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
-from .decode import boxes
+from .decode.demuxer import BOXES
 from .decode.hardware import HardwareDecoder
 from .info import VideoInfo
 from .inputs import Opened, sequence
@@ -274,7 +274,7 @@ def is_container(head: bytes) -> bool:
     return (
         head.startswith(_CONTAINER_STARTS)
         or _PICTURE_STARTS.match(head) is not None
-        or head[4:8] in boxes.FIRST
+        or head[4:8] in BOXES
         or (len(head) == _PEEK and all(_begins_packet(head[start:]) for start in range(0, _PEEK, _TRANSPORT_PACKET)))
     )
 

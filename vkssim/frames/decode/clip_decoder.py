@@ -10,9 +10,8 @@ from ...errors import InputError
 from ..info import check_size
 from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
-from .boxes import lacks_index
 from .decoder import Begin, Decoder, UndecodableError, reason
-from .demuxer import choose_stream, open_container
+from .demuxer import choose_stream, lacks_index, open_container
 from .hardware import HardwareDecoder
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import struct
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from ...storage.remote import open_description
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo
 from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.crop import Crop, Orientation, by_degrees, orientation
 from ..picture.pixels import PixelFormat, pixel_format
-from .boxes import Track, stated_crop, tiff_pages
 from .clip_decoder import ClipDecoder
-from .demuxer import is_cover
 
+_MOST_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 
 
@@ -84,7 +87,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         size,
         stated_colours(first),
         first.interlaced_frame,
-        stated_crop(clip.path, *size, _track(clip)),
+        _aperture(clip, first),
         turned,
     )
 
@@ -97,7 +100,7 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
     if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
     first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
-    pages = tiff_pages(first_file) if stream.codec_context.name == "tiff" else 1
+    pages = _tiff_pages(first_file) if stream.codec_context.name == "tiff" else 1
     if pages > 1:
         notes += (f"only the first of its {pages} pages is read",)
     if clip.decoder.begin.packets:
@@ -129,10 +132,44 @@ def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:
     return min(clip.stream.frames, LARGEST_NUMBER) or None
 
 
-def _track(clip: ClipDecoder) -> Track:
-    videos = [stream.index for stream in clip.container.streams.video if not is_cover(stream)]
-    index = clip.stream.index
-    return Track(clip.stream.id or None, videos.index(index) if index in videos else 0)
+_STREAM = re.compile(r"^  Stream #0:(\d+)", re.MULTILINE)
+_CROPPING = re.compile(r"^ +Frame Cropping: (\d+)/(\d+)/(\d+)/(\d+)$", re.MULTILINE)
+
+
+def _aperture(clip: ClipDecoder, first: Any) -> Crop | None:
+    """Return the rectangle that the container states as visible; None if all of the frame is visible.
+
+    PyAV does not pass on FFmpeg's `AV_PKT_DATA_FRAME_CROPPING` (`clap` of MP4 and MOV, PixelCrop of Matroska). But FFmpeg's
+    description of the streams has it, as left/right/top/bottom.
+    """
+    _, *parts = _STREAM.split(clip.container.dumps_format())
+    cropping = _CROPPING.search(dict(zip(parts[::2], parts[1::2], strict=True)).get(str(clip.stream.index), ""))
+    if cropping is None:
+        return None
+    left, right, top, bottom = map(int, cropping.groups())
+    width, height = first.width - left - right, first.height - top - bottom
+    if (width, height) == (first.width, first.height) or min(width, height) <= 0:
+        return None
+    return Crop(width, height, left, top, ", as its container says", from_clip=True)
+
+
+_SUBFILE, _REDUCED = 254, 1  # the tag of TIFF for the kind of a page, and the bit for smaller copies
+
+
+def _tiff_pages(path: str) -> int:
+    """Return the number of pages of a TIFF file, without smaller copies of a page; 0 if it cannot be read."""
+    pages, seen = 0, set[int]()
+    with suppress(OSError, struct.error), open_description(path) as file:
+        order = ">" if file.read(4).startswith(b"MM") else "<"
+        (at,) = struct.unpack(f"{order}I", file.read(4))
+        while at and at not in seen and len(seen) < _MOST_PAGES:
+            seen.add(at)
+            file.seek(at)
+            (count,) = struct.unpack(f"{order}H", file.read(2))
+            kinds = [kind for tag, kind in struct.iter_unpack(f"{order}H6xI", file.read(12 * count)) if tag == _SUBFILE]
+            pages += not any(kind & _REDUCED for kind in kinds)
+            (at,) = struct.unpack(f"{order}I", file.read(4))
+    return pages
 
 
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
