@@ -20,7 +20,7 @@ from ...types import Planes
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
-from ..picture.pixels import DecodedFrame, RowsOf, SurfaceReader, format_name, new_scaler, pixel_format, plane_rows
+from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, new_scaler, pixel_format
 from ..source import SeekIndex, SequentialSource
 from .clip_decoder import ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
@@ -51,8 +51,7 @@ class ContainerFile(SequentialSource):
         self._waiting: Any = None
         self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
         self._hardware: HardwareDecoder | None = None
-        self._surfaces: SurfaceReader | None = None
-        self._rows_of: RowsOf = plane_rows
+        self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
         try:
             # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
@@ -78,9 +77,7 @@ class ContainerFile(SequentialSource):
         frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware)
         if why is None:
             self._waiting = frame
-            if hardware.surfaces is not None:
-                self._surfaces = SurfaceReader(hardware.surfaces)
-                self._rows_of = self._surfaces.rows
+            self._surfaces = hardware.surfaces
             name = format_name(self._waiting)
             self._formats[name] = pixel_format(self._path, name)
             self._hardware = hardware
@@ -299,7 +296,7 @@ class ContainerFile(SequentialSource):
                 )
                 return False
         if not self.is_rgb:
-            pixels.copy(frame, target, self._rows_of)
+            pixels.copy(frame, target, self._surfaces)
             return True
         pixels.copy(frame, self._rgb)
         self._colour.convert(self._rgb, pixels.bits, target)

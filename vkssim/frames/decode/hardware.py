@@ -18,7 +18,7 @@ from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
 from ...utils.choices import DECODERS
 from ..info import ClipFacts
 from ..picture.colour import stated_colours
-from ..picture.pixels import PixelFormat, SurfaceCopy, SurfaceReader, format_name, pixel_format, plane_rows
+from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
 from .decoder import UndecodableError, reason
 
 if TYPE_CHECKING:
@@ -206,7 +206,6 @@ def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: An
         return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
     planes, others = facts.info.new_planes(), facts.info.new_planes()
     facts.pixels.copy(first, planes)
-    rows_of = plane_rows if hardware.surfaces is None else SurfaceReader(hardware.surfaces).rows
-    pixel_format(clip.path, expected).copy(frame, others, rows_of)
+    pixel_format(clip.path, expected).copy(frame, others, hardware.surfaces)
     alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
     return None if alike and stated_colours(frame) == stated_colours(first) else "its first frame has other samples"
