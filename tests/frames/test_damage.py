@@ -15,7 +15,7 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.frames.decode import container, ffmpeg_log
-from vkssim.frames.decode.packets import PacketScan
+from vkssim.frames.decode.sample_index import PacketScan
 from vkssim.frames.open import open_source
 
 from ..support.clips import write

@@ -13,7 +13,7 @@ import pytest
 
 from vkssim import Selection, score_files
 from vkssim.errors import InputError
-from vkssim.frames.decode import packets
+from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.open import open_source
 
@@ -140,7 +140,7 @@ def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, 
 
 def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
     """If the times come from packets and one of them gives no frame, later frames would be paired wrongly."""
-    monkeypatch.setattr(packets, "_ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
+    monkeypatch.setattr(sample_index, "ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
     path, _ = not_coded
     told = r"skipped.mkv: frame 7 is presented at 0\.320 s, but its packet at 0\.300 s"
     for clips in ((exact, path), (path, exact)):
@@ -266,6 +266,6 @@ def test_containers_that_do_not_say_when_each_frame_is_shown(
 def test_times_are_read_without_decoding_where_packets_tell(folder: Path, exact: str, monkeypatch: pytest.MonkeyPatch) -> None:
     varying = (np.arange(FRAMES) ** 1.1 / 25).tolist()
     path = encode_frames(folder / "varying.mkv", _pictures(), "libx264", times=varying)
-    monkeypatch.setattr(ContainerFile, "_times_by_decoding", lambda _self: pytest.fail("it need not be decoded"))
+    monkeypatch.setattr(ContainerFile, "_ticks_by_decoding", lambda _self: pytest.fail("it need not be decoded"))
     np.testing.assert_allclose(_times(path), varying, atol=1e-3)
     np.testing.assert_allclose(_times(exact), np.arange(FRAMES) / 25, atol=1e-9)

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from .inputs import Opened
 from .picture.colour import Colour
 from .picture.crop import Crop, Orientation
 from .picture.pixels import DecodedFrame
+
+Frame = TypeVar("Frame")
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
 
@@ -226,14 +228,15 @@ class SequentialSource(FrameSource):
                 return False
         return True
 
-    def _advance(self, read: Callable[[], bool]) -> bool:
-        """Read the next frame with the function `read`; return False at the end of the stream."""
+    def _advance(self, read: Callable[[], Frame]) -> Frame:
+        """Read the next frame with the function `read`, and return its result, which is not true at the end of the stream."""
         check()
-        if not read():
+        result = read()
+        if result:
+            self._position += 1
+        else:
             self.length = self._position
-            return False
-        self._position += 1
-        return True
+        return result
 
     def verify_boundary(self, number: int, last: int) -> int | None:
         """See FrameSource.verify_boundary."""

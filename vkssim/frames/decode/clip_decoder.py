@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from typing import Any
 from weakref import WeakKeyDictionary
+
+import av
 
 from ...errors import InputError
 from ..info import check_size
@@ -13,6 +16,9 @@ from ..raw import unreadable
 from .decoder import Begin, Decoder, UndecodableError, reason
 from .demuxer import choose_stream, lacks_index, open_container
 from .hardware import HardwareDecoder
+
+FAILURES = av.FFmpegError, OSError
+"""The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
 
 
 class UnknownFormatError(InputError):
@@ -27,12 +33,6 @@ class ClipDecoder:
     """
 
     def __init__(self, path: str, index: int | None) -> None:
-        import av  # here, because its import takes time and only containers need it
-
-        self.failures = av.FFmpegError, OSError
-        """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
-        self.decoding_failure = av.FFmpegError
-        self._invalid_data = av.InvalidDataError
         self.path = path
         self.index = index
         self.sequence: PictureSequence | None = None
@@ -60,10 +60,10 @@ class ClipDecoder:
             if self.sequence is not None:
                 return open_container(self.sequence.name, "image2", self.sequence.options)
             container = open_container(self.path, hwaccel=hwaccel)
-        except (*self.failures, ValueError) as error:
+        except (*FAILURES, ValueError) as error:
             if hwaccel is not None:
                 raise
-            if isinstance(error, self._invalid_data):
+            if isinstance(error, av.InvalidDataError):
                 self._check_index()
             raise UnknownFormatError(f"{self.path}: FFmpeg cannot open it ({reason(error)})") from None
         if not len(container.streams):
@@ -135,7 +135,7 @@ class ClipDecoder:
         why = None
         try:
             first = self.decoder.next()
-        except (self.decoding_failure, UndecodableError) as failure:
+        except (av.FFmpegError, UndecodableError) as failure:
             first, why = None, reason(failure)
         except OSError as failure:
             raise unreadable(self.path, failure) from None
@@ -167,8 +167,6 @@ _decoders: WeakKeyDictionary[ClipDecoder, Any] = WeakKeyDictionary()
 
 
 def _in_child() -> None:
-    import ctypes
-
     for decoder in _decoders.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(decoder))
 

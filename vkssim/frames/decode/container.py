@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -22,11 +23,15 @@ from ..info import ClipFacts, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
 from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, new_scaler, pixel_format
 from ..source import SeekIndex, SequentialSource
-from .clip_decoder import ClipDecoder
+from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import describe
 from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware
-from .packets import SEEK_SECONDS, FrameTimes, PacketScan, packets_are_frames, rising_seconds
+from .packets import FrameTimes, PacketCount
+from .sample_index import PacketScan
+
+_SEEK_SECONDS = 0, 1, 4, 16
+"""Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
 
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
@@ -129,7 +134,7 @@ class ContainerFile(SequentialSource):
         while True:
             try:
                 frame, failure = self._clip.decoder.next(), None
-            except self._clip.decoding_failure as error:
+            except av.FFmpegError as error:
                 if not self._clip.decoder.stops_at_doubt:
                     raise
                 failure = error
@@ -229,14 +234,7 @@ class ContainerFile(SequentialSource):
 
         Frames are requested in rising order.
         """
-        frame: Any = None
-
-        def take() -> bool:
-            nonlocal frame
-            frame = self._next_frame()
-            return frame is not None
-
-        return frame if self._pass_to(number) and self._advance(take) else None
+        return self._advance(self._next_frame) if self._pass_to(number) else None
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()
@@ -248,7 +246,7 @@ class ContainerFile(SequentialSource):
             return None
         try:
             frame = self._take()
-        except (*self._clip.failures, UndecodableError) as error:
+        except (*FAILURES, UndecodableError) as error:
             kind = ReadError if isinstance(error, OSError) else InputError
             self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({reason(error)})")
             return None
@@ -289,7 +287,7 @@ class ContainerFile(SequentialSource):
         if pixels.via is not None:
             try:
                 frame = self._convert(frame, format=pixels.via)
-            except self._clip.decoding_failure as error:
+            except av.FFmpegError as error:
                 self.problem = InputError(
                     f"{self.info.path}: {self._facts.format_name} cannot be converted to {pixels.via} ({error}); convert"
                     " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
@@ -327,7 +325,7 @@ class ContainerFile(SequentialSource):
         for number in range(count):
             try:
                 self._clip.decoder.seek(self._facts.start_time + self._facts.duration * number // count)
-            except (*self._clip.failures, OverflowError):
+            except (*FAILURES, OverflowError):
                 return
             if self._next(target):
                 yield target
@@ -366,23 +364,22 @@ class ContainerFile(SequentialSource):
         if self.info.fps is None or self._first_tick is None:
             return None
         try:
-            packets = self._packets.read()
-        except self._clip.failures as error:
+            ticks = self._packet_ticks = self._packets.frame_ticks()
+        except FAILURES as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs no packets") from None
-        time_base = float(self._facts.time_base)
-        if packets_are_frames(packets, self._facts.codec, interlaced=self._facts.interlaced):
-            self._packet_ticks = self._packets.ticks(packets)
-            return rising_seconds(list(self._packet_ticks), self._first_tick, time_base)
-        return self._times_by_decoding()
+        ticks = self._ticks_by_decoding() if ticks is None else ticks
+        if ticks is None:
+            return None
+        # A frame slightly out of order gets the time of the frame before.
+        seconds: npt.NDArray[np.float64] = (np.maximum.accumulate(ticks) - self._first_tick) * float(self._facts.time_base)
+        return seconds
 
-    def _times_by_decoding(self) -> npt.NDArray[np.float64] | None:
+    def _ticks_by_decoding(self) -> npt.NDArray[np.int64] | None:
         with ContainerFile(self._path, self.stream) as other:
             while other._read_to(other._position, None):
                 pass
             ticks = [tick for tick in other._times.ticks if tick is not None]
-            if len(ticks) < len(other._times.ticks) or self._first_tick is None:
-                return None
-            return rising_seconds(sorted(ticks), self._first_tick, float(self._facts.time_base))
+            return np.array(sorted(ticks), np.int64) if len(ticks) == len(other._times.ticks) else None
 
     def _is_out_of_time(self) -> bool:
         """Return whether the time of the last frame differs from the time of its packet; then set `problem`."""
@@ -409,20 +406,20 @@ class ContainerFile(SequentialSource):
         """See FrameSource.packets."""
         if self.info.fps is None or self._facts.codec.name in UNCOMPRESSED:
             return None
-        if self._clip.decoder.count.complete:
-            return self._packets.total_of(self._clip.decoder.count)
-        return self._packets.total()
+        count = self._count()
+        return None if count is None else count.total(self._facts.time_base, self._facts.info.fps)
 
     def hidden_frames(self) -> int:
         """See FrameSource.hidden_frames."""
-        if self._clip.decoder.count.complete:
-            return self._clip.decoder.count.hidden
-        return self._packets.hidden()
+        count = self._count()
+        return 0 if count is None else count.hidden
+
+    def _count(self) -> PacketCount | None:
+        count = self._clip.decoder.count
+        return count if count.complete else self._packets.count()
 
     def clip_facts(self) -> ClipFacts:
         """See FrameSource.clip_facts."""
-        import av
-
         return replace(
             super().clip_facts(),
             container=self._facts.container,
@@ -448,13 +445,13 @@ class ContainerFile(SequentialSource):
         """See FrameSource.seek. Decoding begins at the key frame before."""
         self._waiting = None
         self._range = number, position
-        for earlier in SEEK_SECONDS:
+        for earlier in _SEEK_SECONDS:
             try:
                 self._clip.decoder.seek(position - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
                 found = self._clip.decoder.next()
                 while found is not None and found.pts is not None and found.pts < position:
                     found = self._clip.decoder.next()
-            except (*self._clip.failures, UndecodableError, OverflowError) as error:
+            except (*FAILURES, UndecodableError, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == position:
                 if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again

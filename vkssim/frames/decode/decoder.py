@@ -13,6 +13,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from . import ffmpeg_log
@@ -238,20 +239,6 @@ class Decoder:
                 return
             yield packet
 
-    def _packets_or_failure(self, packets: Iterator[Any]) -> Iterator[Any]:
-        """Yield packets, and an error in place of a packet that cannot be read."""
-        from av import FFmpegError
-
-        while True:
-            try:
-                packet = next(packets, None)
-            except FFmpegError as error:
-                yield error
-                return
-            if packet is None:
-                return
-            yield packet
-
     # -- with threads, or by hardware --------------------------------------------------------------------------------
 
     def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
@@ -274,11 +261,21 @@ class Decoder:
     # -- without threads ----------------------------------------------------------------------------------------------
 
     def _unthreaded(self, packets: Iterator[Any]) -> Iterator[Any]:
+        from av import FFmpegError
+
         self._damaged_packets.clear()
         lost: _Lost | None = None
         began, key, failures = False, 0, 0
-        for number, packet in enumerate(self._packets_or_failure(packets)):
-            frames, failure = self._decode(packet, number)
+        for number in count():
+            packet: Any = None
+            broken: FFmpegError | None = None
+            try:
+                packet = next(packets, None)
+            except FFmpegError as error:
+                broken = error
+            if packet is broken is None:
+                break
+            frames, failure = self._decode(packet, number, broken)
             if failure is not None:
                 self.failure = failure.reason
                 failures += 1
@@ -301,20 +298,20 @@ class Decoder:
         if lost is not None:
             raise UndecodableError(lost.reason)
 
-    def _decode(self, packet: Any, number: int) -> tuple[list[Any], _Lost | None]:
-        """Return the frames of a packet, and a description of its loss; note FFmpeg's messages."""
+    def _decode(self, packet: Any, number: int, broken: Exception | None) -> tuple[list[Any], _Lost | None]:
+        """Return the frames of a packet, and a description of its loss; note FFmpeg's messages.
+
+        If reading was `broken` by an error, there is no packet, and the decoder returns the frames that it still has.
+        """
         from av import FFmpegError
 
-        broken = packet if isinstance(packet, FFmpegError) else None
         frames: list[Any] = []
         failure: FFmpegError | None = None
         with ffmpeg_log.hearing() as messages:
             try:
-                if broken is None:
+                if packet is not None:
                     packet.opaque = [number]  # which PyAV passes to its frame, by its identity: a plain number would not work
-                    frames = self._codec.decode(packet)
-                else:
-                    frames = self._codec.decode(None)
+                frames = self._codec.decode(packet)
             except FFmpegError as error:
                 failure = error
         if broken is not None:

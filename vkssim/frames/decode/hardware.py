@@ -176,6 +176,8 @@ def start_by_hardware(
 
     `first` is the processor's first frame, and `facts` belong to it. Raises DecoderBusyError.
     """
+    import av  # here, because its import takes time and only containers need it
+
     codec = clip.stream.codec_context
     # The size before cropping is not known for each codec, but is never smaller.
     width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
@@ -190,7 +192,7 @@ def start_by_hardware(
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
         return None, f"FFmpeg has none for {facts.codec.canonical_name}"
-    except (*clip.failures, ValueError, UndecodableError, InputError, DeviceError) as error:
+    except (av.FFmpegError, OSError, ValueError, UndecodableError, InputError, DeviceError) as error:
         problem = f"its driver or its device refuses ({reason(error)})"
         if hardware.shared:
             raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None

@@ -139,9 +139,7 @@ def _described(name: str) -> PixelFormat | None:
         return None
     rgb = described.is_rgb or described.has_palette
     steps = side // described.chroma_height(side), side // described.chroma_width(side)
-    chroma = (
-        "400" if len(planes) == 1 else _CHROMA_OF.get(steps)
-    )
+    chroma = "400" if len(planes) == 1 else _CHROMA_OF.get(steps)
     if chroma is None or len(planes) == 2:
         return None
     readable = partial(PixelFormat, order=">" if described.is_big_endian else "<", shift=16 - bits if _HIGH.match(name) else 0)
