@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkssim.frames.pairing.schedule import ByIndex, ByTime
+from vkssim.frames.pairing.schedule import ByTime, Pairing
 
 
 def _pairs(reference: list[float], distorted: list[float], skips: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
@@ -15,7 +15,7 @@ def _pairs(reference: list[float], distorted: list[float], skips: tuple[int, int
 
 
 def test_by_index() -> None:
-    pairing = ByIndex(3, 5)
+    pairing = Pairing(3, 5)
     assert list(pairing.reference(range(0, 6, 2))) == [3, 5, 7]
     assert list(pairing.distorted(range(0, 6, 2))) == [5, 7, 9]
     assert list(pairing.indices(range(0, 6, 2))) == [0, 2, 4]

@@ -23,7 +23,7 @@ from .decode.hardware import HardwareDecoder
 from .info import VideoInfo
 from .inputs import Opened, sequence
 from .options import RawDescription
-from .raw import PlanarLayout, RawFile, RawUrl, interruptible, open_stream, raw_pipe
+from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream
 from .source import FrameSource, ProcessedSource
 
 if TYPE_CHECKING:
@@ -297,7 +297,8 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
         return y4m.Y4mStream(path, buffered)
     if is_container(head):
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
-    return raw_pipe(path, buffered, planar_layout(raw, path))
+    layout = planar_layout(raw, path)
+    return PlanarStream(buffered, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)
 
 
 def open_regular(

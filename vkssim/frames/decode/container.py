@@ -234,7 +234,7 @@ class ContainerFile(SequentialSource):
 
         Frames are requested in rising order.
         """
-        return self._advance(self._next_frame) if self._pass_to(number) else None
+        return self._advance(self._next_frame) if self._read_to(number - 1, None) else None
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()
