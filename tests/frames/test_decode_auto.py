@@ -50,7 +50,7 @@ Answers = dict[tuple[str, str, int], CodecSupport]
 """What the driver says of a codec, a chroma format and a depth."""
 
 _GOOD = CodecSupport(True, 1, (4096, 4096), 65536)
-PREFERRED = HardwareDecoder("cuda", "0", required=False)
+PREFERRED = HardwareDecoder("cuda", required=False)
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +193,7 @@ def test_the_driver_is_asked_before(driver: Answers, video: CodedVideo, reason: 
     wish = hardware_decoder("auto", "vulkan", None)
     assert wish is not None
     assert isinstance(wish.gpu, NvidiaDriver)
-    assert wish.device == "0"
+    assert wish.gpu.device == "0"
     assert wish.gpu.refuses(video) == reason
 
 

@@ -37,7 +37,7 @@ from ..support.commands import vkssim
 from ..support.pictures import clip
 
 FRAMES, GOP = 30, 10
-CUDA = HardwareDecoder("cuda", "0")
+CUDA = HardwareDecoder("cuda")
 FEATURE = "float_ssim=scale=1:window=uniform8"  # compiles soonest
 
 Changed = Callable[[int, Any], Any]

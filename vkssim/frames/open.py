@@ -19,7 +19,7 @@ from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
 from .decode.demuxer import BOXES
-from .decode.hardware import HardwareDecoder
+from .decode.hardware import HardwareDecoder, if_offered
 from .info import VideoInfo
 from .inputs import Opened, sequence
 from .options import RawDescription
@@ -205,7 +205,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _container_file()(path, number, _offered(hardware))
+        return _container_file()(path, number, if_offered(hardware))
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -248,7 +248,7 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
     from .decode.clip_decoder import UnknownFormatError
 
     try:
-        return _container_file()(path, number, _offered(hardware))
+        return _container_file()(path, number, if_offered(hardware))
     except UnknownFormatError:
         if is_container(head):
             raise
@@ -262,11 +262,6 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
             f"{path} is neither Y4M nor a container that FFmpeg reads; if it is raw YUV, give `width`, `height`,"
             " `pixel_format` and `bits`"
         ) from None
-
-
-def _offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
-    """Return the decoder, but None for a preferred one that FFmpeg lacks. This imports PyAV, so only containers call it."""
-    return hardware if hardware is not None and (hardware.required or hardware.is_offered) else None
 
 
 def is_container(head: bytes) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -93,16 +91,14 @@ class ContainerFile(SequentialSource):
             raise InputError(
                 f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
             )
-        self._refusal = f"{hardware.kind}: {why}"
-        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {why}")
+        self._leave(hardware, "cannot decode it", why)
         self._waiting = self._clip.begin(threads=threads_help())
 
-    def _leave_hardware(self, problem: str) -> None:
+    def _leave(self, hardware: HardwareDecoder, what: str, why: str) -> None:
         """Note that the processor decodes the clip from now on, and the reason."""
-        assert self._hardware is not None
-        kind, self._hardware = self._hardware.kind, None
-        self._refusal = f"{kind}: {problem}"
-        self._add_note(f"decoded on the processor, because the {kind} decoder cannot continue: {problem}")
+        self._hardware = None
+        self._refusal = f"{hardware.kind}: {why}"
+        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder {what}: {why}")
 
     def _add_note(self, note: str) -> None:
         self.info = replace(self.info, notes=(*self.info.notes, note))
@@ -147,7 +143,7 @@ class ContainerFile(SequentialSource):
     def _describe(self, first: Any) -> None:
         self._facts = facts = describe(self._clip, first)
         self.info = facts.info
-        self.aperture, self.orientation = facts.aperture, facts.orientation
+        self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
         self._pixels = facts.pixels  # of the frame that was read last
         self._last_look: tuple[Any, ...] | None = None
@@ -175,7 +171,7 @@ class ContainerFile(SequentialSource):
     @property
     def expected(self) -> int | None:
         """See FrameSource.expected: as the container states, otherwise by its duration."""
-        return self._facts.expected_frames
+        return self._facts.expected
 
     @property
     def at_start(self) -> bool:
@@ -430,14 +426,7 @@ class ContainerFile(SequentialSource):
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
             bits=self._facts.pixels.bits,
             duration=self._facts.seconds,
-            file_bytes=self._size_of_files(),
         )
-
-    def _size_of_files(self) -> int | None:
-        with suppress(OSError):
-            files = () if self._clip.sequence is None else self._clip.sequence.files
-            return (self._facts.container_bytes or sum(map(os.path.getsize, files))) or None
-        return None
 
     # -- ranges -------------------------------------------------------------------------------------------------------
 
@@ -455,8 +444,8 @@ class ContainerFile(SequentialSource):
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == position:
                 if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again
-                    if self._clip.decoder.hardware:
-                        self._leave_hardware(f"FFmpeg saw damage while seeking to frame {number}")
+                    if self._hardware is not None and self._clip.decoder.hardware:
+                        self._leave(self._hardware, "cannot continue", f"FFmpeg saw damage while seeking to frame {number}")
                     self._clip.start(threads=False)
                     return self.seek(number, position)
                 self._clip.decoder.forget_before(position)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -25,18 +26,20 @@ _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a
 class ClipDescription:
     """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is opened again.
 
-    `time_base` is a tick of the stream in seconds, and `stream_duration` is in ticks. `start_time` and `duration` belong to the
-    container, in microseconds. `reorders` says whether the decoder may reorder frames. `pixels` and `size`, (width, height),
-    belong to the first frame. `info` has no notes of a conversion yet.
+    `expected` is the number of frames that the container states, otherwise by its duration; None if neither is known. A tick of
+    the stream lasts `time_base` seconds. `start_time` and `duration` belong to the container, in microseconds, and `seconds` is
+    the duration of the stream, None if it is not known, and for a picture. `reorders` says whether the decoder may reorder
+    frames. `pixels` and `size`, (width, height), belong to the first frame. `info` has no notes of a conversion yet.
     """
 
     info: VideoInfo
+    expected: int | None
     container: str
-    container_bytes: int
+    file_bytes: int | None
     start_time: int
     duration: int | None
     stream: int
-    stream_duration: int | None
+    seconds: float | None
     time_base: Fraction
     codec: Any
     reorders: bool
@@ -48,80 +51,77 @@ class ClipDescription:
     aperture: Crop | None
     orientation: Orientation | None
 
-    @property
-    def expected_frames(self) -> int | None:
-        """Return the number of frames that the container states, otherwise by its duration; None if neither is known."""
-        info = self.info
-        if info.frames is not None or info.fps is None or not self.duration:
-            return info.frames
-        seconds: float = self.duration / _TICKS
-        return min(round(seconds * info.fps), LARGEST_NUMBER)
-
-    @property
-    def seconds(self) -> float | None:
-        """Return the duration of the stream in seconds; None if it is not known, and for a picture."""
-        if not self.stream_duration or not self.info.fps:
-            return None
-        return round(float(self.stream_duration * self.time_base), 6)
-
 
 def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     """Return the description of a clip by its first frame. Raises InputError if the clip cannot be compared."""
-    stream, container, size = clip.stream, clip.container, (first.width, first.height)
+    stream, container = clip.stream, clip.container
     pixels = pixel_format(clip.path, first.format.name)
+    clip.check_size(first.width, first.height)
+    is_picture = "image2" in container.format.name or container.format.name.endswith("_pipe")
+    fps = None if is_picture else _rate(stream)
+    frames = expected = _claimed_frames(clip, first)
+    if frames is None and fps is not None and container.duration:
+        expected = min(round(container.duration / _TICKS * fps), LARGEST_NUMBER)
     turned, note = _orientation(first)
-    info = _info(clip, first, pixels)
+    colours = stated_colours(first)
+    info = VideoInfo(
+        clip.path,
+        stream.codec_context.name,
+        first.width,
+        first.height,
+        YCBCR_BITS if pixels.rgb else pixels.bits,
+        frames,
+        fps,
+        pixels.chroma,
+        None if pixels.rgb else colours["matrix"],
+        None if pixels.rgb else colours["range"],
+        (*_notes(clip, first), *note),
+        transfer=colours["transfer"],
+        field_order=None if is_picture or pixels.rgb else _field_order(first),
+        sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
+    )
     return ClipDescription(
-        replace(info, notes=(*info.notes, *note)),
+        info,
+        expected,
         container.format.name,
-        max(0, container.size or 0) if clip.sequence is None else 0,
+        _file_bytes(clip),
         container.start_time or 0,
         container.duration,
         stream.index,
-        stream.duration,
+        round(float(stream.duration * stream.time_base), 6) if stream.duration and fps else None,
         stream.time_base,
         clip.codec,
         bool(stream.codec_context.has_b_frames),
         first.format.name,
         pixels,
-        size,
-        stated_colours(first),
+        (first.width, first.height),
+        colours,
         first.interlaced_frame,
         _aperture(clip, first),
         turned,
     )
 
 
-def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
-    clip.check_size(first.width, first.height)
-    stream, name = clip.stream, clip.container.format.name
-    is_picture = "image2" in name or name.endswith("_pipe")
+def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
     notes = clip.notes
     if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
     first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
-    pages = _tiff_pages(first_file) if stream.codec_context.name == "tiff" else 1
+    pages = _tiff_pages(first_file) if clip.stream.codec_context.name == "tiff" else 1
     if pages > 1:
         notes += (f"only the first of its {pages} pages is read",)
     if clip.decoder.begin.packets:
         notes += (f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}",)
-    colours = stated_colours(first)
-    return VideoInfo(
-        clip.path,
-        stream.codec_context.name,
-        first.width,
-        first.height,
-        YCBCR_BITS if pixels.rgb else pixels.bits,
-        _claimed_frames(clip, first),
-        None if is_picture else _rate(stream),
-        pixels.chroma,
-        None if pixels.rgb else colours["matrix"],
-        None if pixels.rgb else colours["range"],
-        notes,
-        transfer=colours["transfer"],
-        field_order=None if is_picture or pixels.rgb else field_order(first),
-        sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
-    )
+    return notes
+
+
+def _file_bytes(clip: ClipDecoder) -> int | None:
+    """Return the size of a file, or of all files of a sequence; None if it is not known."""
+    if clip.sequence is None:
+        return max(0, clip.container.size or 0) or None
+    with suppress(OSError):
+        return sum(map(os.path.getsize, clip.sequence.files)) or None
+    return None
 
 
 def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:
@@ -195,7 +195,7 @@ _ORDERS = {1: "top field first", 2: "bottom field first"}
 """Field orders by the constants of FFmpeg's filter `select`."""
 
 
-def field_order(frame: Any) -> str:
+def _field_order(frame: Any) -> str:
     """Return one of `FIELD_ORDERS`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
     if not frame.interlaced_frame:
         return "progressive"

@@ -63,35 +63,21 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class HardwareDecoder:
-    """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is FFmpeg's name of the GPU or its driver.
+    """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is the driver of the GPU, None for the first one.
 
-    `gpu` is None for the first GPU. A decoder that is not `required` leaves clips that it cannot decode to the processor. A
+    A decoder that is not `required` leaves clips that it cannot decode to the processor. A
     `shared` decoder already decodes on another thread, so DecoderBusyError is raised if it cannot be opened again.
     """
 
     kind: str
-    gpu: str | Driver | None = None
+    gpu: Driver | None = None
     required: bool = True
     shared: bool = False
 
     @property
-    def device(self) -> str | None:
-        """Return FFmpeg's name of the GPU; None for the first one. A driver finds it only when it is needed."""
-        return self.gpu if self.gpu is None or isinstance(self.gpu, str) else self.gpu.device
-
-    @property
     def surfaces(self) -> SurfaceCopy | None:
-        """Return the method to copy frames, which then stay in memory of the GPU; None if FFmpeg copies them to the host."""
-        return None if self._driver is None else self._driver.surfaces
-
-    @property
-    def _driver(self) -> Driver | None:
-        return None if isinstance(self.gpu, str) else self.gpu
-
-    @property
-    def is_offered(self) -> bool:
-        """Return whether the installed FFmpeg was built with it."""
-        return self.kind in offered()
+        """Return the method to copy frames, as `Driver.surfaces`."""
+        return None if self.gpu is None else self.gpu.surfaces
 
     def skips(self, codec: str, *, moving: bool) -> bool:
         """Return whether a clip gains nothing from hardware: a picture, or uncompressed frames, which are only copied."""
@@ -101,7 +87,7 @@ class HardwareDecoder:
         """Return the reason why it does not decode a stream with pixel format `name`; None if it does."""
         if video.codec not in EXACT:
             return f"it is {video.codec}, and hardware gives the same samples only for {', '.join(EXACT.values())}"
-        refusal = None if self._driver is None else self._driver.refuses(video)
+        refusal = None if self.gpu is None else self.gpu.refuses(video)
         if refusal is not None:
             return refusal
         if pixels.chroma == "420" and pixels.bits in FORMATS and pixels.via is None and not pixels.rgb:
@@ -126,8 +112,8 @@ class HardwareDecoder:
 
         # One context serves all sessions of the process.
         options: dict[str, object] = {"primary_ctx": "1"} if self.kind == "cuda" else {}
-        stays = self.surfaces is not None
-        return HWAccel(self.kind, device=self.device, allow_software_fallback=False, options=options, is_hw_owned=stays)
+        device, stays = None if self.gpu is None else self.gpu.device, self.surfaces is not None
+        return HWAccel(self.kind, device=device, allow_software_fallback=False, options=options, is_hw_owned=stays)
 
     def own_codec(self, codec: Any) -> str | None:
         """Return FFmpeg's codec to open by name if the default codec of a container does not support hardware.
@@ -164,6 +150,11 @@ def offered() -> frozenset[str]:
     except ImportError:
         return frozenset()
     return frozenset(hwdevices_available())
+
+
+def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
+    """Return the decoder, but None for a preferred one that FFmpeg lacks. This imports PyAV, so only containers call it."""
+    return hardware if hardware is not None and (hardware.required or hardware.kind in offered()) else None
 
 
 # -- start ------------------------------------------------------------------------------------------------------------
