@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkssim.frames.open import open_source
-from vkssim.frames.picture.crop import by_degrees, orientation
+from vkssim.frames.picture.steps import by_degrees, orientation
 
 from ..support.clips import write
 from .encoding import encode_frames, noise_planes, video_frame

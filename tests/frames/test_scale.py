@@ -12,8 +12,7 @@ import pytest
 from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.crop import by_degrees
-from vkssim.frames.picture.scale import Scale, ToBitDepth, is_scaled, shape, stretched, unlike
+from vkssim.frames.picture.steps import Scale, ToBitDepth, by_degrees, is_scaled, shape, stretched, unlike
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 

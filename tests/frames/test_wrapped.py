@@ -11,8 +11,7 @@ import pytest
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.crop import Crop, Orientation
-from vkssim.frames.picture.scale import Scale, ToBitDepth
+from vkssim.frames.picture.steps import Crop, Orientation, Scale, ToBitDepth
 from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, Step, WrappedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)

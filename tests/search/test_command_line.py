@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.frames.picture.crop import Crop
+from vkssim.frames.picture.steps import Crop
 from vkssim.search.command_line import command_line, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe

@@ -62,26 +62,17 @@ class PlanarLayout:
         return self.pixel_format.removesuffix("alpha")
 
     @property
-    def sample_bytes(self) -> int:
-        """Return the bytes of a sample."""
-        return 1 if self.bits == 8 else 2
-
-    @property
-    def plane_bytes(self) -> list[int]:
-        """Return the bytes of each plane, including alpha."""
+    def plane_offsets(self) -> list[int]:
+        """Return the byte at which each plane begins within the frame, and the end of the last one, which may be alpha."""
         shapes = plane_shapes(self.width, self.height, self.chroma)
         alpha = shapes[:1] if self.pixel_format.endswith("alpha") else []
-        return [height * width * self.sample_bytes for height, width in shapes + alpha]
-
-    @property
-    def plane_offsets(self) -> list[int]:
-        """Return the offset of each plane in bytes from the start of the frame."""
-        return [0, *accumulate(self.plane_bytes)][:-1]
+        sample_bytes = 1 if self.bits == 8 else 2
+        return [0, *accumulate(height * width * sample_bytes for height, width in shapes + alpha)]
 
     @property
     def frame_bytes(self) -> int:
         """Return the bytes of all planes."""
-        return sum(self.plane_bytes)
+        return self.plane_offsets[-1]
 
 
 @dataclass

@@ -19,8 +19,8 @@ from ..utils.thread_pool import Closable
 from .info import ClipFacts, VideoInfo, VideoPackets
 from .inputs import Opened
 from .picture.colour import Colour
-from .picture.crop import Crop, Orientation
 from .picture.pixels import DecodedFrame
+from .picture.steps import Crop, Orientation
 
 Frame = TypeVar("Frame")
 

@@ -10,12 +10,13 @@ from weakref import WeakKeyDictionary
 import av
 
 from ...errors import InputError
-from ..info import check_size
+from ...types import size_problem
 from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
 from .decoder import Begin, Decoder, UndecodableError, reason
 from .demuxer import choose_stream, lacks_index, open_container
 from .hardware import HardwareDecoder
+from .packets import PacketCount
 
 FAILURES = av.FFmpegError, OSError
 """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
@@ -43,12 +44,12 @@ class ClipDecoder:
         self.stream: Any = None
         self.codec: Any = None
         self.decoder: Decoder
-        self._bytes_before = 0
+        self._counts: list[PacketCount] = []  # of all decoders
 
     @property
     def bytes_read(self) -> int:
         """Return the bytes of all packets that were read."""
-        return self._bytes_before + self.decoder.bytes_read
+        return sum(count.bytes for count in self._counts)
 
     def open(self, hwaccel: Any = None) -> Any:
         """Open the container again, and return it.
@@ -96,14 +97,13 @@ class ClipDecoder:
         self.decoder = Decoder(
             self.container, self.stream, context, threads=threads, begin=begin, hardware=hardware is not None
         )
+        self._counts.append(self.decoder.count)
         _decoders[self] = context
 
     def check_size(self, width: int, height: int) -> None:
         """Raise InputError with the name of the clip for a size that no frame can have."""
-        try:
-            check_size(width, height)
-        except InputError as error:
-            raise InputError(f"{self.path}: {error}") from None
+        if problem := size_problem(width, height):
+            raise InputError(f"{self.path}: {problem}")
 
     def begin(self, *, threads: bool) -> Any:
         """Decode from the beginning, and return the first frame.
@@ -149,9 +149,7 @@ class ClipDecoder:
     def _let_go(self) -> None:
         decoder = getattr(self, "decoder", None)
         if decoder is not None:
-            self._bytes_before += decoder.bytes_read
             decoder.close()
-            decoder.bytes_read = 0
         if self.container is not None:
             self.container.close()
 

@@ -115,7 +115,6 @@ class Decoder:
             self._codec.copy_opaque = not hardware
         self.frame_count = 0
         """The number of frames returned since the start, or since the last seek."""
-        self.bytes_read = 0
         self.count = PacketCount()
         """The packets of the stream; the count is complete if all were read, from the first to the last."""
         self.order = PacketOrder(stream.codec_context.codec.name, container.format.name)
@@ -212,7 +211,6 @@ class Decoder:
         began = False
         first: int | None = None  # presentation time of the first packet, until a later one
         for packet in self._demuxed():
-            self.bytes_read += packet.size
             self.count.add(packet)
             number += 1
             if packet.size and not began:

@@ -14,8 +14,8 @@ from ...storage.remote import open_description
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo
 from ..picture.colour import YCBCR_BITS, stated_colours
-from ..picture.crop import Crop, Orientation, by_degrees, orientation
 from ..picture.pixels import PixelFormat, pixel_format
+from ..picture.steps import Crop, Orientation, by_degrees, orientation
 from .clip_decoder import ClipDecoder
 
 _MOST_PAGES = 10_000  # limit for a file of tiny pages

@@ -20,9 +20,11 @@ _HIGH = re.compile(r"p[024]1\d(?:le|be)$|.+msb(?:le|be)$")
 """The formats whose samples lie in the upper bits."""
 
 _CR_FIRST = "nv21", "nv42"
-_CHROMA_OF = {steps: chroma for chroma, steps in CHROMA_STEPS.items()}
 
 _Place = tuple[int, int, int]  # plane, first sample in a row, step between samples
+
+CHROMA_OF = {steps: chroma for chroma, steps in CHROMA_STEPS.items()}
+"""The chroma format of each step between samples of Cb and Cr."""
 
 _PLANAR: tuple[_Place, ...] = (0, 0, 1), (1, 0, 1), (2, 0, 1)
 _PAIRED: tuple[_Place, ...] = (0, 0, 1), (1, 0, 2), (1, 1, 2)
@@ -139,7 +141,7 @@ def _described(name: str) -> PixelFormat | None:
         return None
     rgb = described.is_rgb or described.has_palette
     steps = side // described.chroma_height(side), side // described.chroma_width(side)
-    chroma = "400" if len(planes) == 1 else _CHROMA_OF.get(steps)
+    chroma = "400" if len(planes) == 1 else CHROMA_OF.get(steps)
     if chroma is None or len(planes) == 2:
         return None
     readable = partial(PixelFormat, order=">" if described.is_big_endian else "<", shift=16 - bits if _HIGH.match(name) else 0)
