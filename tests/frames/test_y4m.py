@@ -69,7 +69,7 @@ def test_the_ending_of_the_name_does_not_count(tmp_path: Path) -> None:
     [(b"F30000:1001", Fraction(30000, 1001)), (b"F0:0", None), (b"", None), (b"F25:1 XYSCSS=420 Ip A1:1", Fraction(25))],
 )
 def test_frame_rate(fields: bytes, rate: Fraction | None) -> None:
-    assert parse_header("clip.y4m", SIZE + fields + b"\n")[1] == rate
+    assert parse_header("clip.y4m", SIZE + fields + b"\n")[1]["fps"] == rate
 
 
 @pytest.mark.parametrize(

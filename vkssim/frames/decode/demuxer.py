@@ -16,27 +16,9 @@ from ...utils.limits import MOST_PIXELS
 from ..inputs import sequence
 from .ffmpeg_log import parked
 
-_ELSEWHERE = frozenset(
-    [
-        "avisynth",
-        "concat",
-        "dash",
-        "dvdvideo",
-        "hls",
-        "imf",
-        "lavfi",
-        "rtp",
-        "rtsp",
-        "sap",
-        "sdp",
-        "vapoursynth",
-        "webm_dash_manifest",
-    ]
-)
-"""Refused formats: they name other files, wait for future data, or are programs."""
-
-_OPENS_BY_NAME = frozenset(("image2",))
-"""Formats that open files by name even if they are given data. For pictures, there are other formats."""
+_LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they name other files
+_OTHERS = "avisynth", "dvdvideo", "lavfi", "rtp", "rtsp", "sap", "vapoursynth"  # they wait for future data, or are programs
+_OPENS_BY_NAME = "image2"  # even if it is given data; for pictures, there are other formats
 
 MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
 """Options of decoders, which check the size before they allocate a frame. FFmpeg also probes files with decoders."""
@@ -94,7 +76,7 @@ def local_name(path: str) -> str:
 def _formats(remote: bool) -> str:
     from av import formats_available
 
-    refused = _ELSEWHERE | _OPENS_BY_NAME if remote else _ELSEWHERE
+    refused = {*_LISTS, *_OTHERS, *([_OPENS_BY_NAME] if remote else [])}
     return ",".join(sorted(names for names in formats_available if not refused & set(names.split(","))))
 
 
