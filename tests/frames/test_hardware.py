@@ -35,6 +35,7 @@ from ..distributed.in_ranges import small_ranges
 from ..ladder.ladders import encode
 from ..support.commands import vkssim
 from ..support.pictures import clip
+from .encoding import encode_frames
 
 FRAMES, GOP = 30, 10
 CUDA = HardwareDecoder("cuda")
@@ -77,15 +78,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None:
-    with av.open(str(path), "w", options={"update": "1"} if path.suffix == ".png" else {}) as container:
-        stream = container.add_stream(codec, rate=25)
-        assert isinstance(stream, av.VideoStream)
-        stream.height, stream.width = frames[0].shape
-        stream.pix_fmt = pixels
-        stream.gop_size = GOP
-        for luma in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels)))
-        container.mux(stream.encode())
+    grey = [av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels) for luma in frames]
+    encode_frames(path, grey, codec, muxer={"update": "1"} if path.suffix == ".png" else {}, gop_size=GOP)
 
 
 def _planes(path: Path, decoder: HardwareDecoder | None) -> tuple[list[np.ndarray], ContainerFile]:

@@ -20,7 +20,7 @@ from vkssim.frames.picture.colour import Colour
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim
 from ..support.pictures import Picture, clip
-from .encoding import encode_frames, video_frame
+from .encoding import encode_frames, flat_chroma
 
 LUMA = clip(8, 48, 64)
 OTHER = np.roll(LUMA, 1, axis=2)
@@ -41,9 +41,7 @@ def _y4m(path: Path, luma: Picture, space: str = "420") -> str:
 
 
 def _container(path: Path, luma: Picture, times: Sequence[float] | None = None, **settings: Any) -> str:
-    grey = np.full((24, 32), 128, np.uint8)
-    frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in luma]
-    return encode_frames(path, frames, "libx264", options={"qp": "0", "bf": "0"}, times=times, **settings)
+    return encode_frames(path, flat_chroma(luma), "libx264", options={"qp": "0", "bf": "0"}, times=times, **settings)
 
 
 def _both(folder: Path) -> tuple[str, str]:
@@ -230,12 +228,10 @@ def test_fields(tmp_path: Path, first: str, second: str, warned: str) -> None:
 
 def test_fields_of_a_container(tmp_path: Path) -> None:
     """The order of fields is stated by decoded frames."""
-    grey = np.full((24, 32), 128, np.uint8)
-    clips: list[str] = []
-    for options in ("", "interlaced=1"):
-        frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in LUMA]
-        path = tmp_path / f"{len(clips)}.mkv"
-        clips.append(encode_frames(path, frames, "libx264", options={"qp": "0", "x264-params": options}))
+    clips = [
+        encode_frames(tmp_path / f"{number}.mkv", flat_chroma(LUMA), "libx264", options={"qp": "0", "x264-params": options})
+        for number, options in enumerate(("", "interlaced=1"))
+    ]
     (warning,) = _score(*clips).warnings
     assert f"{clips[0]} states progressive field order, {clips[1]} bottom field first" in warning
     assert _score(clips[1], clips[1]).warnings == []

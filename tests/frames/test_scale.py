@@ -115,20 +115,20 @@ def test_the_middle_is_named_where_one_side_was_kept() -> None:
     assert "with auto, which removes black bars, or with WxH+X+Y" in unlike(tall, _info(320, 136))
 
 
-def test_shapes_are_named() -> None:
-    message = unlike(_info(640, 360), _info(640, 272, bits=10))
-    assert "640x272 is 640x272 with 10 bits; they must be alike, and their shapes differ (1.78:1 and 2.35:1)" in message
-    assert message.endswith("`deepen` makes their depth alike")
-
-
-def test_of_another_depth_alone() -> None:
-    message = unlike(_info(640, 360), _info(640, 360, bits=10))
-    assert message.endswith("`deepen` brings the clip of less depth to the depth of the other, exactly")
-    assert "scale" not in message
-
-
-def test_of_another_size_and_depth() -> None:
-    assert unlike(_info(640, 360), _info(320, 180, bits=10)).endswith("and the clip of less depth to the depth of the other")
+@pytest.mark.parametrize(
+    ("other", "bits", "said"),
+    [
+        ((640, 272), 10, "their shapes differ (1.78:1 and 2.35:1), as if one was cropped."),
+        ((640, 272), 10, "`deepen` makes their depth alike"),
+        ((640, 360), 10, "`deepen` brings the clip of less depth to the depth of the other, exactly"),
+        ((320, 180), 10, "and the clip of less depth to the depth of the other"),
+    ],
+)
+def test_shapes_and_depths_are_named(other: tuple[int, int], bits: int, said: str) -> None:
+    message = unlike(_info(640, 360), _info(*other, bits=bits))
+    assert f"{other[0]}x{other[1]} with 10 bits; they must be alike" in message
+    assert said in message
+    assert ("scale" in message) == (other == (320, 180))
 
 
 def test_shape_of_samples_that_are_not_square() -> None:

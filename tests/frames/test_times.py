@@ -19,7 +19,7 @@ from vkssim.frames.open import open_source
 
 from ..support.clips import write
 from ..support.pictures import clip
-from .encoding import encode_frames, video_frame
+from .encoding import encode_frames, flat_chroma
 from .fields import write_fields
 from .reading import NOTHING_SAID, read
 
@@ -31,10 +31,7 @@ NOT_CODED = 7, 19
 def _pictures(frames: int = FRAMES) -> list[av.VideoFrame]:
     """Each moves a little, so that none is like its neighbours."""
     texture = clip(1, HEIGHT, WIDTH + frames)[0]
-    grey = np.full((HEIGHT // 2, WIDTH // 2), 128, np.uint8)
-    return [
-        video_frame(WIDTH, HEIGHT, "yuv420p", (texture[:, number : number + WIDTH], grey, grey)) for number in range(frames)
-    ]
+    return flat_chroma(np.stack([texture[:, number : number + WIDTH] for number in range(frames)]))
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +153,7 @@ def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[in
 def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
     """Two packets are a frame."""
     luma = clip(8, 64, 48)
-    grey = np.full((32, 24), 128, np.uint8)
-    frames = [video_frame(48, 64, "yuv420p", (picture, grey, grey)) for picture in luma]
-    plain = encode_frames(folder / "plain.mkv", frames, "ffv1")
+    plain = encode_frames(folder / "plain.mkv", flat_chroma(luma), "ffv1")
     for ending in ("ts", "mkv", "mp4"):
         path = write_fields(folder / f"fields.{ending}", luma)
         assert _packets(path) == 2 * len(luma)

@@ -14,7 +14,8 @@ from vkssim.frames.y4m import parse_header
 
 from ..support.clips import write, y4m_bytes
 from ..support.pictures import clip
-from .reading import NOTHING_SAID, read, read_file
+from .encoding import noise_planes
+from .reading import NOTHING_SAID, assert_frames, read, read_file, read_planes
 
 FAMILIES = {
     "420": "420",
@@ -40,12 +41,21 @@ SIZE = b"YUV4MPEG2 W32 H24 "
 @pytest.mark.parametrize("space", SPACES)
 def test_every_colour_space(tmp_path: Path, space: str, width: int, height: int) -> None:
     family, bits = SPACES[space]
-    luma = clip(2, height, width, bits)
-    path = write(tmp_path / "clip.y4m", y4m_bytes(luma, space, FAMILIES[family]))
+    chroma = FAMILIES[family].removesuffix("alpha")
+    frames = [noise_planes(width, height, chroma, bits, seed) for seed in range(4)]
+    alpha = frames[0][0].tobytes() if family.endswith("alpha") else b""
+    data = b"".join(b"FRAME\n" + b"".join(plane.tobytes() for plane in planes) + alpha for planes in frames)
+    path = write(tmp_path / "clip.y4m", f"YUV4MPEG2 W{width} H{height} F25:1 C{space}\n".encode() + data)
     with open_source(path, NOTHING_SAID) as source:
         assert (source.info.bits, source.info.width, source.info.height) == (bits, width, height)
-        np.testing.assert_array_equal(read(source), luma)
+        assert_frames(read_planes(source, [0, 1, 3], len(frames[0])), [frames[0], frames[1], frames[3]])
+        assert source.time(3) == 3 / 25
         assert source.problem is None
+
+
+@pytest.mark.parametrize(("said", "found"), [(b" XCOLORRANGE=FULL", "full"), (b" XCOLORRANGE=LIMITED", "limited"), (b"", None)])
+def test_the_range(said: bytes, found: str | None) -> None:
+    assert parse_header("clip.y4m", SIZE + b"C420" + said + b"\n")[1]["range"] == found
 
 
 def test_no_colour_space_is_420(tmp_path: Path) -> None:
@@ -92,7 +102,7 @@ def test_header_that_cannot_be_read(line: bytes, named: str) -> None:
         parse_header("clip.y4m", line)
 
 
-@pytest.mark.parametrize("missing", [1, 800, 1152])
+@pytest.mark.parametrize("missing", [1, 50, 800, 1152])
 def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
     """Even if only the FRAME line of the last frame is left."""
     luma = clip(3)
