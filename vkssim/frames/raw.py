@@ -320,7 +320,7 @@ class PlanarStream(SequentialSource):
 
     _has_frame_headers = False
 
-    def __init__(self, stream: BinaryIO, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
+    def __init__(self, stream: io.BufferedReader, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
         super().__init__()
         self.info = info
         self._stream = stream
@@ -355,12 +355,7 @@ class PlanarStream(SequentialSource):
         return self._offset == position + self._frame_bytes
 
     def _fill(self, memory: memoryview) -> bool:
-        done = 0
-        while done < len(memory):
-            count = self._stream.readinto(memory[done:])  # type: ignore[attr-defined]
-            if not count:
-                break
-            done += count
+        done = self._stream.readinto(memory)  # less at the end alone, because the stream is buffered
         self._offset += done
         self.bytes_read += done
         return done == len(memory)

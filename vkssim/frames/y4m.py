@@ -5,10 +5,11 @@ Source: https://wiki.multimedia.cx/index.php/YUV4MPEG2
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from fractions import Fraction
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
@@ -28,7 +29,7 @@ class Y4mStream(PlanarStream):
 
     _has_frame_headers = True
 
-    def __init__(self, path: str, stream: BinaryIO) -> None:
+    def __init__(self, path: str, stream: io.BufferedReader) -> None:
         line = stream.readline(LONGEST_LINE)
         layout, stated = parse_header(path, line)
         info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, chroma=layout.chroma, **stated)

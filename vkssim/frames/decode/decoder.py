@@ -1,10 +1,7 @@
 """Decode the frames of one stream with FFmpeg: quickly, or with the same result every time (docs/adr/0010).
 
-FFmpeg decodes several frames in parallel on threads. Its concealment of damage then depends on the progress of each thread and
-on the memory that a frame gets, so a damaged file scores differently from run to run. Without threads, it does not. So a stream
-is decoded with threads until the first sign of damage. All frames before it are right. From there, the stream is decoded again,
-from its beginning, without threads. Threads are not used at all if there are no more cores than clips, and for decoders that
-report some damage in no way.
+With threads, FFmpeg conceals damage in another way from run to run. So a stream is decoded with threads until the first sign of
+damage. All frames before it are right. From there, the stream is decoded again, from its beginning, without threads.
 """
 
 from __future__ import annotations

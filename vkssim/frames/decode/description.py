@@ -126,7 +126,7 @@ def _file_bytes(clip: ClipDecoder) -> int | None:
 
 def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:
     if clip.sequence is not None:
-        return clip.sequence.frames
+        return len(clip.sequence.files)
     if first.interlaced_frame and clip.codec.name == "h264":  # the count may be of fields
         return None
     return min(clip.stream.frames, LARGEST_NUMBER) or None

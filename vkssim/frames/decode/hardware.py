@@ -1,9 +1,7 @@
 """Hardware decoders: how FFmpeg opens one, and which clips it decodes.
 
-A hardware decoder returns the same samples as the processor, bit for bit, because the standards of H.264, HEVC, VP8, VP9 and
-AV1 define every bit. But it reports less damage. So it decodes a clip only until FFmpeg sees the first sign of damage; then the
-processor decodes the clip again (docs/adr/0010). It is an error if a required decoder cannot decode a clip. A decoder that is
-only preferred leaves such a clip to the processor.
+A hardware decoder returns the same samples as the processor, bit for bit, but reports less damage. So it decodes a clip only
+until FFmpeg sees the first sign of damage; then the processor decodes the clip again (docs/adr/0010).
 """
 
 from __future__ import annotations
