@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import pools, worker
-from vkssim.errors import InputError, OptionError, OutputError
+from vkssim.errors import InputError, OptionError
 from vkssim.frames.decode import hardware
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.decoder import Decoder
@@ -295,27 +294,3 @@ def test_several_engines_score_ranges_side_by_side(
     assert ranges[several:] == [FrameRange()]
     assert render(report, "json", "max") == render(alone, "json", "max")
     assert len(opened) <= 2 * (3 + 1), "by each of three workers, the first by the run, and by the run on one engine"
-
-
-def test_a_run_on_several_engines_is_resumed(
-    folder: Path, tmp_path: Path, three_engines: None, device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clips = folder / "ref.mp4", folder / "dis.mp4"
-    where = str(device.info.uuid)
-    score = partial(score_files, *clips, features=[FEATURE], device=where, decode="cuda", resume=tmp_path / "run")
-    with monkeypatch.context() as patch:
-        patch.setattr(worker, "score_range", _failing_at_the_end(score_range))
-        with pytest.raises(OutputError):
-            score()
-    assert score().resumed > 0
-    assert list(tmp_path.iterdir()) == []
-
-
-def _failing_at_the_end(score: Callable[..., Any]) -> Callable[..., Any]:
-    def failing(*words: Any, **how: Any) -> Any:
-        if words[4].stop is None:
-            time.sleep(0.5)  # until the ranges before it are there
-            raise OutputError("full")
-        return score(*words, **how)
-
-    return failing

@@ -35,6 +35,7 @@ SPACES = {
     **{f"mono{bits}": ("mono", bits) for bits in DEEP},  # as FFmpeg writes them
 }
 SIZE = b"YUV4MPEG2 W32 H24 "
+ORDERS = {b"p": "progressive", b"t": "top field first", b"b": "bottom field first", b"m": "interlaced", b"?": None}
 
 
 @pytest.mark.parametrize(("width", "height"), [(32, 24), (35, 27)])
@@ -51,11 +52,6 @@ def test_every_colour_space(tmp_path: Path, space: str, width: int, height: int)
         assert_frames(read_planes(source, [0, 1, 3], len(frames[0])), [frames[0], frames[1], frames[3]])
         assert source.time(3) == 3 / 25
         assert source.problem is None
-
-
-@pytest.mark.parametrize(("said", "found"), [(b" XCOLORRANGE=FULL", "full"), (b" XCOLORRANGE=LIMITED", "limited"), (b"", None)])
-def test_the_range(said: bytes, found: str | None) -> None:
-    assert parse_header("clip.y4m", SIZE + b"C420" + said + b"\n")[1]["range"] == found
 
 
 def test_no_colour_space_is_420(tmp_path: Path) -> None:
@@ -75,11 +71,22 @@ def test_the_ending_of_the_name_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "rate"),
-    [(b"F30000:1001", Fraction(30000, 1001)), (b"F0:0", None), (b"", None), (b"F25:1 XYSCSS=420 Ip A1:1", Fraction(25))],
+    ("fields", "name", "value"),
+    [
+        (b"F30000:1001", "fps", Fraction(30000, 1001)),
+        (b"F0:0", "fps", None),
+        (b"", "fps", None),
+        (b"F25:1 XYSCSS=420 Ip A1:1", "fps", 25),
+        *((b"F25:1 I" + letter, "field_order", order) for letter, order in ORDERS.items()),
+        (b"A64:45 F25:1", "sample_aspect", Fraction(64, 45)),
+        (b"A0:0", "sample_aspect", None),
+        (b"C420 XCOLORRANGE=FULL", "range", "full"),
+        (b"C420 XCOLORRANGE=LIMITED", "range", "limited"),
+        (b"C420", "range", None),
+    ],
 )
-def test_frame_rate(fields: bytes, rate: Fraction | None) -> None:
-    assert parse_header("clip.y4m", SIZE + fields + b"\n")[1]["fps"] == rate
+def test_what_a_header_states(fields: bytes, name: str, value: object) -> None:
+    assert parse_header("clip.y4m", SIZE + fields + b"\n")[1][name] == value
 
 
 @pytest.mark.parametrize(
