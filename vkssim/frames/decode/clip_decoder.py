@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...types import size_problem
 from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
-from .decoder import Begin, Decoder, UndecodableError, reason
+from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
 from .demuxer import choose_stream, lacks_index, open_container
 from .hardware import HardwareDecoder
 from .packets import PacketCount
@@ -75,13 +75,7 @@ class ClipDecoder:
         if lacks_index(self.path):
             raise InputError(f"{self.path}: the index (moov) is missing: the file is cut off, or still being written") from None
 
-    def start(
-        self,
-        *,
-        threads: bool,
-        begin: Begin = Begin(),  # noqa: B008 - frozen
-        hardware: HardwareDecoder | None = None,
-    ) -> None:
+    def start(self, *, threads: bool, begin: Begin = FROM_START, hardware: HardwareDecoder | None = None) -> None:
         """Close the open container, open it again, and decode from its beginning."""
         self._let_go()
         own = None if hardware is None else hardware.own_codec(self.codec)
@@ -110,28 +104,18 @@ class ClipDecoder:
 
         A recording may begin between key frames. Packets that cannot be decoded there are skipped, and do not count as damage.
         """
-        first = self._begin_with_threads() if threads else None
-        if first is None:
-            self.start(threads=False)
-            first = self._first_frame()
-        return first
-
-    def _begin_with_threads(self) -> Any:
-        """Return the first frame; None if the clip has to be decoded without threads."""
-        self.start(threads=True)
-        first = self._first_frame(doubt=True)
+        first = self._first_frame(threads=True) if threads else None
         if first is not None:
             return first
-        self.start(threads=False)
         first = self._first_frame()
-        if not self.decoder.skipped_packets:
-            return None
-        self.start(threads=True, begin=self.decoder.begin)
-        again = self._first_frame(doubt=True)
-        return again if again is not None and again.pts == first.pts else None
+        if not (threads and self.decoder.skipped_packets):
+            return first
+        again = self._first_frame(threads=True, begin=self.decoder.begin)
+        return again if again is not None and again.pts == first.pts else self._first_frame()
 
-    def _first_frame(self, *, doubt: bool = False) -> Any:
-        """Return the first frame; with `doubt`, None if it may not be right."""
+    def _first_frame(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
+        """Start to decode, and return the first frame; with threads, None if it may not be right."""
+        self.start(threads=threads, begin=begin)
         why = None
         try:
             first = self.decoder.next()
@@ -139,7 +123,7 @@ class ClipDecoder:
             first, why = None, reason(failure)
         except OSError as failure:
             raise unreadable(self.path, failure) from None
-        if doubt and (first is None or self.decoder.doubtful):
+        if threads and (first is None or self.decoder.doubtful):
             return None
         if first is None:
             why = why or self.decoder.failure

@@ -263,12 +263,9 @@ class ContainerFile(SequentialSource):
     def _has_known_format(self, frame: Any) -> bool:
         """Set the pixel format of a frame; return False, and set `problem`, if its size or format has changed."""
         name = format_name(frame)
-        if (
-            self._clip.decoder.hardware and self._hardware is not None
-        ):  # surfaces may be larger by a sample, which is not copied
+        is_of_first_size = (frame.width, frame.height) == self._facts.size
+        if self._hardware is not None and self._clip.decoder.hardware:  # surfaces may have one more sample, which is not copied
             is_of_first_size = self._hardware.has_size(frame, *self._facts.size)
-        else:
-            is_of_first_size = (frame.width, frame.height) == self._facts.size
         if is_of_first_size and name in self._formats:
             self._pixels = self._formats[name]
             return True

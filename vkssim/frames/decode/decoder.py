@@ -52,6 +52,9 @@ class Begin:
     without_leading: bool = False
 
 
+FROM_START = Begin()
+
+
 @dataclass(frozen=True)
 class Remark:
     """A message of FFmpeg about a packet with the presentation time `pts`, when `frames_before` frames had been returned."""
@@ -92,7 +95,7 @@ class Decoder:
     """
 
     def __init__(
-        self, container: Any, stream: Any, codec: Any, *, threads: bool, begin: Begin = Begin(), hardware: bool = False
+        self, container: Any, stream: Any, codec: Any, *, threads: bool, begin: Begin = FROM_START, hardware: bool = False
     ) -> None:
         self._container = container
         self._stream = stream

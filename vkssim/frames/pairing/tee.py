@@ -61,7 +61,7 @@ class Tee:
         return True
 
     def memory(self, planes: int) -> Planes:
-        """Return memory for a frame, which may be that of a frame which no reader wants any longer."""
+        """Return memory for a frame: that of a frame which all readers have taken, or else new memory."""
         with self._changed:
             return self._spare.pop() if self._spare else self._source.info.new_planes(planes)
 
