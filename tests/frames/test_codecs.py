@@ -84,16 +84,6 @@ def test_planes_are_those_that_pyav_decodes(
     assert_frames(_read(path, 5), expected)
 
 
-def test_cropped_as_the_stream_says(tmp_path: Path) -> None:
-    """H.264 codes macroblocks of 16x16 and says how much of them is the picture."""
-    planes = noise_planes(54, 38, "420", 8)
-    path = encode_frames(tmp_path / "clip.mp4", [video_frame(54, 38, "yuv420p", planes)], "libx264", options={"qp": "0"})
-    with av.open(path) as opened:
-        assert next(opened.decode(video=0)).width == 54
-        assert opened.streams.video[0].codec_context.coded_width == 64
-    assert_frames(_read(path, 1), [planes])
-
-
 def test_key_frames_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From all over a stream that is too long to decode it all."""
     monkeypatch.setattr(container, "_FEW_FRAMES", 0)

@@ -62,6 +62,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
 
     monkeypatch.setattr(Decoder, "next", from_surface)
     monkeypatch.setattr(HardwareDecoder, "request", lambda _self: None)
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     return changes
 
 
@@ -104,11 +105,8 @@ def test_the_samples_are_those_of_the_processor(folder: Path, stand_in: list[Cha
     assert replace(by_hardware.info, notes=()) == on_processor.info
 
 
-def test_a_report_differs_by_the_decoder_and_a_note_alone(
-    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_differs_by_the_decoder_and_a_note_alone(folder: Path, stand_in: list[Changed]) -> None:
     clips = folder / "ref.mp4", folder / "dis.mp4"
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     texts = [
         render(score_files(*clips, features=FEATURE, backend="cpu", decode=decode), "json", "max") for decode in ("cpu", "cuda")
     ]
@@ -249,8 +247,7 @@ def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     check_decode(DECODERS[0])
 
 
-def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed]) -> None:
     clip = str(folder / "wide.mp4")
     result = vkssim("score", "-r", clip, "-d", clip, "--decode", "cuda", "--backend", "cpu", "--feature", FEATURE)
     assert result.exit_code == 2
@@ -260,7 +257,6 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], 
 
 @pytest.fixture
 def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)

@@ -32,15 +32,6 @@ def test_every_format(tmp_path: Path, width: int, height: int, chroma: str, bits
         assert_frames(read_planes(source, [2, 0, 1], len(frames[0])), [frames[2], frames[0], frames[1]])
 
 
-def test_frames_lie_at_known_places(tmp_path: Path) -> None:
-    luma = clip(9)
-    path = write(tmp_path / "clip.yuv", raw_bytes(luma))
-    with open_source(path, describe(luma)) as source:
-        assert source.info.frames == 9
-        np.testing.assert_array_equal(read(source, range(7, 2, -2)), luma[7:2:-2])
-        assert len(read(source, range(8, 12))) == 1
-
-
 def test_threads_read_at_once(tmp_path: Path) -> None:
     luma = clip(16)
     path = write(tmp_path / "clip.yuv", raw_bytes(luma))

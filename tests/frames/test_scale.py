@@ -12,7 +12,7 @@ import pytest
 from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.steps import Scale, ToBitDepth, by_degrees, is_scaled, shape, stretched, unlike
+from vkssim.frames.picture.steps import Scale, by_degrees, is_scaled, shape, stretched, unlike
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 
@@ -47,20 +47,6 @@ def test_samples_stay_where_they_are(resampler: str) -> None:
     (scaled,) = Scale(32, 24, resampler, 16, "400")((ramp,))
     expected = (ramp[::2, ::2].astype(float) + ramp[::2, 1::2]) / 2
     np.testing.assert_allclose(scaled[:, 4:-4], expected[:, 4:-4], atol=40)
-
-
-def test_notes() -> None:
-    info = VideoInfo("clip", "raw", 64, 48, 8, chroma="420", notes=("before",))
-    assert Scale(96, 80, "bicubic", 8, "420").info(info).notes == ("before", "scaled from 64x48 to 96x80, bicubic")
-    deep = ToBitDepth(2).info(info)
-    assert (deep.bits, deep.notes[1]) == (10, "brought from 8 to 10 bits, exactly")
-
-
-def test_deeper() -> None:
-    planes = noise_planes(64, 48, "420", 10)
-    for plane, other in zip(ToBitDepth(6)(planes), planes, strict=True):
-        assert plane.dtype == np.uint16
-        np.testing.assert_array_equal(plane / 256, other / 4)
 
 
 def _info(width: int, height: int, aspect: str | None = None, bits: int = 8) -> VideoInfo:

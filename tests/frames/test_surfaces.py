@@ -16,7 +16,6 @@ from vkssim.backends import vulkan
 from vkssim.distributed import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
-from vkssim.frames.decode import hardware
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows, plane_samples
@@ -68,7 +67,6 @@ def surfaces(monkeypatch: pytest.MonkeyPatch, stand_in: list[Changed], copies: H
     for module in (pools, worker):
         monkeypatch.setattr(module, "hardware_decoder", chosen)
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 1)
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     host_cuda.stand_in(monkeypatch)
     return fail_at
 

@@ -127,10 +127,3 @@ def test_garbage_between_frames_is_named_by_its_byte(tmp_path: Path) -> None:
     with open_source(write(tmp_path / "clip.y4m", data[:place] + b"garbage\n" + data[place:]), NOTHING_SAID) as source:
         np.testing.assert_array_equal(read(source), luma[:1])
         assert f"no FRAME header at byte {place}, where frame 1 should begin" in str(source.problem)
-
-
-def test_skipped_frames_are_passed_over(tmp_path: Path) -> None:
-    luma = clip(7)
-    with open_source(write(tmp_path / "clip.y4m", y4m_bytes(luma)), NOTHING_SAID) as source:
-        np.testing.assert_array_equal(read(source, range(2, 7, 2)), luma[2:7:2])
-        assert len(read(source, range(8, 9))) == 0
