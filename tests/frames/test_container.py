@@ -69,13 +69,6 @@ def test_size_that_changes_within_the_stream(tmp_path: Path) -> None:
         assert "a change within a stream cannot be scored" in str(source.problem)
 
 
-def test_skipped_frames_are_passed_over() -> None:
-    path = str(clip_paths("bbb_576x324_10bit")[0])
-    whole = read_file(path)
-    with open_source(path, NOTHING_SAID) as source:
-        np.testing.assert_array_equal(read(source, range(3, 12, 4)), whole[3:12:4])
-
-
 def test_a_closed_clip_is_let_go_of_at_once() -> None:
     """Its decoder has threads and memory that must not wait for Python's search for cycles: a plan opens thousands of clips."""
     gc.disable()

@@ -196,7 +196,8 @@ def test_different_colours_are_warned_of(tmp_path: Path) -> None:
     ],
 )
 def test_meanings_that_differ(name: str, first: str | None, second: str | None, words: str | None) -> None:
-    clips = [VideoInfo(path, "Y4M", 64, 48, 8, **{name: stated}) for path, stated in (("ref", first), ("dis", second))]
+    stated: list[dict[str, Any]] = [{name: first}, {name: second}]
+    clips = [VideoInfo(path, "Y4M", 64, 48, 8, **own) for path, own in zip(("ref", "dis"), stated, strict=True)]
     for pair, expected in ((clips, words), ([clips[0]] * 2, None)):
         found = colour_warnings(*pair)
         assert [warning.partition(": ")[0] for warning in found] == ([] if expected is None else [f"ref states {expected}"])

@@ -112,13 +112,6 @@ def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
         assert len(read_planes(source, [1], 1)) == 0
 
 
-def test_grey_picture_is_taken_as_it_is(tmp_path: Path) -> None:
-    grey = COLOURS[..., 0]
-    with open_source(_png(tmp_path / "picture.png", grey, "gray"), NOTHING_SAID) as source:
-        assert (source.info.chroma, source.info.bits, source.info.notes) == ("400", 8, ())
-        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], grey)
-
-
 def test_jpeg_states_full_range(tmp_path: Path) -> None:
     frame: Any = av.VideoFrame.from_ndarray(COLOURS, "rgb24")
     frame.save(str(tmp_path / "picture.jpg"))
