@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .frames.test_container import encode
+from .frames.encoding import encode_frames, flat_chroma
 from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from .support.commands import TINY, vkssim, vkssim_process
 from .support.pictures import Picture, clip
@@ -162,7 +162,7 @@ def test_empty_file_all_frames_skipped(tmp_path: Path) -> None:
 def test_container_file_given_as_raw(tmp_path: Path) -> None:
     """libvmaf's tool scores garbage; vkssim recognises the container by its first bytes."""
     pairs = [(clip(5, 48, 64, seed=seed), tmp_path / f"{seed}.mkv") for seed in (1, 2)]
-    paths = [encode(path, luma, "ffv1", "yuv420p") for luma, path in pairs]
+    paths = [encode_frames(path, flat_chroma(luma), "ffv1") for luma, path in pairs]
     scores = _score(*paths, *raw_flags(pairs[0][0]))
     assert scores == _expected(tmp_path, pairs[0][0], pairs[1][0])
 

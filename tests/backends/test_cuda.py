@@ -266,4 +266,5 @@ def test_a_device_that_shares_nothing_has_its_frames_copied_by_ffmpeg(
     decoder = decoding.hardware_decoder("cuda", "vulkan", None)
     assert decoder is not None
     assert decoder.surfaces is cuda.cuda_of(device.info.uuid)
-    assert decoder.device == "0"
+    assert decoder.gpu is not None
+    assert decoder.gpu.device == "0"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from vkssim.distributed.task import Part, Task, TaskEvent
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
-from vkssim.frames.decode.packets import KeyframeIndex
+from vkssim.frames.decode.sample_index import KeyframeIndex
 from vkssim.frames.info import VideoPackets
 from vkssim.frames.open import open_source, planar_layout
 from vkssim.frames.options import PictureOptions, RawDescription, Selection

@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.decode.packets import KeyframeIndex
+from vkssim.frames.decode.sample_index import KeyframeIndex
 from vkssim.frames.open import open_source
 
 from ..frames.encoding import encode_frames, moving_frames, video_frame
@@ -28,7 +28,7 @@ GOP = 10
 def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many ranges, and frame threads however few cores there are. Short clips count as long ones that list their packets."""
     small_ranges(monkeypatch)
-    monkeypatch.setattr("vkssim.frames.decode.packets._FEW_PACKETS", 1)
+    monkeypatch.setattr("vkssim.frames.decode.sample_index._FEW_PACKETS", 1)
     monkeypatch.setattr("vkssim.frames.decode.container.threads_help", lambda: True)
 
 

@@ -11,23 +11,17 @@ import numpy as np
 from vkssim.frames.picture.pixels import plane_rows, plane_samples
 
 from ..support.pictures import Picture, clip
+from .encoding import encode_frames
 
 
 def encode_colours(
     path: Path, size: tuple[int, int], frames: int, pixel_format: str = "yuv420p", codec: str = "libx264", **options: str
 ) -> None:
     """Encode 4:2:0 of 8 or 10 bits, 25 frames a second; `size` is width and height, which need not be even for VP9."""
-    width, height = size
-    noise = np.random.default_rng(3)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=25, options=options)
-        assert isinstance(stream, av.VideoStream)
-        stream.width, stream.height, stream.pix_fmt = width, height, pixel_format
-        for luma in clip(frames, height, width):
-            frame = av.VideoFrame(width, height, pixel_format)
-            fill(frame, luma, noise)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
+    noise, frames_of = np.random.default_rng(3), [av.VideoFrame(*size, pixel_format) for _ in range(frames)]
+    for frame, luma in zip(frames_of, clip(frames, *size[::-1]), strict=True):
+        fill(frame, luma, noise)
+    encode_frames(path, frames_of, codec, options=options)
 
 
 def fill(frame: Any, luma: Picture, noise: np.random.Generator) -> None:

@@ -33,6 +33,14 @@ def video_frame(width: int, height: int, pixel_format: str, planes: Iterable[np.
     return frame
 
 
+def flat_chroma(luma: np.ndarray, pixel_format: str = "yuv420p") -> list[av.VideoFrame]:
+    """Frames with this luma, (frames, H, W), and grey chroma."""
+    height, width = luma.shape[1:]
+    planes = av.VideoFrame(width, height, pixel_format).planes[1:]
+    chroma = [np.full((plane.height, plane.width), 128, luma.dtype) for plane in planes]
+    return [video_frame(width, height, pixel_format, (picture, *chroma)) for picture in luma]
+
+
 def moving_frames(count: int, height: int = 64, width: int = 96, noise: int = 16) -> list[av.VideoFrame]:
     """Each is much of the one before, moved, and a little of its own."""
     texture = clip(1, height, width + count)[0] // 2

@@ -41,3 +41,10 @@ def read_planes(source: FrameSource, numbers: Sequence[int], count: int) -> list
     """The first `count` planes of the frames of these numbers."""
     targets = [source.info.new_planes(count) for _ in numbers]
     return targets[: source.read(numbers, targets)]
+
+
+def assert_frames(found: Sequence[Planes], expected: Sequence[Planes]) -> None:
+    """Frames are equal, plane by plane."""
+    for planes, others in zip(found, expected, strict=True):
+        for plane, other in zip(planes, others, strict=True):
+            np.testing.assert_array_equal(plane, other)

@@ -6,7 +6,6 @@ import gc
 import weakref
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
 
@@ -16,55 +15,9 @@ from vkssim.frames.options import RawDescription
 
 from ..support.clips import write
 from ..support.golden import clip_paths
-from ..support.pictures import Picture, clip
-from .encoding import encode_frames, noise_planes, video_frame
+from ..support.pictures import clip
+from .encoding import encode_frames, flat_chroma, noise_planes, video_frame
 from .reading import NOTHING_SAID, read, read_file
-
-
-def encode(path: Path, luma: Picture, codec: str, pixel_format: str) -> str:
-    """A clip in a container, coded without loss; the ending of the path says which."""
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=25)
-        assert isinstance(stream, av.VideoStream)
-        stream.height, stream.width = luma.shape[1:]
-        stream.pix_fmt = pixel_format
-        for picture in luma:
-            frame = av.VideoFrame(luma.shape[2], luma.shape[1], pixel_format)
-            for number, plane in enumerate(frame.planes):
-                rows = np.full((plane.height, plane.line_size // luma.itemsize), 77, luma.dtype)
-                if number == 0:
-                    rows[:, : plane.width] = picture
-                plane.update(rows.tobytes())
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    return str(path)
-
-
-@pytest.mark.parametrize(
-    ("ending", "codec", "pixel_format", "bits"),
-    [
-        ("mkv", "ffv1", "yuv420p", 8),
-        ("mkv", "ffv1", "yuv422p10le", 10),
-        ("mkv", "ffv1", "yuv444p12le", 12),
-        ("mkv", "ffv1", "gray", 8),
-        ("mkv", "ffv1", "gray16le", 16),
-        ("avi", "rawvideo", "yuv420p", 8),
-    ],
-)
-def test_luma_is_what_was_coded(tmp_path: Path, ending: str, codec: str, pixel_format: str, bits: int) -> None:
-    luma = clip(3, 48, 64, bits)
-    path = encode(tmp_path / f"clip.{ending}", luma, codec, pixel_format)
-    with open_source(path, NOTHING_SAID) as source:
-        info = source.info
-        assert (info.width, info.height, info.bits) == (64, 48, bits)
-        np.testing.assert_array_equal(read(source), luma)
-        assert source.problem is None
-
-
-@pytest.mark.parametrize(("name", "frames", "bits"), [("bbb_576x324", 48, 8), ("bbb_576x324_10bit", 12, 10)])
-def test_bundled_clips(name: str, frames: int, bits: int) -> None:
-    with open_source(str(clip_paths(name)[0]), NOTHING_SAID) as source:
-        assert (source.info.width, source.info.height, source.info.bits, source.info.frames) == (576, 324, bits, frames)
 
 
 @pytest.mark.parametrize("ending", ["mkv", "avi", "ts", "mp4", "mpg"])
@@ -72,7 +25,7 @@ def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None
     """By its first bytes: read as samples it would score garbage. What was said has to fit it."""
     codec = {"mp4": "mpeg4", "ts": "mpeg2video", "mpg": "mpeg2video"}.get(ending, "ffv1")
     luma = clip(2, 48, 64)
-    path = encode(tmp_path / f"clip.{ending}", luma, codec, "yuv420p")
+    path = encode_frames(tmp_path / f"clip.{ending}", flat_chroma(luma), codec)
     assert read_file(path, RawDescription(64, 48, "420", 8)).shape == luma.shape
     with pytest.raises(InputError, match="states a `width` of 64; `width=66` contradicts it"):
         open_source(path, RawDescription(66, 48, "420", 8))
@@ -80,11 +33,9 @@ def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None
 
 def test_recording_that_begins_between_key_frames(tmp_path: Path) -> None:
     """libavcodec skips packets that it cannot decode; times count from the first frame that it returns."""
-    grey = np.full((24, 32), 77, np.uint8)
     luma = clip(12, 48, 64)
-    frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in luma]
     options = {"qp": "0", "bf": "0", "g": "6", "sc_threshold": "0"}
-    data = Path(encode_frames(tmp_path / "whole.ts", frames, "libx264", options=options)).read_bytes()
+    data = Path(encode_frames(tmp_path / "whole.ts", flat_chroma(luma), "libx264", options=options)).read_bytes()
     packets = [data[start : start + 188] for start in range(0, len(data), 188)]
     starts = [number for number, packet in enumerate(packets) if packet[1] & 0x5F == 0x41 and packet[2] == 0]  # of frames
     path = write(tmp_path / "torn.ts", b"".join(packets[: starts[0]] + packets[starts[2] :]))
@@ -110,19 +61,12 @@ def test_torn_packets_at_the_start(tmp_path: Path) -> None:
 
 def test_size_that_changes_within_the_stream(tmp_path: Path) -> None:
     """Two MPEG-2 streams of different sizes, one after the other, as broadcasts have them."""
-    parts = [encode(tmp_path / f"{side}.mpg", clip(3, side, 64), "mpeg2video", "yuv420p") for side in (48, 64)]
+    parts = [encode_frames(tmp_path / f"{side}.mpg", flat_chroma(clip(3, side, 64)), "mpeg2video") for side in (48, 64)]
     path = write(tmp_path / "both.mpg", b"".join(Path(part).read_bytes() for part in parts))
     with open_source(path, NOTHING_SAID) as source:
         frames = read(source)
         assert 0 < len(frames) <= 3
         assert "a change within a stream cannot be scored" in str(source.problem)
-
-
-def test_skipped_frames_are_passed_over() -> None:
-    path = str(clip_paths("bbb_576x324_10bit")[0])
-    whole = read_file(path)
-    with open_source(path, NOTHING_SAID) as source:
-        np.testing.assert_array_equal(read(source, range(3, 12, 4)), whole[3:12:4])
 
 
 def test_a_closed_clip_is_let_go_of_at_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import open_source
-from vkssim.frames.picture.crop import Crop, without_bars
+from vkssim.frames.picture.steps import Crop, without_bars
 from vkssim.frames.source import ProcessedSource
 from vkssim.types import plane_shapes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.frames.decode import container, ffmpeg_log
-from vkssim.frames.decode.packets import PacketScan
+from vkssim.frames.decode.sample_index import PacketScan
 from vkssim.frames.open import open_source
 
 from ..support.clips import write
@@ -131,21 +132,6 @@ def _scored(*words: str) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_and_warnings_are_the_same_every_time(
-    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
-) -> None:
-    words = ("-r", sound[kind], "-d", damaged(kind, 2))
-    _threads(monkeypatch, False)
-    expected = _scored(*words)
-    assert expected[0] == 0
-    assert ("is damaged in" in expected[2]) == ("FFmpeg says: " in expected[2]) == ((kind, 2) not in UNNOTICED)
-    _threads(monkeypatch, True)
-    for _ in range(RUNS):
-        assert _scored(*words) == expected
-    assert _scored(*words[2:], "-r", words[3]) == _scored(*words[2:], "-r", words[3])
-
-
 def test_on_two_devices_and_in_a_batch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sound: dict[str, str], damaged: Damage
 ) -> None:
@@ -162,7 +148,7 @@ def test_on_two_devices_and_in_a_batch(
         assert process.returncode == 0, process.stderr
         reports.append((output.read_bytes(), process.stderr))
     assert reports[0] == reports[1] == reports[2]
-    assert b"is damaged in" in reports[0][1]
+    assert re.search(rb"is damaged in .*FFmpeg says: ", reports[0][1])
 
     (tmp_path / "ladder.csv").write_text(
         "reference,distorted\n" + "".join(f"{distorted},{clip}\n" for clip in (reference, damaged("h264", 4), sound["hevc"]))

@@ -50,13 +50,7 @@ Answers = dict[tuple[str, str, int], CodecSupport]
 """What the driver says of a codec, a chroma format and a depth."""
 
 _GOOD = CodecSupport(True, 1, (4096, 4096), 65536)
-PREFERRED = HardwareDecoder("cuda", "0", required=False)
-
-
-@pytest.fixture(autouse=True)
-def with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have FFmpeg offer cuda, as on Linux."""
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+PREFERRED = HardwareDecoder("cuda", required=False)
 
 
 @pytest.fixture
@@ -193,7 +187,7 @@ def test_the_driver_is_asked_before(driver: Answers, video: CodedVideo, reason: 
     wish = hardware_decoder("auto", "vulkan", None)
     assert wish is not None
     assert isinstance(wish.gpu, NvidiaDriver)
-    assert wish.device == "0"
+    assert wish.gpu.device == "0"
     assert wish.gpu.refuses(video) == reason
 
 
@@ -352,17 +346,6 @@ def test_the_command_line_tells_which_decoder_read_a_clip(folder: Path, driver: 
     assert f"note: {clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}" in result.output
     assert f"{clips[0]}: decoder h264 (cuda: {REASON})" in result.output
     assert f"{clips[1]}: decoder h264 (cuda)\n" in result.output
-
-
-def test_a_batch_takes_the_wish(folder: Path, driver: Answers, device: Device, tmp_path: Path) -> None:
-    manifest, output = tmp_path / "ladder.csv", tmp_path / "results.csv"
-    manifest.write_text(
-        f"reference,distorted\n{folder / 'ref.mp4'},{folder / 'dis.mp4'}\n{folder / 'ref.mp4'},{folder / 'ref.mp4'}\n"
-    )
-    words = "--feature", FEATURE, "--device", str(device.info.uuid), "--decode", "auto"
-    result = vkssim("batch", str(manifest), "-o", str(output), *words)
-    assert result.exit_code == 0, result.output
-    assert output.read_text().count("h264 (cuda)") == 4
 
 
 def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, tmp_path: Path, monkeypatch: Any) -> None:

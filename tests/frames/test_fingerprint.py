@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -10,19 +9,13 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from vkssim.frames import inputs as input_state
 from vkssim.frames.inputs import input_states
-from vkssim.ladder.batch import keys_of
-from vkssim.ladder.manifest import read_manifest
-from vkssim.scoring.options import ScoreOptions
 
 from ..support.buckets import put_in_place
-from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, vkssim
-from ..support.pictures import clip
+from ..support.clips import write
 
 HOUR = 3600
 
@@ -87,25 +80,3 @@ def test_a_url_of_no_known_version_is_sampled(monkeypatch: pytest.MonkeyPatch) -
     assert input_states("s3://clips/a") == before
     bucket.pipe_file("clips/a", bytes(8999) + b"a")
     assert input_states("s3://clips/a") != before
-
-
-def test_a_batch_scores_what_changed_again(tmp_path: Path) -> None:
-    """Two raw clips of one size, of which the second replaces the first, with its modification time."""
-    luma = clip(4)
-    reference = write(tmp_path / "ref.yuv", raw_bytes(luma))
-    _written(tmp_path / "dis.yuv", raw_bytes(luma))
-    (tmp_path / "ladder.csv").write_text(f"reference,distorted\n{reference},dis.yuv\n")
-    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "out.jsonl"), *raw_flags(luma), *TINY, "-q")
-    assert vkssim(*words).exit_code == 0
-    assert json.loads((tmp_path / "out.jsonl").read_text())["float_ssim_mean"] == 1.0
-    time.sleep(0.02)
-    _written(tmp_path / "dis.yuv", raw_bytes(np.roll(luma, 5, axis=2)))
-    assert vkssim(*words).exit_code == 0
-    assert json.loads((tmp_path / "out.jsonl").read_text())["float_ssim_mean"] < 0.9
-
-
-def test_the_key_of_a_pair_is_plain_text(tmp_path: Path) -> None:
-    write(tmp_path / "a", b"a")
-    (tmp_path / "ladder.csv").write_text("reference,distorted\na,a\n")
-    pairs = read_manifest(tmp_path / "ladder.csv")
-    assert keys_of(pairs, ScoreOptions(("float_ssim",))) == keys_of(pairs, ScoreOptions(("float_ssim",)))

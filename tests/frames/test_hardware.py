@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import pools, worker
-from vkssim.errors import InputError, OptionError, OutputError
+from vkssim.errors import InputError, OptionError
 from vkssim.frames.decode import hardware
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.decoder import Decoder
@@ -35,9 +34,10 @@ from ..distributed.in_ranges import small_ranges
 from ..ladder.ladders import encode
 from ..support.commands import vkssim
 from ..support.pictures import clip
+from .encoding import encode_frames
 
 FRAMES, GOP = 30, 10
-CUDA = HardwareDecoder("cuda", "0")
+CUDA = HardwareDecoder("cuda")
 FEATURE = "float_ssim=scale=1:window=uniform8"  # compiles soonest
 
 Changed = Callable[[int, Any], Any]
@@ -62,6 +62,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
 
     monkeypatch.setattr(Decoder, "next", from_surface)
     monkeypatch.setattr(HardwareDecoder, "request", lambda _self: None)
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     return changes
 
 
@@ -77,15 +78,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None:
-    with av.open(str(path), "w", options={"update": "1"} if path.suffix == ".png" else {}) as container:
-        stream = container.add_stream(codec, rate=25)
-        assert isinstance(stream, av.VideoStream)
-        stream.height, stream.width = frames[0].shape
-        stream.pix_fmt = pixels
-        stream.gop_size = GOP
-        for luma in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels)))
-        container.mux(stream.encode())
+    grey = [av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels) for luma in frames]
+    encode_frames(path, grey, codec, muxer={"update": "1"} if path.suffix == ".png" else {}, gop_size=GOP)
 
 
 def _planes(path: Path, decoder: HardwareDecoder | None) -> tuple[list[np.ndarray], ContainerFile]:
@@ -111,11 +105,8 @@ def test_the_samples_are_those_of_the_processor(folder: Path, stand_in: list[Cha
     assert replace(by_hardware.info, notes=()) == on_processor.info
 
 
-def test_a_report_differs_by_the_decoder_and_a_note_alone(
-    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_differs_by_the_decoder_and_a_note_alone(folder: Path, stand_in: list[Changed]) -> None:
     clips = folder / "ref.mp4", folder / "dis.mp4"
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     texts = [
         render(score_files(*clips, features=FEATURE, backend="cpu", decode=decode), "json", "max") for decode in ("cpu", "cuda")
     ]
@@ -256,8 +247,7 @@ def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     check_decode(DECODERS[0])
 
 
-def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed]) -> None:
     clip = str(folder / "wide.mp4")
     result = vkssim("score", "-r", clip, "-d", clip, "--decode", "cuda", "--backend", "cpu", "--feature", FEATURE)
     assert result.exit_code == 2
@@ -267,7 +257,6 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], 
 
 @pytest.fixture
 def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
@@ -301,27 +290,3 @@ def test_several_engines_score_ranges_side_by_side(
     assert ranges[several:] == [FrameRange()]
     assert render(report, "json", "max") == render(alone, "json", "max")
     assert len(opened) <= 2 * (3 + 1), "by each of three workers, the first by the run, and by the run on one engine"
-
-
-def test_a_run_on_several_engines_is_resumed(
-    folder: Path, tmp_path: Path, three_engines: None, device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clips = folder / "ref.mp4", folder / "dis.mp4"
-    where = str(device.info.uuid)
-    score = partial(score_files, *clips, features=[FEATURE], device=where, decode="cuda", resume=tmp_path / "run")
-    with monkeypatch.context() as patch:
-        patch.setattr(worker, "score_range", _failing_at_the_end(score_range))
-        with pytest.raises(OutputError):
-            score()
-    assert score().resumed > 0
-    assert list(tmp_path.iterdir()) == []
-
-
-def _failing_at_the_end(score: Callable[..., Any]) -> Callable[..., Any]:
-    def failing(*words: Any, **how: Any) -> Any:
-        if words[4].stop is None:
-            time.sleep(0.5)  # until the ranges before it are there
-            raise OutputError("full")
-        return score(*words, **how)
-
-    return failing

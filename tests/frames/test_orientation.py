@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkssim.frames.open import open_source
-from vkssim.frames.picture.crop import by_degrees, orientation
+from vkssim.frames.picture.steps import orientation
 
 from ..support.clips import write
 from .encoding import encode_frames, noise_planes, video_frame
@@ -73,11 +73,3 @@ def test_photographs_are_turned(tmp_path: Path, tag: int, quarters: int) -> None
         ((luma,),) = read_planes(source, [0], 1)
     with open_source(path, NOTHING_SAID) as source:
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], np.rot90(luma, quarters))
-
-
-@pytest.mark.parametrize("degrees", [90, -90, 180, -180])
-def test_by_degrees(degrees: int) -> None:
-    turn = by_degrees(degrees)
-    assert turn is not None
-    np.testing.assert_array_equal(turn(PLANES)[0], np.rot90(PLANES[0], degrees // 90))
-    assert by_degrees(0) is by_degrees(45) is None

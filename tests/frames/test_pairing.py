@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkssim.frames.pairing.schedule import ByIndex, ByTime
+from vkssim.frames.pairing.schedule import ByTime, Pairing
 
 
 def _pairs(reference: list[float], distorted: list[float], skips: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
@@ -15,48 +15,41 @@ def _pairs(reference: list[float], distorted: list[float], skips: tuple[int, int
 
 
 def test_by_index() -> None:
-    pairing = ByIndex(3, 5)
+    pairing = Pairing(3, 5)
     assert list(pairing.reference(range(0, 6, 2))) == [3, 5, 7]
     assert list(pairing.distorted(range(0, 6, 2))) == [5, 7, 9]
     assert list(pairing.indices(range(0, 6, 2))) == [0, 2, 4]
 
 
-def test_same_times() -> None:
-    times = [0.0, 0.04, 0.08, 0.12]
-    assert _pairs(times, times) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+def _at(rate: float, *numbers: int) -> list[float]:
+    return [number / rate for number in numbers]
 
 
-def test_times_count_from_the_first_frame_of_each() -> None:
-    """Containers may begin at any time."""
-    assert _pairs([1.4, 1.44, 1.48], [0.0, 0.04, 0.08]) == [(0, 0), (1, 1), (2, 2)]
-
-
-def test_rounded_times() -> None:
-    """Matroska has milliseconds."""
-    exact = [number * 1001 / 30000 for number in range(200)]
-    assert _pairs(exact, [round(time, 3) for time in exact]) == [(number, number) for number in range(200)]
-
-
-def test_dropped_frames() -> None:
-    reference = [number / 25 for number in range(8)]
-    assert _pairs(reference, [reference[number] for number in (0, 1, 4, 5, 7)]) == [(0, 0), (1, 1), (4, 2), (5, 3), (7, 4)]
-
-
-def test_half_and_double_rate() -> None:
-    slow, fast = [number / 25 for number in range(4)], [number / 50 for number in range(8)]
-    assert _pairs(slow, fast) == [(0, 0), (1, 2), (2, 4), (3, 6)]
-    assert _pairs(fast, slow) == [(0, 0), (2, 1), (4, 2), (6, 3)]
-
-
-def test_variable_rate() -> None:
-    """Half the duration of a frame counts; nobody gets two partners."""
-    assert _pairs([0.0, 0.02, 0.22, 0.42], [0.0, 0.015, 0.30, 0.40]) == [(0, 0), (1, 1), (2, 2), (3, 3)]
-    assert _pairs([0.0, 0.02, 0.22], [0.0, 0.005, 0.3]) == [(0, 0), (2, 2)]
-    assert _pairs([0.0, 0.1, 0.2], [0.0, 0.09, 0.12]) == [(0, 0), (1, 1)]
-
-
-def test_exactly_half_a_frame_is_too_far() -> None:
-    assert _pairs([0.0, 0.04, 0.08], [0.0, 0.06]) == [(0, 0)]
+@pytest.mark.parametrize(
+    ("reference", "distorted", "pairs"),
+    [
+        (_at(25, 0, 1, 2, 3), _at(25, 0, 1, 2, 3), [(0, 0), (1, 1), (2, 2), (3, 3)]),
+        ([1.4, 1.44, 1.48], [0.0, 0.04, 0.08], [(0, 0), (1, 1), (2, 2)]),  # times count from the first frame of each
+        (
+            _at(30000 / 1001, *range(99)),
+            [round(time, 3) for time in _at(30000 / 1001, *range(99))],
+            [(n, n) for n in range(99)],
+        ),
+        (_at(25, *range(8)), _at(25, 0, 1, 4, 5, 7), [(0, 0), (1, 1), (4, 2), (5, 3), (7, 4)]),
+        (_at(25, *range(4)), _at(50, *range(8)), [(0, 0), (1, 2), (2, 4), (3, 6)]),
+        (_at(50, *range(8)), _at(25, *range(4)), [(0, 0), (2, 1), (4, 2), (6, 3)]),
+        ([0.0, 0.02, 0.22, 0.42], [0.0, 0.015, 0.30, 0.40], [(0, 0), (1, 1), (2, 2), (3, 3)]),  # half a frame's duration counts
+        ([0.0, 0.02, 0.22], [0.0, 0.005, 0.3], [(0, 0), (2, 2)]),
+        ([0.0, 0.1, 0.2], [0.0, 0.09, 0.12], [(0, 0), (1, 1)]),  # nobody gets two partners
+        (_at(25, 0, 1, 2), [0.0, 0.06], [(0, 0)]),  # exactly half a frame is too far
+        ([], [], []),
+        ([0.0], [], []),
+        ([], [0.0], []),
+        ([0.0], [0.0], [(0, 0)]),
+    ],
+)
+def test_by_time(reference: list[float], distorted: list[float], pairs: list[tuple[int, int]]) -> None:
+    assert _pairs(reference, distorted) == pairs
 
 
 def test_skipped_frames() -> None:
@@ -76,11 +69,6 @@ def test_frames_left_over_within_a_part() -> None:
     assert pairing.left_over(0, 3) == (1, 0)
     assert pairing.left_over(2, 4) == (3, 0), "to the end"
     assert ByTime(np.arange(3) / 25, np.array([]), 0, 0).left_over() == (3, 0)
-
-
-@pytest.mark.parametrize(("reference", "distorted"), [([], []), ([0.0], []), ([], [0.0]), ([0.0], [0.0])])
-def test_hardly_any_frame(reference: list[float], distorted: list[float]) -> None:
-    assert _pairs(reference, distorted) == ([(0, 0)] if reference and distorted else [])
 
 
 def test_place_of_a_frame() -> None:

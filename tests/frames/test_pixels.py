@@ -100,17 +100,6 @@ def test_odd_sizes(name: str, bits: int) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_luma_alone() -> None:
-    luma, *_ = planes = noise_planes(34, 27, "420", 8)
-    (found,) = _copied(video_frame(34, 27, "yuv420p", planes), 1)
-    np.testing.assert_array_equal(found, luma)
-
-
-@pytest.mark.parametrize("name", ["rgb24", "bgra", "gbrp", "gbrap12le", "rgb48be", "x2rgb10le", "pal8", "rgb565le"])
-def test_rgb_is_known_as_such(name: str) -> None:
-    assert pixel_format("clip", name).rgb
-
-
 @pytest.mark.parametrize("name", ["xyz12le", "bayer_rggb8", "grayf32le", "gbrpf32le", "gbrapf16be", "rgbf16le", "vaapi", None])
 def test_no_luma_that_could_be_compared(name: str | None) -> None:
     with pytest.raises(InputError, match=r"clip: the luma of its pixel format .* cannot be read; .*ffmpeg -i IN"):

@@ -67,14 +67,6 @@ def test_by_the_formula(tmp_path: Path, matrix: str, range_: str, bits: int) -> 
         assert source.info.notes == (f"converted from rgb24 to Y'CbCr of 16 bits by {matrix}, {range_} range",)
 
 
-def test_white_of_full_range_is_that_of_a_jpeg(tmp_path: Path) -> None:
-    """255 in 256 steps each, not 65535."""
-    with ContainerFile(_png(tmp_path / "picture.png", COLOURS, "rgb24")) as source:
-        source.convert_to(Colour("BT.601", "full", 8))
-        ((luma,),) = read_planes(source, [0], 1)
-        assert abs(int(luma[1, 0]) - 65280) <= 2
-
-
 def test_sixteen_bits(tmp_path: Path) -> None:
     deep = np.random.default_rng(2).integers(0, 65536, (48, 64, 3), np.uint16)
     frame: Any = av.VideoFrame.from_ndarray(deep, "rgb48le")
@@ -118,13 +110,6 @@ def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
         assert source.info.fps is None, "a picture has no rate"
         assert ("its alpha is left out" in source.info.notes) == (pixel_format == "rgba")
         assert len(read_planes(source, [1], 1)) == 0
-
-
-def test_grey_picture_is_taken_as_it_is(tmp_path: Path) -> None:
-    grey = COLOURS[..., 0]
-    with open_source(_png(tmp_path / "picture.png", grey, "gray"), NOTHING_SAID) as source:
-        assert (source.info.chroma, source.info.bits, source.info.notes) == ("400", 8, ())
-        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], grey)
 
 
 def test_jpeg_states_full_range(tmp_path: Path) -> None:

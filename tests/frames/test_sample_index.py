@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from vkssim.errors import RangeError
-from vkssim.frames.decode import packets
+from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.decode.packets import KeyframeIndex
-from vkssim.frames.decode.sample_index import SampleIndex, UnlistedPacketsError
+from vkssim.frames.decode.sample_index import KeyframeIndex, SampleIndex, UnlistedPacketsError
 from vkssim.frames.options import Selection
 from vkssim.frames.source import SeekIndex
 from vkssim.scoring import ranges
@@ -58,7 +57,7 @@ def _clip(path: Path, codec: str, options: dict[str, str], muxer: dict[str, str]
 
 
 def _facts(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> tuple[SeekIndex, Any, int]:
-    monkeypatch.setattr(packets, "_FEW_PACKETS", few)
+    monkeypatch.setattr(sample_index, "_FEW_PACKETS", few)
     with ContainerFile(str(path), None, None) as clip:
         totals = clip.packets(), clip.hidden_frames()
         index = clip.seek_index()
@@ -133,7 +132,7 @@ def test_a_file_that_is_cut_off_is_read(folder: Path, monkeypatch: pytest.Monkey
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
     kinds = []
     for few in (10_000, 1):
-        monkeypatch.setattr(packets, "_FEW_PACKETS", few)
+        monkeypatch.setattr(sample_index, "_FEW_PACKETS", few)
         with ContainerFile(str(cut), None, None) as clip:
             kinds.append((type(clip.seek_index()), clip.packets()))
     assert kinds[0] == kinds[1]

@@ -12,8 +12,7 @@ import pytest
 from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.crop import by_degrees
-from vkssim.frames.picture.scale import Scale, ToBitDepth, is_scaled, shape, stretched, unlike
+from vkssim.frames.picture.steps import Scale, by_degrees, is_scaled, shape, stretched, unlike
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 
@@ -48,20 +47,6 @@ def test_samples_stay_where_they_are(resampler: str) -> None:
     (scaled,) = Scale(32, 24, resampler, 16, "400")((ramp,))
     expected = (ramp[::2, ::2].astype(float) + ramp[::2, 1::2]) / 2
     np.testing.assert_allclose(scaled[:, 4:-4], expected[:, 4:-4], atol=40)
-
-
-def test_notes() -> None:
-    info = VideoInfo("clip", "raw", 64, 48, 8, chroma="420", notes=("before",))
-    assert Scale(96, 80, "bicubic", 8, "420").info(info).notes == ("before", "scaled from 64x48 to 96x80, bicubic")
-    deep = ToBitDepth(2).info(info)
-    assert (deep.bits, deep.notes[1]) == (10, "brought from 8 to 10 bits, exactly")
-
-
-def test_deeper() -> None:
-    planes = noise_planes(64, 48, "420", 10)
-    for plane, other in zip(ToBitDepth(6)(planes), planes, strict=True):
-        assert plane.dtype == np.uint16
-        np.testing.assert_array_equal(plane / 256, other / 4)
 
 
 def _info(width: int, height: int, aspect: str | None = None, bits: int = 8) -> VideoInfo:
@@ -116,20 +101,20 @@ def test_the_middle_is_named_where_one_side_was_kept() -> None:
     assert "with auto, which removes black bars, or with WxH+X+Y" in unlike(tall, _info(320, 136))
 
 
-def test_shapes_are_named() -> None:
-    message = unlike(_info(640, 360), _info(640, 272, bits=10))
-    assert "640x272 is 640x272 with 10 bits; they must be alike, and their shapes differ (1.78:1 and 2.35:1)" in message
-    assert message.endswith("`deepen` makes their depth alike")
-
-
-def test_of_another_depth_alone() -> None:
-    message = unlike(_info(640, 360), _info(640, 360, bits=10))
-    assert message.endswith("`deepen` brings the clip of less depth to the depth of the other, exactly")
-    assert "scale" not in message
-
-
-def test_of_another_size_and_depth() -> None:
-    assert unlike(_info(640, 360), _info(320, 180, bits=10)).endswith("and the clip of less depth to the depth of the other")
+@pytest.mark.parametrize(
+    ("other", "bits", "said"),
+    [
+        ((640, 272), 10, "their shapes differ (1.78:1 and 2.35:1), as if one was cropped."),
+        ((640, 272), 10, "`deepen` makes their depth alike"),
+        ((640, 360), 10, "`deepen` brings the clip of less depth to the depth of the other, exactly"),
+        ((320, 180), 10, "and the clip of less depth to the depth of the other"),
+    ],
+)
+def test_shapes_and_depths_are_named(other: tuple[int, int], bits: int, said: str) -> None:
+    message = unlike(_info(640, 360), _info(*other, bits=bits))
+    assert f"{other[0]}x{other[1]} with 10 bits; they must be alike" in message
+    assert said in message
+    assert ("scale" in message) == (other == (320, 180))
 
 
 def test_shape_of_samples_that_are_not_square() -> None:

@@ -23,18 +23,12 @@ def _write(folder: Path, numbers: range | list[int], name: str = "frame_%04d.png
         encode_frames(folder / (name % number), [av.VideoFrame.from_ndarray(picture, "gray")], "png")
 
 
-@pytest.mark.parametrize("first", [0, 1, 250])
-def test_counted_from_the_lowest_number(tmp_path: Path, first: int) -> None:
-    _write(tmp_path, range(first, first + 5))
-    with open_source(str(tmp_path / "frame_%04d.png"), NOTHING_SAID) as source:
+@pytest.mark.parametrize(("first", "name"), [(0, "frame_%04d.png"), (1, "f%d.png"), (8, "f%d.png"), (250, "frame_%04d.png")])
+def test_counted_from_the_lowest_number(tmp_path: Path, first: int, name: str) -> None:
+    _write(tmp_path, range(first, first + 5), name)
+    with open_source(str(tmp_path / name), NOTHING_SAID) as source:
         assert (source.info.frames, source.info.fps, source.expected) == (5, None, 5)
         assert source.time(0) is None
-        np.testing.assert_array_equal(read(source), LUMA)
-
-
-def test_numbers_without_zeros(tmp_path: Path) -> None:
-    _write(tmp_path, range(8, 13), "f%d.png")
-    with open_source(str(tmp_path / "f%d.png"), NOTHING_SAID) as source:
         np.testing.assert_array_equal(read(source), LUMA)
 
 

@@ -21,7 +21,7 @@ from ..support.commands import TINY, vkssim
 from ..support.golden import FIXTURES
 from ..support.pictures import Picture, clip
 from ..support.shown import with_clap, with_pixel_crop
-from .encoding import encode_frames, video_frame
+from .encoding import encode_frames, flat_chroma
 from .reading import NOTHING_SAID, read
 
 FIRST, SECOND = clip(5, 48, 64), clip(7, 48, 64, seed=1)
@@ -30,7 +30,6 @@ CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 
 def _two(path: Path, default: int | None, codec: str = "ffv1") -> str:
     """Two video streams, of which one or neither has the default mark."""
-    grey = np.full((24, 32), 128, np.uint8)
     with av.open(str(path), "w") as container:
         streams: list[Any] = []
         for number in range(2):
@@ -39,8 +38,7 @@ def _two(path: Path, default: int | None, codec: str = "ffv1") -> str:
             stream.disposition = Disposition.default if number == default else Disposition(0)
             streams.append(stream)
         for stream, luma in zip(streams, (FIRST, SECOND), strict=True):
-            for number, picture in enumerate(luma):
-                frame = video_frame(64, 48, "yuv420p", (picture, grey, grey))
+            for number, frame in enumerate(flat_chroma(luma)):
                 frame.pts, frame.time_base = number, Fraction(1, 25)
                 container.mux(stream.encode(frame))
             container.mux(stream.encode(None))
@@ -109,10 +107,8 @@ def test_streams_of_a_selection() -> None:
 
 def _with_cover_first(path: Path) -> str:
     """An MP4 whose tags, with a cover in them, come before its video."""
-    grey = np.full((24, 32), 128, np.uint8)
     cover = encode_frames(path.with_suffix(".png"), [av.VideoFrame.from_ndarray(np.zeros((48, 64, 3), np.uint8))], "png")
-    frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in FIRST]
-    data = Path(encode_frames(path, frames, "libx264", options={"qp": "0"})).read_bytes()
+    data = Path(encode_frames(path, flat_chroma(FIRST), "libx264", options={"qp": "0"})).read_bytes()
 
     def box(name: bytes, content: bytes) -> bytes:
         return struct.pack(">I4s", 8 + len(content), name) + content

@@ -16,10 +16,9 @@ from vkssim.backends import vulkan
 from vkssim.distributed import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
-from vkssim.frames.decode import hardware
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.picture.pixels import SurfaceReader, pixel_format, plane_rows, plane_samples
+from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows, plane_samples
 from vkssim.host import executor, waiting
 from vkssim.host.api import vk
 from vkssim.host.device import Device
@@ -68,7 +67,6 @@ def surfaces(monkeypatch: pytest.MonkeyPatch, stand_in: list[Changed], copies: H
     for module in (pools, worker):
         monkeypatch.setattr(module, "hardware_decoder", chosen)
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 1)
-    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     host_cuda.stand_in(monkeypatch)
     return fail_at
 
@@ -306,7 +304,7 @@ def test_a_frame_of_the_host_is_written_as_surfaces_are(copies: HostCopies, name
     y, cb, cr = (plane_samples(plane_rows(frame, number), dtype).copy() for number in range(3))
     luma, chroma = np.zeros((height, 64), dtype), np.zeros((25, 64), dtype)
     target = _place(luma, width * dtype.itemsize, shift), _place(chroma, 64 * dtype.itemsize, shift)
-    SurfaceReader(copies).write(frame, pixel_format("", name), target)
+    DecodedFrame(frame, pixel_format("", name), copies).write(target)
     np.testing.assert_array_equal(luma[:, :width], y[:height, :width] << shift)
     np.testing.assert_array_equal(chroma[:, 0::2], cb[:25, :32] << shift)
     np.testing.assert_array_equal(chroma[:, 1::2], cr[:25, :32] << shift)

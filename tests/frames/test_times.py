@@ -13,13 +13,13 @@ import pytest
 
 from vkssim import Selection, score_files
 from vkssim.errors import InputError
-from vkssim.frames.decode import packets
+from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.open import open_source
 
 from ..support.clips import write
 from ..support.pictures import clip
-from .encoding import encode_frames, video_frame
+from .encoding import encode_frames, flat_chroma
 from .fields import write_fields
 from .reading import NOTHING_SAID, read
 
@@ -31,10 +31,7 @@ NOT_CODED = 7, 19
 def _pictures(frames: int = FRAMES) -> list[av.VideoFrame]:
     """Each moves a little, so that none is like its neighbours."""
     texture = clip(1, HEIGHT, WIDTH + frames)[0]
-    grey = np.full((HEIGHT // 2, WIDTH // 2), 128, np.uint8)
-    return [
-        video_frame(WIDTH, HEIGHT, "yuv420p", (texture[:, number : number + WIDTH], grey, grey)) for number in range(frames)
-    ]
+    return flat_chroma(np.stack([texture[:, number : number + WIDTH] for number in range(frames)]))
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +137,7 @@ def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, 
 
 def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
     """If the times come from packets and one of them gives no frame, later frames would be paired wrongly."""
-    monkeypatch.setattr(packets, "_ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
+    monkeypatch.setattr(sample_index, "ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
     path, _ = not_coded
     told = r"skipped.mkv: frame 7 is presented at 0\.320 s, but its packet at 0\.300 s"
     for clips in ((exact, path), (path, exact)):
@@ -156,9 +153,7 @@ def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[in
 def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
     """Two packets are a frame."""
     luma = clip(8, 64, 48)
-    grey = np.full((32, 24), 128, np.uint8)
-    frames = [video_frame(48, 64, "yuv420p", (picture, grey, grey)) for picture in luma]
-    plain = encode_frames(folder / "plain.mkv", frames, "ffv1")
+    plain = encode_frames(folder / "plain.mkv", flat_chroma(luma), "ffv1")
     for ending in ("ts", "mkv", "mp4"):
         path = write_fields(folder / f"fields.{ending}", luma)
         assert _packets(path) == 2 * len(luma)
@@ -266,6 +261,6 @@ def test_containers_that_do_not_say_when_each_frame_is_shown(
 def test_times_are_read_without_decoding_where_packets_tell(folder: Path, exact: str, monkeypatch: pytest.MonkeyPatch) -> None:
     varying = (np.arange(FRAMES) ** 1.1 / 25).tolist()
     path = encode_frames(folder / "varying.mkv", _pictures(), "libx264", times=varying)
-    monkeypatch.setattr(ContainerFile, "_times_by_decoding", lambda _self: pytest.fail("it need not be decoded"))
+    monkeypatch.setattr(ContainerFile, "_ticks_by_decoding", lambda _self: pytest.fail("it need not be decoded"))
     np.testing.assert_allclose(_times(path), varying, atol=1e-3)
     np.testing.assert_allclose(_times(exact), np.arange(FRAMES) / 25, atol=1e-9)

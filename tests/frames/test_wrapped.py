@@ -11,8 +11,7 @@ import pytest
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.crop import Crop, Orientation
-from vkssim.frames.picture.scale import Scale, ToBitDepth
+from vkssim.frames.picture.steps import Crop, Orientation
 from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, Step, WrappedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
@@ -35,10 +34,6 @@ def _reader(source: Any) -> FrameSource:
 
 WRAPPERS: dict[str, tuple[set[str], Callable[[Any], FrameSource]]] = {
     "cropped": (OF_STEPS, _processed),
-    "scaled": (OF_STEPS, lambda source: _processed(source, Scale(32, 24, "bicubic", 8, "420"))),
-    "deeper": (OF_STEPS, lambda source: _processed(source, ToBitDepth(2))),
-    "turned": (OF_STEPS, lambda source: _processed(source, Orientation(True, False, True))),
-    "turned and cropped": (OF_STEPS, lambda source: _processed(_processed(source, Orientation(False, True, True)))),
     "in step": (OF_READERS, _reader),
     "turned, in step, cropped": (
         OF_STEPS | OF_READERS,

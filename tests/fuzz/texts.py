@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from vkssim import PictureOptions, ScoreReport, Selection
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.crop import Crop
+from vkssim.frames.picture.steps import Crop
 from vkssim.ladder.compare import DropLimit
 from vkssim.maps.frames import choose_frames
 from vkssim.report.backend_info import BackendInfo

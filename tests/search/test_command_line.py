@@ -13,7 +13,7 @@ import pytest
 
 import vkssim as library
 from vkssim.errors import OptionError
-from vkssim.frames.picture.crop import Crop
+from vkssim.frames.picture.steps import Crop
 from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script, x264_zones
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe

@@ -65,11 +65,6 @@ def _colour(title: str) -> dict[str, Fact]:
     return fact(title, _FREE, of_reference=_REFUSED, across=_FREE, optional=True)
 
 
-def _stream() -> dict[str, Fact]:
-    """Return the metadata of the stream's index: another stream of the same reference may show another picture."""
-    return fact("stream of the container", _FREE, of_reference=ComparisonRule.WARNED, across=_FREE, optional=True)
-
-
 @dataclass(frozen=True)
 class ClipFacts:
     """The description of a clip in a report, before preprocessing. A value is None if it is not known.
@@ -85,7 +80,11 @@ class ClipFacts:
 
     path: str = field(default="", metadata=fact("file", _FREE))
     container: str | None = field(default=None, metadata=fact("container", _FREE))
-    stream: int | None = field(default=None, metadata=_stream())
+    # Another stream of the same reference may show another picture.
+    stream: int | None = field(
+        default=None,
+        metadata=fact("stream of the container", _FREE, of_reference=ComparisonRule.WARNED, across=_FREE, optional=True),
+    )
     codec: str | None = field(default=None, metadata=fact("codec", _FREE, column=True))
     decoder: str | None = field(default=None, metadata=fact("decoder", _FREE))
     decoder_reason: str | None = field(default=None, metadata=fact("why not by hardware", _FREE, sparse=True))

@@ -36,11 +36,6 @@ class PictureSequence:
     name: str
     options: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def frames(self) -> int:
-        """Return the number of pictures."""
-        return len(self.files)
-
 
 def sequence(path: str) -> PictureSequence | None:
     """Return the sequence that a path names; None for a file and any other path. Raises InputError if a picture is missing."""

@@ -18,12 +18,12 @@ from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
-from .decode import boxes
-from .decode.hardware import HardwareDecoder
+from .decode.demuxer import BOXES
+from .decode.hardware import HardwareDecoder, if_offered
 from .info import VideoInfo
 from .inputs import Opened, sequence
 from .options import RawDescription
-from .raw import PlanarLayout, RawFile, RawUrl, interruptible, open_stream, raw_pipe
+from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream
 from .source import FrameSource, ProcessedSource
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _container_file()(path, number, _offered(hardware))
+        return _container_file()(path, number, if_offered(hardware))
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -248,7 +248,7 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
     from .decode.clip_decoder import UnknownFormatError
 
     try:
-        return _container_file()(path, number, _offered(hardware))
+        return _container_file()(path, number, if_offered(hardware))
     except UnknownFormatError:
         if is_container(head):
             raise
@@ -264,17 +264,12 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
         ) from None
 
 
-def _offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
-    """Return the decoder, but None for a preferred one that FFmpeg lacks. This imports PyAV, so only containers call it."""
-    return hardware if hardware is not None and (hardware.required or hardware.is_offered) else None
-
-
 def is_container(head: bytes) -> bool:
     """Return whether a file with these first bytes is a container or a picture. Read as samples, it would be garbage."""
     return (
         head.startswith(_CONTAINER_STARTS)
         or _PICTURE_STARTS.match(head) is not None
-        or head[4:8] in boxes.FIRST
+        or head[4:8] in BOXES
         or (len(head) == _PEEK and all(_begins_packet(head[start:]) for start in range(0, _PEEK, _TRANSPORT_PACKET)))
     )
 
@@ -297,7 +292,8 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
         return y4m.Y4mStream(path, buffered)
     if is_container(head):
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
-    return raw_pipe(path, buffered, planar_layout(raw, path))
+    layout = planar_layout(raw, path)
+    return PlanarStream(buffered, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)
 
 
 def open_regular(

@@ -51,7 +51,7 @@ def check_sync(sync: str) -> None:
 
 
 def _parse_crop(_name: str, text: str) -> None:
-    from .picture.crop import Crop
+    from .picture.steps import Crop
 
     if text != "auto":
         Crop.parse(str(text))
@@ -60,6 +60,10 @@ def _parse_crop(_name: str, text: str) -> None:
 def _parse_scale(_name: str, text: str) -> None:
     if text not in ("reference", "distorted") and not _SIZE.fullmatch(str(text)):
         raise OptionError(f"scale is {text!r}; reference, distorted or WxH is possible, such as 1920x1080")
+
+
+_crop_option = partial(_picture_option, None, metavar="WxH+X+Y|auto", parse=_parse_crop, rank=-1)
+_stream_option = partial(_input_option, None, metavar="N", least=0)
 
 
 @dataclass(frozen=True)
@@ -137,15 +141,7 @@ class PictureOptions:
 
     """
 
-    crop: str | None = _picture_option(
-        None,
-        "crop",
-        "--crop",
-        metavar="WxH+X+Y|auto",
-        help="Crop both clips; auto removes the black bars of the reference.",
-        parse=_parse_crop,
-        rank=-1,
-    )
+    crop: str | None = _crop_option("crop", "--crop", help="Crop both clips; auto removes the black bars of the reference.")
     scale: str | None = _picture_option(
         None,
         "scale",
@@ -165,23 +161,11 @@ class PictureOptions:
         help=f"Scale with {either(RESAMPLERS)}.",
         choices=RESAMPLERS,
     )
-    crop_reference: str | None = _picture_option(
-        None,
-        "reference crop",
-        "--crop-reference",
-        metavar="WxH+X+Y|auto",
-        help="Crop the reference alone, before scaling; auto: its black bars.",
-        parse=_parse_crop,
-        rank=-1,
+    crop_reference: str | None = _crop_option(
+        "reference crop", "--crop-reference", help="Crop the reference alone, before scaling; auto: its black bars."
     )
-    crop_distorted: str | None = _picture_option(
-        None,
-        "distorted crop",
-        "--crop-distorted",
-        metavar="WxH+X+Y|auto",
-        help="Crop the distorted clip alone, before scaling.",
-        parse=_parse_crop,
-        rank=-1,
+    crop_distorted: str | None = _crop_option(
+        "distorted crop", "--crop-distorted", help="Crop the distorted clip alone, before scaling."
     )
     deepen: bool = _picture_option(
         False,
@@ -252,21 +236,13 @@ class Selection:
     end: int | str | None = _frame_option(
         None, "end", "--end", metavar="FRAME|TIME", help="Stop before that frame of the reference.", parse=parse_position
     )
-    stream_reference: int | None = _input_option(
-        None,
+    stream_reference: int | None = _stream_option(
         "stream of the reference",
         "--stream-reference",
-        metavar="N",
-        least=0,
         help="Read that stream of the reference's container, counted as ffprobe does. Default: its default video stream.",
     )
-    stream_distorted: int | None = _input_option(
-        None,
-        "stream of the distorted clip",
-        "--stream-distorted",
-        metavar="N",
-        least=0,
-        help="Read that stream of the distorted container.",
+    stream_distorted: int | None = _stream_option(
+        "stream of the distorted clip", "--stream-distorted", help="Read that stream of the distorted container."
     )
 
     def __post_init__(self) -> None:

@@ -57,7 +57,10 @@ class ReadOutcome:
         return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden, source.expected)
 
     def warnings(self) -> list[str]:
-        """Return the warnings on the frames that were read: damage that was concealed, and other remarks of the decoder."""
+        """Return the warnings on the frames that were read: damage that was concealed, and other remarks of the decoder.
+
+        A text is given once, with the numbers of its frames. Texts beyond a limit are only counted.
+        """
         warnings = []
         if self.damage:
             frames = [number for number, _ in self.damage]
@@ -66,7 +69,12 @@ class ReadOutcome:
                 f"{self.path} is damaged in {len(frames)} of its frames ({listed_frames(frames)}); the decoder concealed the"
                 f" missing data, which changes the scores of these frames and of frames that refer to them{message}"
             )
-        return warnings + _remarks(self)
+        by_text = sorted(self.remarks, key=lambda remark: remark[1])
+        texts = [(text, [number for number, _ in remarks]) for text, remarks in groupby(by_text, lambda remark: remark[1])]
+        texts.sort(key=lambda entry: entry[1][0])
+        warnings += [f"{self.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
+        left = len(texts) - _MOST_REMARKS
+        return warnings + ([f"{self.path}: {left} more messages about its frames are left out"] if left > 0 else [])
 
     def missing_frames(self) -> str | None:
         """Return the warning on a clip that has fewer frames than its file states; None if it has them all."""
@@ -77,16 +85,6 @@ class ReadOutcome:
             return f"{hidden}; the {self.found} that a player shows were scored"
         more = f"; {hidden}" if hidden else ""
         return f"{self.path} says that it has {counted(self.claimed, 'frame')}; only {self.found} could be decoded{more}"
-
-
-def _remarks(end: ReadOutcome) -> list[str]:
-    """Return a warning for each text, with the numbers of its frames. Texts beyond a limit are only counted."""
-    by_text = sorted(end.remarks, key=lambda remark: remark[1])
-    texts = [(text, [number for number, _ in remarks]) for text, remarks in groupby(by_text, lambda remark: remark[1])]
-    texts.sort(key=lambda entry: entry[1][0])
-    warnings = [f"{end.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
-    left = len(texts) - len(warnings)
-    return warnings + ([f"{end.path}: {left} more messages about its frames are left out"] if left else [])
 
 
 def listed_frames(frames: Sequence[int]) -> str:

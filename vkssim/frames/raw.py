@@ -10,6 +10,7 @@ import os
 import select
 import stat
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -61,26 +62,17 @@ class PlanarLayout:
         return self.pixel_format.removesuffix("alpha")
 
     @property
-    def sample_bytes(self) -> int:
-        """Return the bytes of a sample."""
-        return 1 if self.bits == 8 else 2
-
-    @property
-    def plane_bytes(self) -> list[int]:
-        """Return the bytes of each plane, including alpha."""
+    def plane_offsets(self) -> list[int]:
+        """Return the byte at which each plane begins within the frame, and the end of the last one, which may be alpha."""
         shapes = plane_shapes(self.width, self.height, self.chroma)
         alpha = shapes[:1] if self.pixel_format.endswith("alpha") else []
-        return [height * width * self.sample_bytes for height, width in shapes + alpha]
-
-    @property
-    def plane_offsets(self) -> list[int]:
-        """Return the offset of each plane in bytes from the start of the frame."""
-        return [0, *accumulate(self.plane_bytes)][:-1]
+        sample_bytes = 1 if self.bits == 8 else 2
+        return [0, *accumulate(height * width * sample_bytes for height, width in shapes + alpha)]
 
     @property
     def frame_bytes(self) -> int:
         """Return the bytes of all planes."""
-        return sum(self.plane_bytes)
+        return self.plane_offsets[-1]
 
 
 @dataclass
@@ -124,6 +116,7 @@ class _RawFrames(FrameSource):
 
     def __init__(self, path: str, layout: PlanarLayout, size: int, *, allow_partial: bool = False) -> None:
         self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
+        self._at_once = max(1, _BYTES_AT_ONCE // layout.frame_bytes)
         self._counting = threading.Lock()
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
@@ -173,11 +166,21 @@ class _RawFrames(FrameSource):
     def seek(self, number: int, position: int) -> None:
         """See FrameSource.seek; every frame is read from its offset anyway."""
 
-    def _count(self, numbers: Sequence[int], targets: Sequence[Planes]) -> None:
-        assert self.info.frames is not None
-        there = sum(number < self.info.frames for number in numbers)
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
+        """See FrameSource.read."""
+        places = [number * self._frame_bytes for number in numbers if number < (self.length or 0)]
         with self._counting:
-            self.bytes_read += sum(plane.nbytes for target in targets[:there] for plane in target)
+            self.bytes_read += sum(plane.nbytes for target in targets[: len(places)] for plane in target)
+        for done in range(0, len(places), self._at_once):
+            part = slice(done, min(done + self._at_once, len(places)))
+            count = self._read_frames(places[part], targets[part])
+            if count < part.stop - done:
+                return done + count
+        return len(places)
+
+    @abstractmethod
+    def _read_frames(self, starts: Sequence[int], targets: Sequence[Planes]) -> int:
+        """Read the frames that begin at these bytes, and return their number; fewer if it sets `problem`."""
 
     def _shorter(self, offset: int) -> InputError:
         return InputError(f"{self.info.path} became shorter while it was read, at byte {offset}")
@@ -190,18 +193,12 @@ class RawFile(_RawFrames):
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         super().__init__(path, layout, os.fstat(self._descriptor).st_size, allow_partial=allow_partial)
 
-    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
-        assert self.info.frames is not None
-        self._count(numbers, targets)
-        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            if number >= self.info.frames:
-                return count
-            start = number * self._frame_bytes
+    def _read_frames(self, starts: Sequence[int], targets: Sequence[Planes]) -> int:
+        for count, (start, target) in enumerate(zip(starts, targets, strict=True)):
             places = zip(self._offsets, target, strict=False)
             if not all(_read_into(plane, partial(self._fill, start + offset)) for offset, plane in places):
                 return count
-        return len(numbers)
+        return len(starts)
 
     def _fill(self, offset: int, memory: memoryview) -> bool:
         done = 0
@@ -250,34 +247,20 @@ if not hasattr(os, "preadv"):
 class RawUrl(_RawFrames):
     """Raw YUV by URL. One range of each frame is read, from its beginning to the end of the last requested plane."""
 
-    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
-        self._count(numbers, targets)
-        at_once = max(1, _BYTES_AT_ONCE // self._frame_bytes)
-        requested = [(number, planes) for number, planes in zip(numbers, targets, strict=True) if number < (self.length or 0)]
-        done = 0
-        while done < len(requested):
-            count = self._read_frames(requested[done : done + at_once])
-            done += count
-            if count < at_once:
-                break
-        return done
-
-    def _read_frames(self, frames: Sequence[tuple[int, Planes]]) -> int:
-        starts = [number * self._frame_bytes for number, _ in frames]
-        stops = [start + sum(plane.nbytes for plane in planes) for start, (_, planes) in zip(starts, frames, strict=True)]
+    def _read_frames(self, starts: Sequence[int], targets: Sequence[Planes]) -> int:
+        stops = [start + sum(plane.nbytes for plane in planes) for start, planes in zip(starts, targets, strict=True)]
         try:
             ranges = read_ranges(self.info.path, list(zip(starts, stops, strict=True)))
         except OSError as error:
             self.problem = unreadable(self.info.path, error)
             return 0
-        for count, (data, start, stop, (_, planes)) in enumerate(zip(ranges, starts, stops, frames, strict=True)):
+        for count, (data, start, stop, planes) in enumerate(zip(ranges, starts, stops, targets, strict=True)):
             if len(data) < stop - start:
                 self.problem = self._shorter(start + len(data))
                 return count
             for offset, plane in zip(self._offsets, planes, strict=False):
                 plane[:] = np.frombuffer(data, plane.dtype, plane.size, offset).reshape(plane.shape)
-        return len(frames)
+        return len(starts)
 
     def close(self) -> None:
         """Do nothing: no file is open between two reads."""
@@ -313,25 +296,14 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def give_up(stream: io.IOBase | BinaryIO) -> None:
-    """End the stream for a thread that waits for its writer. Call it from another thread."""
-    pipe = getattr(stream, "raw", None)
-    if isinstance(pipe, _Pipe):
-        pipe.given_up = True
-
-
 def open_stream(path: str) -> io.BufferedReader:
     """Open a file for reading. For a named pipe, only reading waits for its writer. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
-        if is_pipe:
-            os.set_blocking(descriptor, True)
-        file = open(descriptor, "rb")  # noqa: SIM115 - returned
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return interruptible(file) if is_pipe else file
+    not_waiting = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | not_waiting))  # noqa: SIM115 - returned
+    if not stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+        return file
+    os.set_blocking(file.fileno(), True)
+    return interruptible(file)
 
 
 def interruptible(stream: BinaryIO) -> io.BufferedReader:
@@ -348,7 +320,7 @@ class PlanarStream(SequentialSource):
 
     _has_frame_headers = False
 
-    def __init__(self, stream: BinaryIO, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
+    def __init__(self, stream: io.BufferedReader, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
         super().__init__()
         self.info = info
         self._stream = stream
@@ -383,12 +355,7 @@ class PlanarStream(SequentialSource):
         return self._offset == position + self._frame_bytes
 
     def _fill(self, memory: memoryview) -> bool:
-        done = 0
-        while done < len(memory):
-            count = self._stream.readinto(memory[done:])  # type: ignore[attr-defined]
-            if not count:
-                break
-            done += count
+        done = self._stream.readinto(memory)  # less at the end alone, because the stream is buffered
         self._offset += done
         self.bytes_read += done
         return done == len(memory)
@@ -405,13 +372,10 @@ class PlanarStream(SequentialSource):
 
     def give_up(self) -> None:
         """See FrameSource.give_up."""
-        give_up(self._stream)
+        pipe = getattr(self._stream, "raw", None)
+        if isinstance(pipe, _Pipe):
+            pipe.given_up = True
 
     def close(self) -> None:
         """Close the stream."""
         self._stream.close()
-
-
-def raw_pipe(path: str, stream: BinaryIO, layout: PlanarLayout) -> PlanarStream:
-    """Return a source of raw YUV from a stream that cannot seek."""
-    return PlanarStream(stream, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,10 @@ from ..utils.thread_pool import Closable
 from .info import ClipFacts, VideoInfo, VideoPackets
 from .inputs import Opened
 from .picture.colour import Colour
-from .picture.crop import Crop, Orientation
 from .picture.pixels import DecodedFrame
+from .picture.steps import Crop, Orientation
+
+Frame = TypeVar("Frame")
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
 
@@ -215,25 +218,20 @@ class SequentialSource(FrameSource):
 
     def _read_to(self, number: int, target: Planes | None) -> bool:
         """Skip the frames before `number`, and read that frame; return False if the stream ends before."""
-        if self._position > number:
-            return True
-        return self._pass_to(number) and self._advance(lambda: self._next(target))
-
-    def _pass_to(self, number: int) -> bool:
-        """Skip the frames before `number`; return False if the stream ends before."""
-        while self._position < number:
-            if not self._advance(lambda: self._next(None)):
+        while self._position <= number:
+            if not self._advance(partial(self._next, target if self._position == number else None)):
                 return False
         return True
 
-    def _advance(self, read: Callable[[], bool]) -> bool:
-        """Read the next frame with the function `read`; return False at the end of the stream."""
+    def _advance(self, read: Callable[[], Frame]) -> Frame:
+        """Read the next frame with the function `read`, and return its result, which is not true at the end of the stream."""
         check()
-        if not read():
+        result = read()
+        if result:
+            self._position += 1
+        else:
             self.length = self._position
-            return False
-        self._position += 1
-        return True
+        return result
 
     def verify_boundary(self, number: int, last: int) -> int | None:
         """See FrameSource.verify_boundary."""
@@ -324,19 +322,15 @@ class ProcessedSource(WrappedSource):
     def __init__(self, source: FrameSource, step: Step) -> None:
         super().__init__(source)
         self._step = step
-        self._described = source.info, step.info(source.info)
+        self._info_after = lru_cache(1)(step.info)
+        self._info_after(source.info)  # raises the errors of a step that is not possible
         self._lock = threading.Lock()
         self._first_beyond: int | None = None
 
     @property
     def info(self) -> VideoInfo:  # type: ignore[override] # an attribute of other sources
         """Return the facts about the stream after the step. The source may add facts while it is read."""
-        before, after = self._described
-        if before is not self.source.info:
-            before = self.source.info
-            after = self._step.info(before)
-            self._described = before, after
-        return after
+        return self._info_after(self.source.info)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""

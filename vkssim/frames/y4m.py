@@ -5,10 +5,11 @@ Source: https://wiki.multimedia.cx/index.php/YUV4MPEG2
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from fractions import Fraction
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
@@ -19,7 +20,8 @@ from .source import SeekIndex
 MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME\n"
 _COLOUR_SPACE = re.compile(r"(420jpeg|420mpeg2|420paldv|420|422|411|444alpha|444|mono)(?:p?(9|10|12|14|16))?$")
-_FIELD_ORDERS = {b"p": "progressive", b"t": "top field first", b"b": "bottom field first", b"m": "interlaced"}
+_FIELD_ORDERS = {"p": "progressive", "t": "top field first", "b": "bottom field first", "m": "interlaced"}
+_RANGES = {"XCOLORRANGE=FULL": "full", "XCOLORRANGE=LIMITED": "limited"}  # FFmpeg's own extension
 
 
 class Y4mStream(PlanarStream):
@@ -27,10 +29,10 @@ class Y4mStream(PlanarStream):
 
     _has_frame_headers = True
 
-    def __init__(self, path: str, stream: BinaryIO) -> None:
+    def __init__(self, path: str, stream: io.BufferedReader) -> None:
         line = stream.readline(LONGEST_LINE)
-        layout, fps = parse_header(path, line)
-        info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, fps=fps, chroma=layout.chroma, **_stated(line))
+        layout, stated = parse_header(path, line)
+        info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, chroma=layout.chroma, **stated)
         super().__init__(stream, info, layout, position=len(line))
         self._start = len(line)
         if stream.seekable():
@@ -75,8 +77,11 @@ class Y4mStream(PlanarStream):
         return True
 
 
-def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:
-    """Return layout and frame rate from the first line. Raises InputError for anything but a supported Y4M header."""
+def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, dict[str, Any]]:
+    """Return the layout, and further fields of `VideoInfo` that the first line states; None for those that it does not state.
+
+    Raises InputError for anything but a supported Y4M header.
+    """
     words = line.decode("ascii", errors="replace").split()
     if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
         raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")
@@ -90,24 +95,22 @@ def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]
         )
     family, bits = match.groups()
     pixel_format = "400" if family == "mono" else "420" if family.startswith("420") else family
-    fps = re.fullmatch(r"(\d{1,9}):(\d{1,9})", fields.get("F", ""))
-    rate = Fraction(int(fps[1]), int(fps[2])) if fps and int(fps[1]) and int(fps[2]) else None
+    stated = {
+        "fps": _ratio(fields.get("F", "")),
+        "field_order": _FIELD_ORDERS.get(fields.get("I", "")),
+        "range": next((_RANGES[word] for word in words if word in _RANGES), None),
+        "sample_aspect": _ratio(fields.get("A", "")),
+    }
     try:
-        return PlanarLayout(width, height, pixel_format, int(bits or 8)), rate
+        return PlanarLayout(width, height, pixel_format, int(bits or 8)), stated
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _stated(line: bytes) -> dict[str, Any]:
-    """Return the fields of `VideoInfo` that a header states: the range by FFmpeg's own extension, and no aspect for A0:0."""
-    order = re.search(rb" I([ptbm])\b", line)
-    colours = re.search(rb" XCOLORRANGE=(FULL|LIMITED)\b", line)
-    aspect = re.search(rb" A([1-9]\d{0,8}):([1-9]\d{0,8})\b", line)
-    return {
-        "field_order": _FIELD_ORDERS[order[1]] if order else None,
-        "range": colours[1].decode().lower() if colours else None,
-        "sample_aspect": Fraction(int(aspect[1]), int(aspect[2])) if aspect else None,
-    }
+def _ratio(text: str) -> Fraction | None:
+    """Return a ratio such as 25:1; None for 0:0, which means that it is not known."""
+    match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", text)
+    return Fraction(int(match[1]), int(match[2])) if match and int(match[1]) and int(match[2]) else None
 
 
 def _number(path: str, fields: dict[str, str], key: str) -> int:

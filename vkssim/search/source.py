@@ -21,8 +21,8 @@ from ..frames.inputs import Opened
 from ..frames.open import can_reopen, open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.outcome import ReadOutcome
-from ..frames.picture.crop import Crop, Orientation
 from ..frames.picture.pixels import new_picture, new_scaler, planar_name, plane_of
+from ..frames.picture.steps import Crop, Orientation
 from ..frames.source import FrameSource, SeekIndex, changed_error, check_unchanged
 
 _SMALL_SIDE = 32

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import av
+
 from ...errors import InputError
-from ..info import check_size
+from ...types import size_problem
 from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
-from .boxes import lacks_index
-from .decoder import Begin, Decoder, UndecodableError, reason
-from .demuxer import choose_stream, open_container
+from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
+from .demuxer import choose_stream, lacks_index, open_container
 from .hardware import HardwareDecoder
+from .packets import PacketCount
+
+FAILURES = av.FFmpegError, OSError
+"""The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
 
 
 class UnknownFormatError(InputError):
@@ -28,12 +34,6 @@ class ClipDecoder:
     """
 
     def __init__(self, path: str, index: int | None) -> None:
-        import av  # here, because its import takes time and only containers need it
-
-        self.failures = av.FFmpegError, OSError
-        """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
-        self.decoding_failure = av.FFmpegError
-        self._invalid_data = av.InvalidDataError
         self.path = path
         self.index = index
         self.sequence: PictureSequence | None = None
@@ -44,12 +44,12 @@ class ClipDecoder:
         self.stream: Any = None
         self.codec: Any = None
         self.decoder: Decoder
-        self._bytes_before = 0
+        self._counts: list[PacketCount] = []  # of all decoders
 
     @property
     def bytes_read(self) -> int:
         """Return the bytes of all packets that were read."""
-        return self._bytes_before + self.decoder.bytes_read
+        return sum(count.bytes for count in self._counts)
 
     def open(self, hwaccel: Any = None) -> Any:
         """Open the container again, and return it.
@@ -61,10 +61,10 @@ class ClipDecoder:
             if self.sequence is not None:
                 return open_container(self.sequence.name, "image2", self.sequence.options)
             container = open_container(self.path, hwaccel=hwaccel)
-        except (*self.failures, ValueError) as error:
+        except (*FAILURES, ValueError) as error:
             if hwaccel is not None:
                 raise
-            if isinstance(error, self._invalid_data):
+            if isinstance(error, av.InvalidDataError):
                 self._check_index()
             raise UnknownFormatError(f"{self.path}: FFmpeg cannot open it ({reason(error)})") from None
         if not len(container.streams):
@@ -75,13 +75,7 @@ class ClipDecoder:
         if lacks_index(self.path):
             raise InputError(f"{self.path}: the index (moov) is missing: the file is cut off, or still being written") from None
 
-    def start(
-        self,
-        *,
-        threads: bool,
-        begin: Begin = Begin(),  # noqa: B008 - frozen
-        hardware: HardwareDecoder | None = None,
-    ) -> None:
+    def start(self, *, threads: bool, begin: Begin = FROM_START, hardware: HardwareDecoder | None = None) -> None:
         """Close the open container, open it again, and decode from its beginning."""
         self._let_go()
         own = None if hardware is None else hardware.own_codec(self.codec)
@@ -97,50 +91,39 @@ class ClipDecoder:
         self.decoder = Decoder(
             self.container, self.stream, context, threads=threads, begin=begin, hardware=hardware is not None
         )
+        self._counts.append(self.decoder.count)
         _decoders[self] = context
 
     def check_size(self, width: int, height: int) -> None:
         """Raise InputError with the name of the clip for a size that no frame can have."""
-        try:
-            check_size(width, height)
-        except InputError as error:
-            raise InputError(f"{self.path}: {error}") from None
+        if problem := size_problem(width, height):
+            raise InputError(f"{self.path}: {problem}")
 
     def begin(self, *, threads: bool) -> Any:
         """Decode from the beginning, and return the first frame.
 
         A recording may begin between key frames. Packets that cannot be decoded there are skipped, and do not count as damage.
         """
-        first = self._begin_with_threads() if threads else None
-        if first is None:
-            self.start(threads=False)
-            first = self._first_frame()
-        return first
-
-    def _begin_with_threads(self) -> Any:
-        """Return the first frame; None if the clip has to be decoded without threads."""
-        self.start(threads=True)
-        first = self._first_frame(doubt=True)
+        first = self._first_frame(threads=True) if threads else None
         if first is not None:
             return first
-        self.start(threads=False)
         first = self._first_frame()
-        if not self.decoder.skipped_packets:
-            return None
-        self.start(threads=True, begin=self.decoder.begin)
-        again = self._first_frame(doubt=True)
-        return again if again is not None and again.pts == first.pts else None
+        if not (threads and self.decoder.skipped_packets):
+            return first
+        again = self._first_frame(threads=True, begin=self.decoder.begin)
+        return again if again is not None and again.pts == first.pts else self._first_frame()
 
-    def _first_frame(self, *, doubt: bool = False) -> Any:
-        """Return the first frame; with `doubt`, None if it may not be right."""
+    def _first_frame(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
+        """Start to decode, and return the first frame; with threads, None if it may not be right."""
+        self.start(threads=threads, begin=begin)
         why = None
         try:
             first = self.decoder.next()
-        except (self.decoding_failure, UndecodableError) as failure:
+        except (av.FFmpegError, UndecodableError) as failure:
             first, why = None, reason(failure)
         except OSError as failure:
             raise unreadable(self.path, failure) from None
-        if doubt and (first is None or self.decoder.doubtful):
+        if threads and (first is None or self.decoder.doubtful):
             return None
         if first is None:
             why = why or self.decoder.failure
@@ -150,9 +133,7 @@ class ClipDecoder:
     def _let_go(self) -> None:
         decoder = getattr(self, "decoder", None)
         if decoder is not None:
-            self._bytes_before += decoder.bytes_read
             decoder.close()
-            decoder.bytes_read = 0
         if self.container is not None:
             self.container.close()
 
@@ -168,8 +149,6 @@ _decoders: WeakKeyDictionary[ClipDecoder, Any] = WeakKeyDictionary()
 
 
 def _in_child() -> None:
-    import ctypes
-
     for decoder in _decoders.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(decoder))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -20,13 +19,17 @@ from ...types import Planes
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
-from ..picture.pixels import DecodedFrame, RowsOf, SurfaceReader, format_name, new_scaler, pixel_format, plane_rows
+from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, new_scaler, pixel_format
 from ..source import SeekIndex, SequentialSource
-from .clip_decoder import ClipDecoder
+from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import describe
 from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware
-from .packets import SEEK_SECONDS, FrameTimes, PacketScan, packets_are_frames, rising_seconds
+from .packets import FrameTimes, PacketCount
+from .sample_index import PacketScan
+
+_SEEK_SECONDS = 0, 1, 4, 16
+"""Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
 
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
@@ -51,8 +54,7 @@ class ContainerFile(SequentialSource):
         self._waiting: Any = None
         self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
         self._hardware: HardwareDecoder | None = None
-        self._surfaces: SurfaceReader | None = None
-        self._rows_of: RowsOf = plane_rows
+        self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
         try:
             # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
@@ -78,9 +80,7 @@ class ContainerFile(SequentialSource):
         frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware)
         if why is None:
             self._waiting = frame
-            if hardware.surfaces is not None:
-                self._surfaces = SurfaceReader(hardware.surfaces)
-                self._rows_of = self._surfaces.rows
+            self._surfaces = hardware.surfaces
             name = format_name(self._waiting)
             self._formats[name] = pixel_format(self._path, name)
             self._hardware = hardware
@@ -91,16 +91,14 @@ class ContainerFile(SequentialSource):
             raise InputError(
                 f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
             )
-        self._refusal = f"{hardware.kind}: {why}"
-        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder cannot decode it: {why}")
+        self._leave(hardware, "cannot decode it", why)
         self._waiting = self._clip.begin(threads=threads_help())
 
-    def _leave_hardware(self, problem: str) -> None:
+    def _leave(self, hardware: HardwareDecoder, what: str, why: str) -> None:
         """Note that the processor decodes the clip from now on, and the reason."""
-        assert self._hardware is not None
-        kind, self._hardware = self._hardware.kind, None
-        self._refusal = f"{kind}: {problem}"
-        self._add_note(f"decoded on the processor, because the {kind} decoder cannot continue: {problem}")
+        self._hardware = None
+        self._refusal = f"{hardware.kind}: {why}"
+        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder {what}: {why}")
 
     def _add_note(self, note: str) -> None:
         self.info = replace(self.info, notes=(*self.info.notes, note))
@@ -132,7 +130,7 @@ class ContainerFile(SequentialSource):
         while True:
             try:
                 frame, failure = self._clip.decoder.next(), None
-            except self._clip.decoding_failure as error:
+            except av.FFmpegError as error:
                 if not self._clip.decoder.stops_at_doubt:
                     raise
                 failure = error
@@ -145,7 +143,7 @@ class ContainerFile(SequentialSource):
     def _describe(self, first: Any) -> None:
         self._facts = facts = describe(self._clip, first)
         self.info = facts.info
-        self.aperture, self.orientation = facts.aperture, facts.orientation
+        self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
         self._pixels = facts.pixels  # of the frame that was read last
         self._last_look: tuple[Any, ...] | None = None
@@ -173,7 +171,7 @@ class ContainerFile(SequentialSource):
     @property
     def expected(self) -> int | None:
         """See FrameSource.expected: as the container states, otherwise by its duration."""
-        return self._facts.expected_frames
+        return self._facts.expected
 
     @property
     def at_start(self) -> bool:
@@ -232,14 +230,7 @@ class ContainerFile(SequentialSource):
 
         Frames are requested in rising order.
         """
-        frame: Any = None
-
-        def take() -> bool:
-            nonlocal frame
-            frame = self._next_frame()
-            return frame is not None
-
-        return frame if self._pass_to(number) and self._advance(take) else None
+        return self._advance(self._next_frame) if self._read_to(number - 1, None) else None
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()
@@ -251,7 +242,7 @@ class ContainerFile(SequentialSource):
             return None
         try:
             frame = self._take()
-        except (*self._clip.failures, UndecodableError) as error:
+        except (*FAILURES, UndecodableError) as error:
             kind = ReadError if isinstance(error, OSError) else InputError
             self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({reason(error)})")
             return None
@@ -272,12 +263,9 @@ class ContainerFile(SequentialSource):
     def _has_known_format(self, frame: Any) -> bool:
         """Set the pixel format of a frame; return False, and set `problem`, if its size or format has changed."""
         name = format_name(frame)
-        if (
-            self._clip.decoder.hardware and self._hardware is not None
-        ):  # surfaces may be larger by a sample, which is not copied
+        is_of_first_size = (frame.width, frame.height) == self._facts.size
+        if self._hardware is not None and self._clip.decoder.hardware:  # surfaces may have one more sample, which is not copied
             is_of_first_size = self._hardware.has_size(frame, *self._facts.size)
-        else:
-            is_of_first_size = (frame.width, frame.height) == self._facts.size
         if is_of_first_size and name in self._formats:
             self._pixels = self._formats[name]
             return True
@@ -292,14 +280,14 @@ class ContainerFile(SequentialSource):
         if pixels.via is not None:
             try:
                 frame = self._convert(frame, format=pixels.via)
-            except self._clip.decoding_failure as error:
+            except av.FFmpegError as error:
                 self.problem = InputError(
                     f"{self.info.path}: {self._facts.format_name} cannot be converted to {pixels.via} ({error}); convert"
                     " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
                 )
                 return False
         if not self.is_rgb:
-            pixels.copy(frame, target, self._rows_of)
+            pixels.copy(frame, target, self._surfaces)
             return True
         pixels.copy(frame, self._rgb)
         self._colour.convert(self._rgb, pixels.bits, target)
@@ -330,7 +318,7 @@ class ContainerFile(SequentialSource):
         for number in range(count):
             try:
                 self._clip.decoder.seek(self._facts.start_time + self._facts.duration * number // count)
-            except (*self._clip.failures, OverflowError):
+            except (*FAILURES, OverflowError):
                 return
             if self._next(target):
                 yield target
@@ -369,23 +357,22 @@ class ContainerFile(SequentialSource):
         if self.info.fps is None or self._first_tick is None:
             return None
         try:
-            packets = self._packets.read()
-        except self._clip.failures as error:
+            ticks = self._packet_ticks = self._packets.frame_ticks()
+        except FAILURES as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs no packets") from None
-        time_base = float(self._facts.time_base)
-        if packets_are_frames(packets, self._facts.codec, interlaced=self._facts.interlaced):
-            self._packet_ticks = self._packets.ticks(packets)
-            return rising_seconds(list(self._packet_ticks), self._first_tick, time_base)
-        return self._times_by_decoding()
+        ticks = self._ticks_by_decoding() if ticks is None else ticks
+        if ticks is None:
+            return None
+        # A frame slightly out of order gets the time of the frame before.
+        seconds: npt.NDArray[np.float64] = (np.maximum.accumulate(ticks) - self._first_tick) * float(self._facts.time_base)
+        return seconds
 
-    def _times_by_decoding(self) -> npt.NDArray[np.float64] | None:
+    def _ticks_by_decoding(self) -> npt.NDArray[np.int64] | None:
         with ContainerFile(self._path, self.stream) as other:
             while other._read_to(other._position, None):
                 pass
             ticks = [tick for tick in other._times.ticks if tick is not None]
-            if len(ticks) < len(other._times.ticks) or self._first_tick is None:
-                return None
-            return rising_seconds(sorted(ticks), self._first_tick, float(self._facts.time_base))
+            return np.array(sorted(ticks), np.int64) if len(ticks) == len(other._times.ticks) else None
 
     def _is_out_of_time(self) -> bool:
         """Return whether the time of the last frame differs from the time of its packet; then set `problem`."""
@@ -412,20 +399,20 @@ class ContainerFile(SequentialSource):
         """See FrameSource.packets."""
         if self.info.fps is None or self._facts.codec.name in UNCOMPRESSED:
             return None
-        if self._clip.decoder.count.complete:
-            return self._packets.total_of(self._clip.decoder.count)
-        return self._packets.total()
+        count = self._count()
+        return None if count is None else count.total(self._facts.time_base, self._facts.info.fps)
 
     def hidden_frames(self) -> int:
         """See FrameSource.hidden_frames."""
-        if self._clip.decoder.count.complete:
-            return self._clip.decoder.count.hidden
-        return self._packets.hidden()
+        count = self._count()
+        return 0 if count is None else count.hidden
+
+    def _count(self) -> PacketCount | None:
+        count = self._clip.decoder.count
+        return count if count.complete else self._packets.count()
 
     def clip_facts(self) -> ClipFacts:
         """See FrameSource.clip_facts."""
-        import av
-
         return replace(
             super().clip_facts(),
             container=self._facts.container,
@@ -436,14 +423,7 @@ class ContainerFile(SequentialSource):
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
             bits=self._facts.pixels.bits,
             duration=self._facts.seconds,
-            file_bytes=self._size_of_files(),
         )
-
-    def _size_of_files(self) -> int | None:
-        with suppress(OSError):
-            files = () if self._clip.sequence is None else self._clip.sequence.files
-            return (self._facts.container_bytes or sum(map(os.path.getsize, files))) or None
-        return None
 
     # -- ranges -------------------------------------------------------------------------------------------------------
 
@@ -451,18 +431,18 @@ class ContainerFile(SequentialSource):
         """See FrameSource.seek. Decoding begins at the key frame before."""
         self._waiting = None
         self._range = number, position
-        for earlier in SEEK_SECONDS:
+        for earlier in _SEEK_SECONDS:
             try:
                 self._clip.decoder.seek(position - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
                 found = self._clip.decoder.next()
                 while found is not None and found.pts is not None and found.pts < position:
                     found = self._clip.decoder.next()
-            except (*self._clip.failures, UndecodableError, OverflowError) as error:
+            except (*FAILURES, UndecodableError, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == position:
                 if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again
-                    if self._clip.decoder.hardware:
-                        self._leave_hardware(f"FFmpeg saw damage while seeking to frame {number}")
+                    if self._hardware is not None and self._clip.decoder.hardware:
+                        self._leave(self._hardware, "cannot continue", f"FFmpeg saw damage while seeking to frame {number}")
                     self._clip.start(threads=False)
                     return self.seek(number, position)
                 self._clip.decoder.forget_before(position)

@@ -1,10 +1,7 @@
 """Decode the frames of one stream with FFmpeg: quickly, or with the same result every time (docs/adr/0010).
 
-FFmpeg decodes several frames in parallel on threads. Its concealment of damage then depends on the progress of each thread and
-on the memory that a frame gets, so a damaged file scores differently from run to run. Without threads, it does not. So a stream
-is decoded with threads until the first sign of damage. All frames before it are right. From there, the stream is decoded again,
-from its beginning, without threads. Threads are not used at all if there are no more cores than clips, and for decoders that
-report some damage in no way.
+With threads, FFmpeg conceals damage in another way from run to run. So a stream is decoded with threads until the first sign of
+damage. All frames before it are right. From there, the stream is decoded again, from its beginning, without threads.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from . import ffmpeg_log
@@ -52,6 +50,9 @@ class Begin:
     packets: int = 0
     from_key: bool = False
     without_leading: bool = False
+
+
+FROM_START = Begin()
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Decoder:
     """
 
     def __init__(
-        self, container: Any, stream: Any, codec: Any, *, threads: bool, begin: Begin = Begin(), hardware: bool = False
+        self, container: Any, stream: Any, codec: Any, *, threads: bool, begin: Begin = FROM_START, hardware: bool = False
     ) -> None:
         self._container = container
         self._stream = stream
@@ -114,7 +115,6 @@ class Decoder:
             self._codec.copy_opaque = not hardware
         self.frame_count = 0
         """The number of frames returned since the start, or since the last seek."""
-        self.bytes_read = 0
         self.count = PacketCount()
         """The packets of the stream; the count is complete if all were read, from the first to the last."""
         self.order = PacketOrder(stream.codec_context.codec.name, container.format.name)
@@ -211,7 +211,6 @@ class Decoder:
         began = False
         first: int | None = None  # presentation time of the first packet, until a later one
         for packet in self._demuxed():
-            self.bytes_read += packet.size
             self.count.add(packet)
             number += 1
             if packet.size and not began:
@@ -238,20 +237,6 @@ class Decoder:
                 return
             yield packet
 
-    def _packets_or_failure(self, packets: Iterator[Any]) -> Iterator[Any]:
-        """Yield packets, and an error in place of a packet that cannot be read."""
-        from av import FFmpegError
-
-        while True:
-            try:
-                packet = next(packets, None)
-            except FFmpegError as error:
-                yield error
-                return
-            if packet is None:
-                return
-            yield packet
-
     # -- with threads, or by hardware --------------------------------------------------------------------------------
 
     def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
@@ -274,11 +259,21 @@ class Decoder:
     # -- without threads ----------------------------------------------------------------------------------------------
 
     def _unthreaded(self, packets: Iterator[Any]) -> Iterator[Any]:
+        from av import FFmpegError
+
         self._damaged_packets.clear()
         lost: _Lost | None = None
         began, key, failures = False, 0, 0
-        for number, packet in enumerate(self._packets_or_failure(packets)):
-            frames, failure = self._decode(packet, number)
+        for number in count():
+            packet: Any = None
+            broken: FFmpegError | None = None
+            try:
+                packet = next(packets, None)
+            except FFmpegError as error:
+                broken = error
+            if packet is broken is None:
+                break
+            frames, failure = self._decode(packet, number, broken)
             if failure is not None:
                 self.failure = failure.reason
                 failures += 1
@@ -301,20 +296,20 @@ class Decoder:
         if lost is not None:
             raise UndecodableError(lost.reason)
 
-    def _decode(self, packet: Any, number: int) -> tuple[list[Any], _Lost | None]:
-        """Return the frames of a packet, and a description of its loss; note FFmpeg's messages."""
+    def _decode(self, packet: Any, number: int, broken: Exception | None) -> tuple[list[Any], _Lost | None]:
+        """Return the frames of a packet, and a description of its loss; note FFmpeg's messages.
+
+        If reading was `broken` by an error, there is no packet, and the decoder returns the frames that it still has.
+        """
         from av import FFmpegError
 
-        broken = packet if isinstance(packet, FFmpegError) else None
         frames: list[Any] = []
         failure: FFmpegError | None = None
         with ffmpeg_log.hearing() as messages:
             try:
-                if broken is None:
+                if packet is not None:
                     packet.opaque = [number]  # which PyAV passes to its frame, by its identity: a plain number would not work
-                    frames = self._codec.decode(packet)
-                else:
-                    frames = self._codec.decode(None)
+                frames = self._codec.decode(packet)
             except FFmpegError as error:
                 failure = error
         if broken is not None:

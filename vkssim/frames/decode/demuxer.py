@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
 from ...errors import InputError
 from ...storage.location import is_url
-from ...storage.remote import open_url
+from ...storage.remote import open_description, open_url
 from ...utils.limits import MOST_PIXELS
 from ..inputs import sequence
 from .ffmpeg_log import parked
 
-_ELSEWHERE = frozenset(
-    [
-        "avisynth",
-        "concat",
-        "dash",
-        "dvdvideo",
-        "hls",
-        "imf",
-        "lavfi",
-        "rtp",
-        "rtsp",
-        "sap",
-        "sdp",
-        "vapoursynth",
-        "webm_dash_manifest",
-    ]
-)
-"""Refused formats: they name other files, wait for future data, or are programs."""
-
-_OPENS_BY_NAME = frozenset(("image2",))
-"""Formats that open files by name even if they are given data. For pictures, there are other formats."""
+_LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they name other files
+_OTHERS = "avisynth", "dvdvideo", "lavfi", "rtp", "rtsp", "sap", "vapoursynth"  # they wait for future data, or are programs
+_OPENS_BY_NAME = "image2"  # even if it is given data; for pictures, there are other formats
 
 MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
 """Options of decoders, which check the size before they allocate a frame. FFmpeg also probes files with decoders."""
@@ -49,6 +32,11 @@ _CONFINED = {
 
 
 _LEAVES_TAGS = 19
+
+BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
+"""The possible names of the first box of an MP4 or MOV file (ISO/IEC 14496-12)."""
+
+_MOST_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
 
 
 def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None, hwaccel: Any = None) -> Any:
@@ -88,8 +76,26 @@ def local_name(path: str) -> str:
 def _formats(remote: bool) -> str:
     from av import formats_available
 
-    refused = _ELSEWHERE | _OPENS_BY_NAME if remote else _ELSEWHERE
+    refused = {*_LISTS, *_OTHERS, *([_OPENS_BY_NAME] if remote else [])}
     return ",".join(sorted(names for names in formats_available if not refused & set(names.split(","))))
+
+
+def lacks_index(path: str) -> bool:
+    """Return whether an MP4 or MOV file lacks its index, because it was cut off or is still being written."""
+    is_mp4 = False
+    with suppress(OSError, struct.error), open_description(path) as file:
+        start, end = 0, file.seek(0, os.SEEK_END)
+        for _ in range(_MOST_BOXES):
+            file.seek(start)
+            size, name = struct.unpack(">I4s", file.read(8))
+            is_mp4 |= start == 0 and name in BOXES
+            if size == 1:
+                (size,) = struct.unpack(">Q", file.read(8))
+            is_whole = 8 <= size <= end - start or size == 0
+            if not (is_mp4 and is_whole) or name == b"moov":
+                return is_mp4 and not is_whole
+            start += size or end - start
+    return is_mp4
 
 
 def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, tuple[str, ...]]:
@@ -107,7 +113,7 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
         if named is None:
             raise InputError(f"{path} has no video stream {number}; it has {_listed(streams)}")
         return named, _notes(named, streams)
-    pictures = [stream for stream in streams if not is_cover(stream)]
+    pictures = [stream for stream in streams if not _has(stream, "attached_pic")]
     if not pictures:
         raise InputError(f"{path} has no video stream, only cover pictures; it has {_listed(streams)}")
     whole = [stream for stream in pictures if not _has(stream, "dependent")]
@@ -119,11 +125,6 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
         )
     chosen = default or whole[0]
     return chosen, _notes(chosen, streams)
-
-
-def is_cover(stream: Any) -> bool:
-    """Return whether a stream is a cover picture, which FFmpeg makes from an attachment or a tag."""
-    return _has(stream, "attached_pic")
 
 
 def _notes(chosen: Any, streams: list[Any]) -> tuple[str, ...]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+import re
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ...storage.remote import open_description
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo
 from ..picture.colour import YCBCR_BITS, stated_colours
-from ..picture.crop import Crop, Orientation, by_degrees, orientation
 from ..picture.pixels import PixelFormat, pixel_format
-from .boxes import Track, stated_crop, tiff_pages
+from ..picture.steps import Crop, Orientation, by_degrees, orientation
 from .clip_decoder import ClipDecoder
-from .demuxer import is_cover
 
+_MOST_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 
 
@@ -22,18 +26,20 @@ _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a
 class ClipDescription:
     """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is opened again.
 
-    `time_base` is a tick of the stream in seconds, and `stream_duration` is in ticks. `start_time` and `duration` belong to the
-    container, in microseconds. `reorders` says whether the decoder may reorder frames. `pixels` and `size`, (width, height),
-    belong to the first frame. `info` has no notes of a conversion yet.
+    `expected` is the number of frames that the container states, otherwise by its duration; None if neither is known. A tick of
+    the stream lasts `time_base` seconds. `start_time` and `duration` belong to the container, in microseconds, and `seconds` is
+    the duration of the stream, None if it is not known, and for a picture. `reorders` says whether the decoder may reorder
+    frames. `pixels` and `size`, (width, height), belong to the first frame. `info` has no notes of a conversion yet.
     """
 
     info: VideoInfo
+    expected: int | None
     container: str
-    container_bytes: int
+    file_bytes: int | None
     start_time: int
     duration: int | None
     stream: int
-    stream_duration: int | None
+    seconds: float | None
     time_base: Fraction
     codec: Any
     reorders: bool
@@ -45,94 +51,125 @@ class ClipDescription:
     aperture: Crop | None
     orientation: Orientation | None
 
-    @property
-    def expected_frames(self) -> int | None:
-        """Return the number of frames that the container states, otherwise by its duration; None if neither is known."""
-        info = self.info
-        if info.frames is not None or info.fps is None or not self.duration:
-            return info.frames
-        seconds: float = self.duration / _TICKS
-        return min(round(seconds * info.fps), LARGEST_NUMBER)
-
-    @property
-    def seconds(self) -> float | None:
-        """Return the duration of the stream in seconds; None if it is not known, and for a picture."""
-        if not self.stream_duration or not self.info.fps:
-            return None
-        return round(float(self.stream_duration * self.time_base), 6)
-
 
 def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     """Return the description of a clip by its first frame. Raises InputError if the clip cannot be compared."""
-    stream, container, size = clip.stream, clip.container, (first.width, first.height)
+    stream, container = clip.stream, clip.container
     pixels = pixel_format(clip.path, first.format.name)
-    turned, note = _orientation(first)
-    info = _info(clip, first, pixels)
-    return ClipDescription(
-        replace(info, notes=(*info.notes, *note)),
-        container.format.name,
-        max(0, container.size or 0) if clip.sequence is None else 0,
-        container.start_time or 0,
-        container.duration,
-        stream.index,
-        stream.duration,
-        stream.time_base,
-        clip.codec,
-        bool(stream.codec_context.has_b_frames),
-        first.format.name,
-        pixels,
-        size,
-        stated_colours(first),
-        first.interlaced_frame,
-        stated_crop(clip.path, *size, _track(clip)),
-        turned,
-    )
-
-
-def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
     clip.check_size(first.width, first.height)
-    stream, name = clip.stream, clip.container.format.name
-    is_picture = "image2" in name or name.endswith("_pipe")
-    notes = clip.notes
-    if any(component.is_alpha for component in first.format.components):
-        notes += ("its alpha is left out",)
-    first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
-    pages = tiff_pages(first_file) if stream.codec_context.name == "tiff" else 1
-    if pages > 1:
-        notes += (f"only the first of its {pages} pages is read",)
-    if clip.decoder.begin.packets:
-        notes += (f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}",)
+    is_picture = "image2" in container.format.name or container.format.name.endswith("_pipe")
+    fps = None if is_picture else _rate(stream)
+    frames = expected = _claimed_frames(clip, first)
+    if frames is None and fps is not None and container.duration:
+        expected = min(round(container.duration / _TICKS * fps), LARGEST_NUMBER)
+    turned, note = _orientation(first)
     colours = stated_colours(first)
-    return VideoInfo(
+    info = VideoInfo(
         clip.path,
         stream.codec_context.name,
         first.width,
         first.height,
         YCBCR_BITS if pixels.rgb else pixels.bits,
-        _claimed_frames(clip, first),
-        None if is_picture else _rate(stream),
+        frames,
+        fps,
         pixels.chroma,
         None if pixels.rgb else colours["matrix"],
         None if pixels.rgb else colours["range"],
-        notes,
+        (*_notes(clip, first), *note),
         transfer=colours["transfer"],
-        field_order=None if is_picture or pixels.rgb else field_order(first),
+        field_order=None if is_picture or pixels.rgb else _field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
     )
+    return ClipDescription(
+        info,
+        expected,
+        container.format.name,
+        _file_bytes(clip),
+        container.start_time or 0,
+        container.duration,
+        stream.index,
+        round(float(stream.duration * stream.time_base), 6) if stream.duration and fps else None,
+        stream.time_base,
+        clip.codec,
+        bool(stream.codec_context.has_b_frames),
+        first.format.name,
+        pixels,
+        (first.width, first.height),
+        colours,
+        first.interlaced_frame,
+        _aperture(clip, first),
+        turned,
+    )
+
+
+def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
+    notes = clip.notes
+    if any(component.is_alpha for component in first.format.components):
+        notes += ("its alpha is left out",)
+    first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
+    pages = _tiff_pages(first_file) if clip.stream.codec_context.name == "tiff" else 1
+    if pages > 1:
+        notes += (f"only the first of its {pages} pages is read",)
+    if clip.decoder.begin.packets:
+        notes += (f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}",)
+    return notes
+
+
+def _file_bytes(clip: ClipDecoder) -> int | None:
+    """Return the size of a file, or of all files of a sequence; None if it is not known."""
+    if clip.sequence is None:
+        return max(0, clip.container.size or 0) or None
+    with suppress(OSError):
+        return sum(map(os.path.getsize, clip.sequence.files)) or None
+    return None
 
 
 def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:
     if clip.sequence is not None:
-        return clip.sequence.frames
+        return len(clip.sequence.files)
     if first.interlaced_frame and clip.codec.name == "h264":  # the count may be of fields
         return None
     return min(clip.stream.frames, LARGEST_NUMBER) or None
 
 
-def _track(clip: ClipDecoder) -> Track:
-    videos = [stream.index for stream in clip.container.streams.video if not is_cover(stream)]
-    index = clip.stream.index
-    return Track(clip.stream.id or None, videos.index(index) if index in videos else 0)
+_STREAM = re.compile(r"^  Stream #0:(\d+)", re.MULTILINE)
+_CROPPING = re.compile(r"^ +Frame Cropping: (\d+)/(\d+)/(\d+)/(\d+)$", re.MULTILINE)
+
+
+def _aperture(clip: ClipDecoder, first: Any) -> Crop | None:
+    """Return the rectangle that the container states as visible; None if all of the frame is visible.
+
+    PyAV does not pass on FFmpeg's `AV_PKT_DATA_FRAME_CROPPING` (`clap` of MP4 and MOV, PixelCrop of Matroska). But FFmpeg's
+    description of the streams has it, as left/right/top/bottom.
+    """
+    _, *parts = _STREAM.split(clip.container.dumps_format())
+    cropping = _CROPPING.search(dict(zip(parts[::2], parts[1::2], strict=True)).get(str(clip.stream.index), ""))
+    if cropping is None:
+        return None
+    left, right, top, bottom = map(int, cropping.groups())
+    width, height = first.width - left - right, first.height - top - bottom
+    if (width, height) == (first.width, first.height) or min(width, height) <= 0:
+        return None
+    return Crop(width, height, left, top, ", as its container says", from_clip=True)
+
+
+_SUBFILE, _REDUCED = 254, 1  # the tag of TIFF for the kind of a page, and the bit for smaller copies
+
+
+def _tiff_pages(path: str) -> int:
+    """Return the number of pages of a TIFF file, without smaller copies of a page; 0 if it cannot be read."""
+    pages, seen = 0, set[int]()
+    with suppress(OSError, struct.error), open_description(path) as file:
+        order = ">" if file.read(4).startswith(b"MM") else "<"
+        (at,) = struct.unpack(f"{order}I", file.read(4))
+        while at and at not in seen and len(seen) < _MOST_PAGES:
+            seen.add(at)
+            file.seek(at)
+            (count,) = struct.unpack(f"{order}H", file.read(2))
+            kinds = [kind for tag, kind in struct.iter_unpack(f"{order}H6xI", file.read(12 * count)) if tag == _SUBFILE]
+            pages += not any(kind & _REDUCED for kind in kinds)
+            (at,) = struct.unpack(f"{order}I", file.read(4))
+    return pages
 
 
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
@@ -158,7 +195,7 @@ _ORDERS = {1: "top field first", 2: "bottom field first"}
 """Field orders by the constants of FFmpeg's filter `select`."""
 
 
-def field_order(frame: Any) -> str:
+def _field_order(frame: Any) -> str:
     """Return one of `FIELD_ORDERS`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
     if not frame.interlaced_frame:
         return "progressive"

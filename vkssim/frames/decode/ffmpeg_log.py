@@ -33,9 +33,6 @@ class _Listener:
     """A collector of the messages of all threads, which counts the worrying ones of each decoder."""
 
     def __init__(self) -> None:
-        self._reset()
-
-    def _reset(self) -> None:
         self._lock = threading.RLock()  # reentrant, because a decoder that is freed meanwhile calls `leave`
         self._listeners = 0
         self._worrying: Counter[str] = Counter()
@@ -68,7 +65,7 @@ class _Listener:
         """Stop for all listeners: at the end of the interpreter, and in a fork, which has no thread to release the lock."""
         if self._listeners:
             self._stop()
-        self._reset()
+        self._lock, self._listeners = threading.RLock(), 0
 
     def worrying_messages(self, decoder: str) -> int:
         """Return the number of messages of decoders of that name that may mean damage, without those in `hearing` blocks."""

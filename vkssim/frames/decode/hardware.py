@@ -1,9 +1,7 @@
 """Hardware decoders: how FFmpeg opens one, and which clips it decodes.
 
-A hardware decoder returns the same samples as the processor, bit for bit, because the standards of H.264, HEVC, VP8, VP9 and
-AV1 define every bit. But it reports less damage. So it decodes a clip only until FFmpeg sees the first sign of damage; then the
-processor decodes the clip again (docs/adr/0010). It is an error if a required decoder cannot decode a clip. A decoder that is
-only preferred leaves such a clip to the processor.
+A hardware decoder returns the same samples as the processor, bit for bit, but reports less damage. So it decodes a clip only
+until FFmpeg sees the first sign of damage; then the processor decodes the clip again (docs/adr/0010).
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
 from ...utils.choices import DECODERS
 from ..info import ClipFacts
 from ..picture.colour import stated_colours
-from ..picture.pixels import PixelFormat, SurfaceCopy, SurfaceReader, format_name, pixel_format, plane_rows
+from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
 from .decoder import UndecodableError, reason
 
 if TYPE_CHECKING:
@@ -63,35 +61,21 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class HardwareDecoder:
-    """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is FFmpeg's name of the GPU or its driver.
+    """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is the driver of the GPU, None for the first one.
 
-    `gpu` is None for the first GPU. A decoder that is not `required` leaves clips that it cannot decode to the processor. A
+    A decoder that is not `required` leaves clips that it cannot decode to the processor. A
     `shared` decoder already decodes on another thread, so DecoderBusyError is raised if it cannot be opened again.
     """
 
     kind: str
-    gpu: str | Driver | None = None
+    gpu: Driver | None = None
     required: bool = True
     shared: bool = False
 
     @property
-    def device(self) -> str | None:
-        """Return FFmpeg's name of the GPU; None for the first one. A driver finds it only when it is needed."""
-        return self.gpu if self.gpu is None or isinstance(self.gpu, str) else self.gpu.device
-
-    @property
     def surfaces(self) -> SurfaceCopy | None:
-        """Return the method to copy frames, which then stay in memory of the GPU; None if FFmpeg copies them to the host."""
-        return None if self._driver is None else self._driver.surfaces
-
-    @property
-    def _driver(self) -> Driver | None:
-        return None if isinstance(self.gpu, str) else self.gpu
-
-    @property
-    def is_offered(self) -> bool:
-        """Return whether the installed FFmpeg was built with it."""
-        return self.kind in offered()
+        """Return the method to copy frames, as `Driver.surfaces`."""
+        return None if self.gpu is None else self.gpu.surfaces
 
     def skips(self, codec: str, *, moving: bool) -> bool:
         """Return whether a clip gains nothing from hardware: a picture, or uncompressed frames, which are only copied."""
@@ -101,7 +85,7 @@ class HardwareDecoder:
         """Return the reason why it does not decode a stream with pixel format `name`; None if it does."""
         if video.codec not in EXACT:
             return f"it is {video.codec}, and hardware gives the same samples only for {', '.join(EXACT.values())}"
-        refusal = None if self._driver is None else self._driver.refuses(video)
+        refusal = None if self.gpu is None else self.gpu.refuses(video)
         if refusal is not None:
             return refusal
         if pixels.chroma == "420" and pixels.bits in FORMATS and pixels.via is None and not pixels.rgb:
@@ -126,8 +110,8 @@ class HardwareDecoder:
 
         # One context serves all sessions of the process.
         options: dict[str, object] = {"primary_ctx": "1"} if self.kind == "cuda" else {}
-        stays = self.surfaces is not None
-        return HWAccel(self.kind, device=self.device, allow_software_fallback=False, options=options, is_hw_owned=stays)
+        device, stays = None if self.gpu is None else self.gpu.device, self.surfaces is not None
+        return HWAccel(self.kind, device=device, allow_software_fallback=False, options=options, is_hw_owned=stays)
 
     def own_codec(self, codec: Any) -> str | None:
         """Return FFmpeg's codec to open by name if the default codec of a container does not support hardware.
@@ -166,6 +150,11 @@ def offered() -> frozenset[str]:
     return frozenset(hwdevices_available())
 
 
+def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
+    """Return the decoder, but None for a preferred one that FFmpeg lacks. This imports PyAV, so only containers call it."""
+    return hardware if hardware is not None and (hardware.required or hardware.kind in offered()) else None
+
+
 # -- start ------------------------------------------------------------------------------------------------------------
 
 
@@ -176,6 +165,8 @@ def start_by_hardware(
 
     `first` is the processor's first frame, and `facts` belong to it. Raises DecoderBusyError.
     """
+    import av  # here, because its import takes time and only containers need it
+
     codec = clip.stream.codec_context
     # The size before cropping is not known for each codec, but is never smaller.
     width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
@@ -190,7 +181,7 @@ def start_by_hardware(
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
         return None, f"FFmpeg has none for {facts.codec.canonical_name}"
-    except (*clip.failures, ValueError, UndecodableError, InputError, DeviceError) as error:
+    except (av.FFmpegError, OSError, ValueError, UndecodableError, InputError, DeviceError) as error:
         problem = f"its driver or its device refuses ({reason(error)})"
         if hardware.shared:
             raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
@@ -206,7 +197,6 @@ def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: An
         return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
     planes, others = facts.info.new_planes(), facts.info.new_planes()
     facts.pixels.copy(first, planes)
-    rows_of = plane_rows if hardware.surfaces is None else SurfaceReader(hardware.surfaces).rows
-    pixel_format(clip.path, expected).copy(frame, others, rows_of)
+    pixel_format(clip.path, expected).copy(frame, others, hardware.surfaces)
     alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
     return None if alike and stated_colours(frame) == stated_colours(first) else "its first frame has other samples"

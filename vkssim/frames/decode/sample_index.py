@@ -1,18 +1,28 @@
-"""Find the frames of MP4 and MOV files without reading the packets, which are most of a file."""
+"""Read the packets of a file again, without decoding: their totals, the times of the frames, and the key frames.
+
+The list of MP4 and MOV files replaces most of their packets, which are most of a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import RangeError
-from ..info import VideoPackets
+from ..source import SeekIndex
+from .clip_decoder import FAILURES, ClipDecoder
+from .demuxer import choose_stream
+from .description import ClipDescription
+from .packets import ONE_FRAME_A_PACKET, WITHOUT_PRESENTATION_TIMES, PacketCount
 
+_FEW_PACKETS = 500  # they are all read as quickly as some of them
 _REORDERED = 16  # the most frames that H.264, HEVC and VVC reorder
 _NEIGHBOURS = _REORDERED + 4
 
@@ -47,17 +57,16 @@ class SampleIndex:
 
     The list has sizes and decoding times. Presentation times are read from the packets around a frame: a frame that is
     presented as the n-th is decoded at most 16 places from there. `first_tick` is the time of the first decoded frame, and
-    `hidden` the number of packets that are decoded and never presented.
+    `count` has the totals of all packets.
 
-    `failures` are the errors of reading a packet. Raises these, and UnlistedPacketsError for other files. The methods raise
-    RangeError if packets cannot be read, or are not as they are listed.
+    Raises UnlistedPacketsError for other files, and `FAILURES`. The methods raise RangeError if packets cannot be read, or are
+    not as they are listed.
     """
 
-    def __init__(self, container: Any, stream: Any, first_tick: int | None, failures: tuple[type[Exception], ...]) -> None:
+    def __init__(self, container: Any, stream: Any, first_tick: int | None) -> None:
         entries = list(stream.index_entries)
         self._container = container
         self._stream = stream
-        self._failures: tuple[type[Exception], ...] = (UnlistedPacketsError, *failures)
         self._dts = np.array([entry.timestamp for entry in entries], np.int64)
         if len(entries) < _NEIGHBOURS or not (np.diff(self._dts) > 0).all():
             raise UnlistedPacketsError
@@ -65,18 +74,18 @@ class SampleIndex:
         self._places = np.flatnonzero(presented)  # of the packets that are presented, in the order of decoding
         self._before = np.cumsum(presented) - presented
         self._keys = np.flatnonzero([entry.is_keyframe and not entry.is_discard for entry in entries])
-        self._bytes = sum(entry.size for entry in entries)
         self._last: _Neighbours | None = None
         first, last = self._read_around(0), self._read_around(len(entries) - 1)
-        self._duration, self._last_duration = int(last.ticks[-1] - first.ticks[0]), last.duration
-        self.hidden = len(entries) - len(self._places)
+        self.count = PacketCount(
+            sum(entry.size for entry in entries),
+            len(self._places),
+            len(entries) - len(self._places),
+            int(first.ticks[0]),
+            int(last.ticks[-1]),
+            last.duration,
+        )
         self._skipped = int(np.searchsorted(first.ticks, first_tick or 0))
         self.frames = len(self._places) - self._skipped
-
-    def total(self, time_base: Fraction, fps: Fraction | None) -> VideoPackets:
-        """Return the totals of all packets, as `PacketCount.total` does."""
-        last_seconds = self._last_duration * time_base or (1 / fps if fps else 0)
-        return VideoPackets(self._bytes, float(self._duration * time_base + last_seconds) or None)
 
     def before(self, number: int) -> int:
         """See SeekIndex."""
@@ -100,7 +109,7 @@ class SampleIndex:
             return self._last
         try:
             return self._read_around(place)
-        except self._failures:
+        except (UnlistedPacketsError, *FAILURES):
             raise RangeError(f"the packets around number {place} are not as the container lists them") from None
 
     def _read_around(self, place: int) -> _Neighbours:
@@ -137,3 +146,129 @@ class SampleIndex:
                 return
         if place != stop:
             raise UnlistedPacketsError
+
+
+# -- all packets ------------------------------------------------------------------------------------------------------
+
+
+class KeyframeIndex:
+    """The positions of key frames. `ticks` are the rising presentation times of all frames, and `keys` those of key frames."""
+
+    def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
+        self.frames = len(ticks)
+        self._ticks = ticks
+        self._keys = np.searchsorted(ticks, keys)
+
+    def before(self, number: int) -> int:
+        """See SeekIndex."""
+        index = int(np.searchsorted(self._keys, number, side="right")) - 1
+        return int(self._keys[index]) if index >= 0 else 0
+
+    def position(self, number: int) -> int:
+        """See SeekIndex: the presentation time in ticks of the stream."""
+        return int(self._ticks[number])
+
+
+@dataclass(frozen=True)
+class _Packet:
+    """A packet as its container describes it: its times in ticks, and whether a decoder can begin with it."""
+
+    pts: int | None
+    dts: int | None
+    is_key: bool
+    is_corrupt: bool
+
+
+class PacketScan:
+    """The packets of a clip, read from its file opened again. Their totals are kept.
+
+    `first_tick` is the presentation time of the first decoded frame, in ticks of the stream.
+    """
+
+    def __init__(self, clip: ClipDecoder, facts: ClipDescription, first_tick: int | None) -> None:
+        self._clip = clip
+        self._facts = facts
+        self._first_tick = first_tick
+        self._count: PacketCount | None = None
+        self._once = threading.Lock()
+        self._was_read = False
+
+    def read(self) -> list[_Packet]:
+        """Return the packets whose frames are presented. Raises `FAILURES`."""
+        with self._clip.open() as container:
+            count = PacketCount()
+            found = []
+            for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)[0]):
+                count.add(packet)
+                if packet.size and not packet.is_discard:
+                    found.append(_Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
+            self._count = count
+            return found
+
+    def count(self) -> PacketCount | None:
+        """Return the totals of all packets; None if they cannot be read."""
+        with self._once:  # several readers of a shared clip may call it at once
+            if self._count is None and not self._was_read:
+                self._was_read = True
+                with suppress(*FAILURES):
+                    if self._listed() is None:
+                        self.read()
+            return self._count
+
+    def _listed(self) -> SampleIndex | None:
+        """Return the index of an MP4 or MOV file that lists its packets; None for other files. Raises `FAILURES`."""
+        with ExitStack() as stack:
+            container = stack.enter_context(self._clip.open())
+            stream, _ = choose_stream(self._clip.path, container, self._clip.index)
+            if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
+                return None
+            try:
+                index = SampleIndex(container, stream, self._first_tick)
+            except (UnlistedPacketsError, *FAILURES):
+                return None
+            self._count = index.count
+            stack.pop_all()  # the container is closed with the index
+            return index
+
+    def seek_index(self) -> SeekIndex | None:
+        """Return the index of key frames; None if their numbers or positions are not certain."""
+        try:
+            listed = self._listed()
+            if listed is not None:
+                return listed
+            packets = self.read()
+        except FAILURES:
+            return None
+        if any(packet.pts is None or packet.is_corrupt for packet in packets) or not _are_rising(packets):
+            return None
+        if self._facts.reorders and self._facts.container in WITHOUT_PRESENTATION_TIMES:
+            times = [packet.pts for packet in packets if packet.pts is not None]
+            if all(first < second for first, second in pairwise(times)):  # they only show the order, see `PacketOrder`
+                return None
+        ticks = self._ticks(packets)
+        keys = self._ticks([packet for packet in packets if packet.is_key])
+        return KeyframeIndex(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
+
+    def frame_ticks(self) -> npt.NDArray[np.int64] | None:
+        """Return the times of the frames. Raises `FAILURES`.
+
+        Return None if not each packet is certainly a frame that is presented at the packet's time: then only decoding tells.
+        """
+        packets, codec = self.read(), self._facts.codec
+        if self._facts.interlaced or not (codec.intra_only or codec.name in ONE_FRAME_A_PACKET):
+            return None
+        times = [packet.pts for packet in packets]
+        if None in times or len(set(times)) < len(times) or any(packet.is_corrupt for packet in packets):
+            return None
+        return self._ticks(packets) if _are_rising(packets) else None
+
+    def _ticks(self, packets: Sequence[_Packet]) -> npt.NDArray[np.int64]:
+        """Return the rising times of the frames, without those before the first decoded frame."""
+        first = self._first_tick or 0
+        return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
+
+
+def _are_rising(packets: Sequence[_Packet]) -> bool:
+    """Return whether decoding times rise with the order in the file, which is false if two streams were joined."""
+    decoded = [packet.dts for packet in packets if packet.dts is not None]
+    return all(first <= second for first, second in pairwise(decoded))

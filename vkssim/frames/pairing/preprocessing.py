@@ -14,8 +14,7 @@ from ..info import VideoInfo
 from ..open import can_reopen, check_chroma, check_description, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
-from ..picture.crop import Crop, without_bars
-from ..picture.scale import Scale, ToBitDepth, unlike
+from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
 from ..raw import RAW
 from ..source import FrameSource, ProcessedSource
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,10 +16,10 @@ from ..source import FrameSource
 ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 
 
-class Pairing(ABC):
-    """The frames of each pair. All pairs are counted from 0, also those left out.
+class Pairing:
+    """The frames of each pair: first with first and second with second, after the skipped frames of each clip.
 
-    `skips` are the frames of the first pair.
+    All pairs are counted from 0, also those left out. `skips` are the frames of the first pair.
     """
 
     def __init__(self, skip_reference: int, skip_distorted: int) -> None:
@@ -38,23 +37,12 @@ class Pairing(ABC):
         """Return the numbers that the pairs have in a report."""
         return self._frames(pairs, 0, 0)
 
-    @abstractmethod
     def pair_of(self, index: int) -> int:
         """Return the first pair whose number in a report is at least `index`."""
-
-    @abstractmethod
-    def _frames(self, pairs: range, clip: int, skip: int) -> Sequence[int]:
-        """Return the numbers of the frames of a clip, 0 for the reference, counted from `skip` frames before."""
-
-
-class ByIndex(Pairing):
-    """Pairs by number: first with first and second with second, after the skipped frames of each clip."""
-
-    def pair_of(self, index: int) -> int:
-        """See Pairing."""
         return index
 
-    def _frames(self, pairs: range, _clip: int, skip: int) -> range:
+    def _frames(self, pairs: range, _clip: int, skip: int) -> Sequence[int]:
+        """Return the numbers of the frames of a clip, 0 for the reference, counted from `skip` frames before."""
         return range(pairs.start + skip, pairs.stop + skip, pairs.step)
 
 
@@ -171,7 +159,7 @@ def _by_index(selection: Selection, reference: FrameSource, distorted: FrameSour
     lengths = _least(_left(known, skips)) if None not in known else None
     expected = _least(_left([source.expected for source, _ in skips], skips))
     return Schedule(
-        ByIndex(selection.first_reference, selection.first_distorted),
+        Pairing(selection.first_reference, selection.first_distorted),
         selection.subsample,
         first,
         _least((selected, lengths)),

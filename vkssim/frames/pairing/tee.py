@@ -6,15 +6,13 @@ import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from ...types import ExternalFrame, Planes
 from ..picture.pixels import DecodedFrame
 from ..source import FrameSource, WrappedSource
-
-Target = TypeVar("Target", Planes, ExternalFrame)
 
 _MOST_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest
 _MOST_SURFACES = 4  # the same if a hardware decoder owns the frames, of which it has few
@@ -42,34 +40,11 @@ class Tee:
         self.readers = tuple(_TeeReader(self, source) for _ in range(readers))
         self._wanted: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
 
-    def take(self, reader: FrameSource, number: int, target: Planes) -> bool:
-        """Copy a frame to a reader's target; False if the source has ended."""
-
-        def memory() -> Planes:
-            with self._changed:
-                return self._spare.pop() if self._spare else tuple(np.empty_like(plane, order="C") for plane in target)
-
-        def use(frame: _Frame) -> None:
-            for plane, place in zip(frame.on_host(memory), target, strict=True):
-                np.copyto(place, plane)
-
-        return self._take(reader, number, lambda: self._read(number, memory), use)
-
-    def take_external(self, reader: FrameSource, number: int, target: ExternalFrame) -> bool:
-        """Copy a frame of an external source to a reader's memory of the GPU; False if the source has ended."""
-        return self._take(reader, number, lambda: self._decode(number), lambda frame: frame.write(target))
-
-    def leave(self, reader: FrameSource) -> None:
-        """Stop waiting for a reader, which gets no more frames."""
-        with self._changed:
-            self._wanted.pop(reader, None)
-            self._let_go()
-
-    def _take(self, reader: FrameSource, number: int, read: Callable[[], _Frame | None], use: Callable[[_Frame], None]) -> bool:
-        """Have a reader use a frame, which `read` gives if no other reader has read it."""
+    def take(self, reader: FrameSource, number: int, planes: int, use: Callable[[_Frame], None]) -> bool:
+        """Have a reader use a frame, of which its first planes are needed; return False if the source has ended."""
         if reader not in self._wanted:
             return False
-        frame = self._frame(number, read)
+        frame = self._frame(number, planes)
         if frame is None:
             return False
         try:
@@ -85,7 +60,18 @@ class Tee:
             self._let_go()
         return True
 
-    def _frame(self, number: int, read: Callable[[], _Frame | None]) -> _Frame | None:
+    def memory(self, planes: int) -> Planes:
+        """Return memory for a frame: that of a frame which all readers have taken, or else new memory."""
+        with self._changed:
+            return self._spare.pop() if self._spare else self._source.info.new_planes(planes)
+
+    def leave(self, reader: FrameSource) -> None:
+        """Stop waiting for a reader, which gets no more frames."""
+        with self._changed:
+            self._wanted.pop(reader, None)
+            self._let_go()
+
+    def _frame(self, number: int, planes: int) -> _Frame | None:
         with self._changed:
             self._changed.wait_for(lambda: number in self._frames or self._is_over(number) or self._may_read())
             if number in self._frames:
@@ -98,7 +84,7 @@ class Tee:
         frame: _Frame | None = None
         failure: BaseException | None = None
         try:
-            frame = read()
+            frame = self._read(number, planes)
         except BaseException as error:  # interruptions count too: the others must not take one for the end
             failure = error
             raise
@@ -112,15 +98,12 @@ class Tee:
                 self._changed.notify_all()
         return frame
 
-    def _read(self, number: int, memory: Callable[[], Planes]) -> _Frame | None:
+    def _read(self, number: int, count: int) -> _Frame | None:
         if self._source.external:
-            return self._decode(number)
-        planes = memory()
-        return _Frame(planes) if self._source.read([number], [planes]) else None
-
-    def _decode(self, number: int) -> _Frame | None:
-        decoded = self._source.decoded_frame(number)
-        return None if decoded is None else _Frame(decoded=decoded)
+            decoded = self._source.decoded_frame(number)
+            return None if decoded is None else _Frame(self, decoded=decoded)
+        planes = self.memory(count)
+        return _Frame(self, planes) if self._source.read([number], [planes]) else None
 
     def _may_read(self) -> bool:
         return not self._reading and len(self._frames) < self._most
@@ -142,20 +125,22 @@ class Tee:
 class _Frame:
     """A frame that readers take: in `planes` of the host, as a GPU's decoder gave it, or both."""
 
-    def __init__(self, planes: Planes | None = None, decoded: DecodedFrame | None = None) -> None:
+    def __init__(self, tee: Tee, planes: Planes | None = None, decoded: DecodedFrame | None = None) -> None:
+        self._tee = tee
         self.planes = planes
         self._decoded = decoded
         self._copying = threading.Lock()
 
-    def on_host(self, memory: Callable[[], Planes]) -> Planes:
-        """Return its planes on the host. The first reader on the host copies them into `memory()`."""
+    def copy(self, target: Planes) -> None:
+        """Copy it to memory of the host. The first reader on the host copies a decoder's frame for all of them."""
         with self._copying:
             if self.planes is None:
                 assert self._decoded is not None
-                planes = memory()
+                planes = self._tee.memory(len(target))
                 self._decoded.copy(planes)
                 self.planes = planes
-            return self.planes
+        for plane, place in zip(self.planes, target, strict=True):
+            np.copyto(place, plane)
 
     def write(self, target: ExternalFrame) -> None:
         """Copy it to memory of the GPU."""
@@ -177,15 +162,15 @@ class _TeeReader(WrappedSource):
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
-        return self._taken(partial(self._tee.take, self), numbers, targets)
+        return self._take(_Frame.copy, numbers, targets)
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """See FrameSource.read_external."""
-        return self._taken(partial(self._tee.take_external, self), numbers, targets)
+        return self._take(_Frame.write, numbers, targets)
 
-    def _taken(self, take: Callable[[int, Target], bool], numbers: Sequence[int], targets: Sequence[Target]) -> int:
+    def _take(self, use: Callable[..., None], numbers: Sequence[int], targets: Sequence[Any]) -> int:
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            if not take(number, target):
+            if not self._tee.take(self, number, len(target), partial(use, target=target)):
                 # Each reader gets a problem of its own, as with failures.
                 self.problem, self.length = copy(self.source.problem), self.source.length
                 return count

@@ -12,31 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ...types import CHROMA_STEPS, ExternalFrame, ExternalPlane, Planes
+from ...types import CHROMA_STEPS, ExternalFrame, Planes
 from ...utils.choices import BIT_DEPTHS
 
-_PLANAR = re.compile(r"(?:yuv[ja]?(?P<chroma>4\d\d)|gbra?)p(?P<bits>\d+)?(?P<high>msb)?(?P<order>le|be)?$")
-_GREY = re.compile(r"(?P<kind>gray|ya)(?P<bits>\d+)?(?P<order>le|be)?$")
-_PAIRED = re.compile(r"nv(?P<kind>12|21|16|20|24|42)(?P<order>le|be)?$")
-_PAIRED_HIGH = re.compile(r"p(?P<kind>[024])(?P<bits>1\d)(?P<order>le|be)$")
 _FLOATS = re.compile(r"f(?:16|32)(?:le|be)?$")
-_PAIRED_CHROMA = {"12": "420", "21": "420", "16": "422", "20": "422", "24": "444", "42": "444"}
-_CR_FIRST = ("21", "42")
-_HIGH_CHROMA = {"0": "420", "2": "422", "4": "444"}
+_HIGH = re.compile(r"p[024]1\d(?:le|be)$|.+msb(?:le|be)$")
+"""The formats whose samples lie in the upper bits."""
+
+_CR_FIRST = "nv21", "nv42"
 
 _Place = tuple[int, int, int]  # plane, first sample in a row, step between samples
 
-_YCBCR: tuple[_Place, ...] = (0, 0, 1), (1, 0, 1), (2, 0, 1)
-_GBR: tuple[_Place, ...] = (2, 0, 1), (0, 0, 1), (1, 0, 1)
+CHROMA_OF = {steps: chroma for chroma, steps in CHROMA_STEPS.items()}
+"""The chroma format of each step between samples of Cb and Cr."""
 
-RowsOf = Callable[[Any, int], npt.NDArray[np.uint8]]
-"""A function that returns the memory of a plane of an av.VideoFrame by its number, (rows, bytes with padding) uint8."""
-
-
-def plane_rows(frame: Any, number: int) -> npt.NDArray[np.uint8]:
-    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8, not copied."""
-    plane = frame.planes[number]
-    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+_PLANAR: tuple[_Place, ...] = (0, 0, 1), (1, 0, 1), (2, 0, 1)
+_PAIRED: tuple[_Place, ...] = (0, 0, 1), (1, 0, 2), (1, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,7 @@ class PixelFormat:
     bits: int
     order: str = "<"
     shift: int = 0
-    places: tuple[_Place, ...] = _YCBCR
+    places: tuple[_Place, ...] = _PLANAR
     via: str | None = None
     rgb: bool = False
 
@@ -60,18 +51,33 @@ class PixelFormat:
         """Return the type of the samples in a frame."""
         return np.dtype(np.uint8) if self.bits == 8 else np.dtype(f"{self.order}u2")
 
-    def copy(self, frame: Any, target: Planes, rows_of: RowsOf = plane_rows) -> None:
-        """Copy the requested planes of an av.VideoFrame of this format (after `via`)."""
+    def copy(self, frame: Any, target: Planes, copies: SurfaceCopy | None = None) -> None:
+        """Copy the requested planes of an av.VideoFrame of this format (after `via`); `copies` reads surfaces."""
         memory: dict[int, npt.NDArray[np.uint8]] = {}  # Cb and Cr may lie in one plane
         for plane, (number, first, step) in zip(target, self.places, strict=False):
             height, width = plane.shape
             if number not in memory:
-                memory[number] = rows_of(frame, number)
+                memory[number] = plane_rows(frame, number, copies)
             samples = plane_samples(memory[number], self.dtype)[:height, first::step][:, :width]
             if self.shift:
                 np.right_shift(samples, self.shift, out=plane)
             else:
                 plane[:] = samples
+
+
+def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> npt.NDArray[np.uint8]:
+    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8.
+
+    It is not copied, except from a surface by `copies`.
+    """
+    plane = frame.planes[number]
+    if copies is None or not is_surface(frame):
+        return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+    height = frame.height if number == 0 else -(-frame.height // 2)  # surfaces are 4:2:0
+    rows = np.empty((height, plane.line_size), np.uint8)
+    target = Rows(rows.ctypes.data, plane.line_size, on_device=False)
+    copies.copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), target, plane.line_size, height)
+    return rows
 
 
 def plane_samples(rows: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -115,62 +121,41 @@ def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
 
 def pixel_format(path: str, name: str | None) -> PixelFormat:
     """Return the pixel format of a name of FFmpeg. Raises InputError if it has no luma that could be compared."""
-    own = _own_planes(name or "")
-    if own is not None:
-        return own
-    converted = _converted(name) if name else None
-    if converted is None:
+    found = _described(name) if name else None
+    if found is None:
         raise InputError(
             f"{path}: the luma of its pixel format {name or '(none)'} cannot be read; convert it, for instance with"
             " `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
         )
-    return converted
+    return found
 
 
-def _own_planes(name: str) -> PixelFormat | None:
-    """Return a format whose planes or rows can be read directly; None for other formats."""
-    if match := _PLANAR.match(name):
-        bits, rgb = int(match["bits"] or 8), match["chroma"] is None
-        shift = 16 - bits if match["high"] else 0
-        return _of(match["chroma"] or "444", bits, match["order"], shift=shift, places=_GBR if rgb else _YCBCR, rgb=rgb)
-    if match := _GREY.match(name):
-        step = 1 if match["kind"] == "gray" else 2
-        return _of("400", int(match["bits"] or 8), match["order"], places=((0, 0, step),))
-    if match := _PAIRED.match(name):
-        blue, red = (1, 0) if match["kind"] in _CR_FIRST else (0, 1)
-        places = (0, 0, 1), (1, blue, 2), (1, red, 2)
-        return _of(_PAIRED_CHROMA[match["kind"]], 10 if match["kind"] == "20" else 8, match["order"], places=places)
-    if match := _PAIRED_HIGH.match(name):
-        bits, places = int(match["bits"]), ((0, 0, 1), (1, 0, 2), (1, 1, 2))
-        return _of(_HIGH_CHROMA.get(match["kind"], ""), bits, match["order"], shift=16 - bits, places=places)
-    return None
-
-
-def _of(chroma: str, bits: int, order: str | None, **rest: Any) -> PixelFormat | None:
-    if chroma not in CHROMA_STEPS or bits not in BIT_DEPTHS:
-        return None
-    return PixelFormat(chroma, bits, ">" if order == "be" else "<", **rest)
-
-
-def _converted(name: str) -> PixelFormat | None:
+def _described(name: str) -> PixelFormat | None:
     from av.video.format import VideoFormat
 
     side = 16  # any number that all chroma steps divide
     described = VideoFormat(name, side, side)
+    planes = [component.plane for component in described.components if not component.is_alpha]
     bits = max((component.bits for component in described.components), default=0)
     if described.is_bayer or name.startswith("xyz") or _FLOATS.search(name) or bits not in (*range(1, 9), *BIT_DEPTHS):
         return None
-    if described.is_rgb or described.has_palette:
-        bits = max(8, bits)
-        via = "gbrp" if bits == 8 else f"gbrp{bits}le"
-        return PixelFormat("444", bits, places=_GBR, via=via, rgb=True)
-    if name in ("monow", "monob"):
-        return PixelFormat("400", 8, places=((0, 0, 1),), via="gray")
+    rgb = described.is_rgb or described.has_palette
     steps = side // described.chroma_height(side), side // described.chroma_width(side)
-    chroma = next((chroma for chroma, its_steps in CHROMA_STEPS.items() if its_steps == steps), None)
-    if chroma is None or len(described.components) < 3:
+    chroma = "400" if len(planes) == 1 else CHROMA_OF.get(steps)
+    if chroma is None or len(planes) == 2:
         return None
-    return PixelFormat(chroma, bits, via=f"yuv{chroma}p" + ("" if bits == 8 else f"{bits}le"))
+    readable = partial(PixelFormat, order=">" if described.is_big_endian else "<", shift=16 - bits if _HIGH.match(name) else 0)
+    if bits in BIT_DEPTHS and len(set(planes)) == 3:
+        return readable("444" if rgb else chroma, bits, places=tuple((plane, 0, 1) for plane in planes), rgb=rgb)
+    if bits in BIT_DEPTHS and planes == [0, 1, 1]:  # Cb and Cr in turn
+        return readable(chroma, bits, places=((0, 0, 1), (1, 1, 2), (1, 0, 2)) if name in _CR_FIRST else _PAIRED)
+    if bits in BIT_DEPTHS and chroma == "400" and not rgb:
+        return readable(chroma, bits, places=((0, 0, len(described.components)),))
+    bits = max(8, bits)
+    if rgb:
+        via = "gbrp" if bits == 8 else f"gbrp{bits}le"
+        return PixelFormat("444", bits, places=((2, 0, 1), (0, 0, 1), (1, 0, 1)), via=via, rgb=True)
+    return PixelFormat(chroma, bits, places=((0, 0, 1),) if chroma == "400" else _PLANAR, via=planar_name(chroma, bits))
 
 
 # -- surfaces ---------------------------------------------------------------------------------------------------------
@@ -209,37 +194,6 @@ def format_name(frame: Any) -> str:
     return str(frame.sw_format.name if is_surface(frame) else frame.format.name)
 
 
-class SurfaceReader:
-    """A reader of frames in surfaces, which also writes frames to memory of the GPU."""
-
-    def __init__(self, copies: SurfaceCopy) -> None:
-        self._copies = copies
-
-    def rows(self, frame: Any, number: int) -> npt.NDArray[np.uint8]:
-        """Return the memory of a plane of a frame on the host, (rows, bytes with padding) uint8. Surfaces are copied."""
-        if not is_surface(frame):
-            return plane_rows(frame, number)
-        height = frame.height if number == 0 else -(-frame.height // 2)  # they are 4:2:0
-        pitch = frame.planes[number].line_size
-        rows = np.empty((height, pitch), np.uint8)
-        source = Rows(frame.planes[number].buffer_ptr, pitch, on_device=True)
-        self._copies.copy(source, Rows(rows.ctypes.data, pitch, on_device=False), pitch, height)
-        return rows
-
-    def write(self, frame: Any, pixels: PixelFormat, target: ExternalFrame) -> None:
-        """Copy a frame of a pixel format to memory of the GPU, from a surface or from the host."""
-        if is_surface(frame):
-            planes = frame.planes[: len(target)]  # if luma alone is scored, chroma has no target
-            for plane, memory in zip(planes, target, strict=True):
-                self._copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), memory)
-            return
-        for samples, memory in zip(_as_in_surfaces(frame, pixels, target), target, strict=True):
-            self._copy(Rows(samples.ctypes.data, samples.strides[0], on_device=False), memory)
-
-    def _copy(self, source: Rows, target: ExternalPlane) -> None:
-        self._copies.copy(source, Rows(target.address, target.pitch, on_device=True), target.row_bytes, target.height)
-
-
 @dataclass(slots=True)  # making a frozen one takes longer, and there is one for each frame
 class DecodedFrame:
     """A frame of a clip that a GPU decodes. It is in a surface, or on the host if the processor had to continue.
@@ -249,15 +203,21 @@ class DecodedFrame:
 
     frame: Any
     pixels: PixelFormat
-    reader: SurfaceReader
+    copies: SurfaceCopy
 
     def write(self, target: ExternalFrame) -> None:
-        """Copy it to memory of the GPU."""
-        self.reader.write(self.frame, self.pixels, target)
+        """Copy it to memory of the GPU. If only luma is scored, chroma has no target."""
+        if is_surface(self.frame):
+            rows = [Rows(plane.buffer_ptr, plane.line_size, on_device=True) for plane in self.frame.planes[: len(target)]]
+        else:
+            samples = _as_in_surfaces(self.frame, self.pixels, target)
+            rows = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
+        for source, memory in zip(rows, target, strict=True):
+            self.copies.copy(source, Rows(memory.address, memory.pitch, on_device=True), memory.row_bytes, memory.height)
 
     def copy(self, target: Planes) -> None:
         """Copy the requested planes to memory of the host."""
-        self.pixels.copy(self.frame, target, self.reader.rows)
+        self.pixels.copy(self.frame, target, self.copies)
 
 
 def _as_in_surfaces(frame: Any, pixels: PixelFormat, target: ExternalFrame) -> Planes:
