@@ -182,7 +182,7 @@ class LossEngine(Closable):
     def _view(self, memory: Bytes) -> Floats:
         """Return a mapped buffer as (batch, H, W)."""
         planes = self._made.layout
-        return memory.view(np.float32).reshape(len(memory), planes.height, planes.pitch)[..., : planes.width]
+        return memory.view(np.float32).reshape(len(memory), planes.height, -1)[..., : planes.width]
 
     def stage_times(self) -> Mapping[str, float]:
         """Return the seconds of each stage of the last batch in the first slot; empty without `profile`."""
