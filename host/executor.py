@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .api import vk
 from .binding import Binding, barrier
+from .closing import Closable, closing_on_error
 from .device import Device
 from .division import SubmissionBudget, divide, undivided, work_of
 from .errors import DeviceError, DeviceLostError
@@ -82,7 +83,7 @@ class Slot:
     """The fences of the submission in flight, the kernels' first."""
 
 
-class Executor:
+class Executor(Closable):
     """A plan on a device, with memory for its batches; use with `with`.
 
     Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
@@ -126,8 +127,7 @@ class Executor:
         self._started = False  # whether a slot was started for which nobody waits
         self._timed: tuple[int, int] | None = None  # the turn and the work of a started slot whose time is measured
         self._stack = ExitStack()
-        with ExitStack() as guard:  # a failure destroys the objects that were made before it
-            guard.callback(self._stack.close)
+        with closing_on_error(self._stack):
             self._pipelines = PipelineBuilder(device, self._stack, kernels) if callable(kernels) else kernels
             self._pipelines.build(plan.kernels)
             upload_family = None if profile or timelines is not None else device.upload_family
@@ -145,7 +145,6 @@ class Executor:
             self._budget = SubmissionBudget(device.info.kind, batch * self._frame_work, can_measure=bool(device.timestamp_bits))
             self._batch_times = Timestamps(device, self._stack, max(slots, 1), 2) if self._budget.measuring else None
             self.slots = tuple(map(self._make_slot, range(slots)))
-            guard.pop_all()
 
     # -- making -------------------------------------------------------------------------------------------------------
 
@@ -429,12 +428,6 @@ class Executor:
         except DeviceError:
             self._device.abandon()
         slot.frames = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:

@@ -15,6 +15,7 @@ from ..features.base import FeaturePlan
 from ..features.plane_metrics import PLANES, PlaneMetrics
 from ..features.planes import SAMPLES, KernelShape, PlanePair, deinterleave, ingest, largest_sample
 from ..host import fork
+from ..host.closing import closing_on_error
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.interface import Shape
@@ -142,8 +143,7 @@ class VulkanBackend(Backend):
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._profile = profile
         self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
+        with closing_on_error(self._stack):
             external = any(plane.format.external for plane in planes)
             opened = device
             if not isinstance(opened, OpenDevice):
@@ -169,7 +169,6 @@ class VulkanBackend(Backend):
             self.warnings = (*self.gpu_warnings, *warnings)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)
-            guard.pop_all()
 
     @property
     def plan(self) -> Plan:

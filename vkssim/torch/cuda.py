@@ -25,6 +25,7 @@ from ..backends.open_device import OpenDevice
 from ..backends.selftest import check
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
+from ..host.closing import closing_on_error
 from ..host.device import Device
 from ..host.executor import Executor, Slot
 from ..host.memory import Buffer
@@ -156,14 +157,10 @@ class _Block:
 
     def __init__(self, device: Device, cuda: Cuda, size: int) -> None:
         self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
+        with closing_on_error(self._stack):
             self.buffer = Buffer(device, self._stack, size, cuda.memory_class)
             self.address = cuda.address(device, self._stack, self.buffer)
-            guard.pop_all()
-
-    def close(self) -> None:
-        self._stack.close()
+        self.close = self._stack.close
 
 
 class _Memory:
@@ -271,7 +268,7 @@ class Sharing(Closable):
     def _close_losses(self) -> None:
         self._last = None
         while self._losses:
-            self._losses.popitem()[1].close()
+            self._losses.popitem()[1].close_executor()
         self._copies.clear()
         self._staging.clear()
 
@@ -376,7 +373,7 @@ class Sharing(Closable):
         made = self._losses.get(step)
         if made is None:
             if len(self._losses) >= _MOST_LOSSES:
-                self._losses.popitem(last=False)[1].close()
+                self._losses.popitem(last=False)[1].close_executor()
             made = _TensorLoss(self, step, self._pipelines)
             check(self.device.info, made.plan, self._selector)
             self._losses[step] = made
@@ -432,7 +429,7 @@ class _TensorLoss(LossExecutor):
         found = self._bound.get(key)
         if found is None:
             if len(self._bound) >= _MOST_BOUND:
-                self._device.wait_idle()
+                self.device.wait_idle()
                 self.unbind()
             with ExitStack() as stack:
                 slot = executor.bind(stack, {name: block.buffer for name, block in blocks.items()})
@@ -444,15 +441,15 @@ class _TensorLoss(LossExecutor):
         while self._bound:
             self._bound.popitem()[1][0].close()
 
-    def close(self) -> None:
+    def close_executor(self) -> None:
         """Wait for the device and destroy the slots and the executor; a second call does nothing."""
         if self._bound:
             with suppress(DeviceError):
-                self._device.wait_idle()
+                self.device.wait_idle()
         self.unbind()
         self._means = None
         self._columns.clear()
-        super().close()
+        super().close_executor()
 
 
 def tensor_of(lease: _BlockOwner, device: torch.device) -> Tensor:

@@ -117,10 +117,8 @@ def ssim(
         A channel's negative value counts as 0, with gradient 0.
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
-    backend : {"vulkan", "cpu"}
-        The backend that computes it; see `fused_ssim`.
-    device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+    backend, device : optional
+        As for `fused_ssim`.
 
     Returns
     -------
@@ -168,31 +166,20 @@ def ms_ssim(
     X, Y : Tensor
         Images, one image, or clips, as for `fused_ssim`; H and W are 161 at least with five weights if padding is "valid",
         since 11 samples must remain on the last scale.
-    data_range : float
-        The largest possible sample.
-    size_average : bool
-        Return the mean over all images; otherwise each image's own value, or that of each clip, which is the mean over its
-        frames.
-    win_size : int
-        Taps of the window; it must be 11, since the window is compiled in.
-    win_sigma : float
-        Standard deviation of the window in samples; it must be 1.5.
-    win : Tensor, optional
-        A window of one's own; it must be None.
+    data_range, size_average, win_size, win_sigma, win : optional
+        As for `ssim`.
     weights : sequence of float, optional
         The exponent of each scale, the finest first; there are as many scales as weights. By default they are the five of [1]_.
     K : (float, float)
-        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
+        As for `ssim`.
     pyramid : {"average", "libvmaf"}
         How a scale is made from the previous one: by 2x2 means, or by the low-pass of libvmaf's float_ms_ssim.
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}
         The value of a channel whose mean is negative: 0, with gradient 0, or NaN.
-    backend : {"vulkan", "cpu"}
-        The backend that computes it; see `fused_ssim`.
-    device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+    backend, device : optional
+        As for `fused_ssim`.
 
     Returns
     -------
