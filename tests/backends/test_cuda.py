@@ -36,7 +36,6 @@ class Driver(ModuleType):
     """The functions of `cuda.bindings.driver` that are called: each is noted, and returns what CUDA would."""
 
     CUresult = _Result
-    CUmemorytype = SimpleNamespace(CU_MEMORYTYPE_HOST=1, CU_MEMORYTYPE_DEVICE=2)
     CUctx_flags = SimpleNamespace(CU_CTX_SCHED_BLOCKING_SYNC=4)
     CUDA_EXTERNAL_MEMORY_DEDICATED = 1
     CUexternalMemoryHandleType = SimpleNamespace(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD=1)
@@ -78,9 +77,8 @@ class Driver(ModuleType):
             call = getattr(self, symbol.partition("_")[0])
             return lambda *arguments: int(call(*(getattr(argument, "_obj", argument) for argument in arguments))[0])
 
-        return SimpleNamespace(
-            **{symbol: function(symbol) for symbol in ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuMemcpy2DAsync_v2")}
-        )
+        symbols = ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuMemcpy2DAsync_v2", "cuMemcpy2D_v2")
+        return SimpleNamespace(**{symbol: function(symbol) for symbol in symbols})
 
     def names(self) -> list[str]:
         """Return the functions that were called, less those that make a context that of the thread."""
@@ -100,6 +98,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch, made: Driver) -> Iterator[Driver
     for name, module in ("cuda", package), ("cuda.bindings", bindings), ("cuda.bindings.driver", made):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(ctypes, "PyDLL", made.library)
+    monkeypatch.setattr(ctypes, "CDLL", made.library)
     cuda._cuda_of.cache_clear()
     yield made
     cuda._cuda_of.cache_clear()
@@ -125,32 +124,17 @@ def test_without_the_package_or_the_driver(monkeypatch: pytest.MonkeyPatch, driv
         cuda.cuda_of(GPU)
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [(Rows(64, 2048, True), Rows(128, 1920, False)), (Rows(64, 2048, False), Rows(128, 1920, True))],
-    ids=["to the host", "from the host"],
-)
-def test_copies_from_or_to_the_host(driver: Driver, source: Rows, target: Rows) -> None:
-    """They are done when the function returns."""
-    cuda.cuda_of(GPU).copy(source, target, 1900, 1080)
-    name, region = driver.calls[-2]
-    assert name == "cuMemcpy2D"
-    assert (region.srcPitch, region.dstPitch, region.WidthInBytes, region.Height) == (2048, 1920, 1900, 1080)
-    for side, rows in ("src", source), ("dst", target):
-        assert getattr(region, f"{side}MemoryType") == (2 if rows.on_device else 1)
-        assert getattr(region, f"{side}{'Device' if rows.on_device else 'Host'}") == rows.address
-    assert [name for name, *_ in driver.calls[-3::2]] == ["cuCtxPushCurrent", "cuCtxPopCurrent"]
-
-
-def test_copies_on_the_gpu(driver: Driver) -> None:
-    """They are queued on the stream of the decoder."""
-    cuda.cuda_of(GPU).copy(Rows(64, 2048, True), Rows(128, 1920, True), 1900, 1080)
-    (push, context), (name, region, stream), (pop, _) = driver.calls[-3:]
+@pytest.mark.parametrize(("from_gpu", "to_gpu"), [(True, True), (True, False), (False, True)])
+def test_copies(driver: Driver, from_gpu: bool, to_gpu: bool) -> None:
+    """Those on the GPU are queued on the stream of the decoder; others are done when the function returns."""
+    cuda.cuda_of(GPU).copy(Rows(64, 2048, from_gpu), Rows(128, 1920, to_gpu), 1900, 1080)
+    (push, context), (name, region, *stream), (pop, _) = driver.calls[-3:]
     assert (push, context.value, pop) == ("cuCtxPushCurrent", 0xC0, "cuCtxPopCurrent")
-    assert (name, stream) == ("cuMemcpy2DAsync", None)
-    assert (region.source_type, region.source_device, region.source_pitch) == (2, 64, 2048)
-    assert (region.target_type, region.target_device, region.target_pitch) == (2, 128, 1920)
-    assert (region.row_bytes, region.rows) == (1900, 1080)
+    assert (name, stream) == (("cuMemcpy2DAsync", [None]) if from_gpu and to_gpu else ("cuMemcpy2D", []))
+    assert (region.source_pitch, region.target_pitch, region.row_bytes, region.rows) == (2048, 1920, 1900, 1080)
+    for side, address, on_gpu in ("source", 64, from_gpu), ("target", 128, to_gpu):
+        assert getattr(region, f"{side}_type") == (2 if on_gpu else 1)
+        assert getattr(region, f"{side}_{'device' if on_gpu else 'host'}") == address
 
 
 def test_the_region_is_that_of_the_header() -> None:
@@ -223,7 +207,7 @@ def test_a_failure_while_something_is_released_hides_no_error(driver: Driver) ->
 
 
 def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "Timeline", lambda _device, _stack: SimpleNamespace(handle="handle", descriptor=8))
+    monkeypatch.setattr(cuda, "timeline", lambda _device, _stack: ("handle", 8))
     monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: 7)
     shared, device, buffer = cuda.cuda_of(GPU), Mock(), Mock(memory_size=4096)
     with ExitStack() as stack:

@@ -3,9 +3,8 @@
 No other module calls CUDA. Its functions are those of the package cuda-bindings, with two exceptions, whose structures and
 numbers are those of the headers:
 
-- Copies on the GPU call CUDA's library by ctypes and keep the interpreter's lock. A call of cuda-bindings releases the lock and
-  has to get it back. If several threads decode, that takes longer than the call itself, which only queues the copy
-  (docs/adr/0012).
+- Copies call CUDA's library by ctypes. Those on the GPU keep the interpreter's lock. A call of cuda-bindings releases it and has
+  to get it back, which takes longer than the call itself if several threads decode (docs/adr/0012).
 - cuda-bindings lacks the Video Codec SDK, which lists the codecs of the video engines.
 
 Everything is done in CUDA's primary context, which PyTorch and FFmpeg's decoder use as well.
@@ -19,7 +18,6 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -27,11 +25,11 @@ from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
 from ..frames.picture.pixels import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
-from ..host.sharing import Timeline, memory_descriptor
+from ..host.sharing import memory_descriptor, timeline
 
 _LIBRARY, _VIDEO_LIBRARY = "libcuda.so.1", "libnvcuvid.so.1"
 _DEFAULT_STREAM = 0
-_ON_DEVICE = 2  # CU_MEMORYTYPE_DEVICE
+_ON_HOST, _ON_DEVICE = 1, 2  # CUmemorytype
 
 CODECS = {"h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}
 """The codecs of the video engines, with their numbers in cudaVideoCodec."""
@@ -64,7 +62,7 @@ class Region(ctypes.Structure):
 
 
 class Capabilities(ctypes.Structure):
-    """CUVIDDECODECAPS: the caller fills in the first three fields, and the driver the others."""
+    """CUVIDDECODECAPS: the caller fills in the first three fields, and the driver its answer about a codec in the others."""
 
     _fields_ = (
         ("codec", ctypes.c_int),
@@ -84,17 +82,6 @@ class Capabilities(ctypes.Structure):
         ("most_bins", ctypes.c_ushort),
         ("reserved_too", ctypes.c_uint * 10),
     )
-
-
-@dataclass(frozen=True)
-class CodecSupport:
-    """The driver's answer about a codec: whether it is decoded, by how many engines, and frames of which sizes."""
-
-    is_supported: bool
-    engines: int = 0
-    most: tuple[int, int] = (0, 0)
-    most_macroblocks: int = 0
-    least: tuple[int, int] = (0, 0)
 
 
 class Cuda:
@@ -121,7 +108,7 @@ class Cuda:
             self.call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
         self._context = self.call("cuDevicePrimaryCtxRetain", handle)
         try:
-            self._library = ctypes.PyDLL(_LIBRARY)
+            self._locked, self._unlocked = ctypes.PyDLL(_LIBRARY), ctypes.CDLL(_LIBRARY)
         except OSError as error:
             raise UnsuitableDeviceError(f"CUDA's library cannot be loaded: {error}") from error
         self._pointer = ctypes.c_void_p(int(self._context))
@@ -157,42 +144,23 @@ class Cuda:
     # -- copies -------------------------------------------------------------------------------------------------------
 
     def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Copy rows on the default stream, after the decoder's own work on a surface; see `SurfaceCopy`."""
-        if source.on_device and target.on_device:
-            self._queue_copy(source, target, row_bytes, rows)
-            return
-        region = self.driver.CUDA_MEMCPY2D()
-        kinds = self.driver.CUmemorytype
-        if source.on_device:
-            region.srcMemoryType, region.srcDevice = kinds.CU_MEMORYTYPE_DEVICE, source.address
-        else:
-            region.srcMemoryType, region.srcHost = kinds.CU_MEMORYTYPE_HOST, source.address
-        if target.on_device:
-            region.dstMemoryType, region.dstDevice = kinds.CU_MEMORYTYPE_DEVICE, target.address
-        else:
-            region.dstMemoryType, region.dstHost = kinds.CU_MEMORYTYPE_HOST, target.address
-        region.srcPitch, region.dstPitch = source.pitch, target.pitch
-        region.WidthInBytes, region.Height = row_bytes, rows
-        with self.current():
-            self.call("cuMemcpy2D", region)
+        """Copy rows on the default stream, after the decoder's own work on a surface; see `SurfaceCopy`.
 
-    def _queue_copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Queue a copy on the GPU, with the interpreter's lock kept."""
-        region = Region(
-            source_type=_ON_DEVICE,
-            source_device=source.address,
-            source_pitch=source.pitch,
-            target_type=_ON_DEVICE,
-            target_device=target.address,
-            target_pitch=target.pitch,
-            row_bytes=row_bytes,
-            rows=rows,
-        )
-        library = self._library
+        A copy on the GPU is only queued, and keeps the interpreter's lock.
+        """
+        region = Region(row_bytes=row_bytes, rows=rows, source_pitch=source.pitch, target_pitch=target.pitch)
+        for side, place in ("source", source), ("target", target):
+            setattr(region, f"{side}_type", _ON_DEVICE if place.on_device else _ON_HOST)
+            setattr(region, f"{side}_{'device' if place.on_device else 'host'}", place.address)
+        is_queued = source.on_device and target.on_device
+        library = self._locked if is_queued else self._unlocked
         self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
-        code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
+        if is_queued:
+            code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
+        else:
+            code = library.cuMemcpy2D_v2(ctypes.byref(region))
         library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        self._check("cuMemcpy2DAsync", code)
+        self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
@@ -261,10 +229,9 @@ class SharedTimeline:
     """
 
     def __init__(self, cuda: Cuda, device: Device, stack: ExitStack) -> None:
-        made = Timeline(device, stack)
-        semaphore = cuda.import_timeline(made.descriptor)
+        self.handle, descriptor = timeline(device, stack)
+        semaphore = cuda.import_timeline(descriptor)
         stack.callback(cuda.release_timeline, semaphore)
-        self.handle = made.handle
         self._call = cuda.call
         self._semaphores = [semaphore]
         # The structs are made once, because the GPU may wait while the host makes them.
@@ -310,29 +277,21 @@ def _cuda_of(device: uuid.UUID | None) -> Cuda:
 _asking = threading.Lock()
 
 
-def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> CodecSupport | None:
+def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Capabilities | None:
     """Return the driver's answer about a codec; None if it has no library for video. It takes the driver some 0.1 s."""
     with _asking:  # two clips are opened at a time: the second one waits for the first one's answer
         return _ask(cuda, codec, chroma, bits)
 
 
 @cache
-def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> CodecSupport | None:
+def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Capabilities | None:
     try:
         get_capabilities = ctypes.CDLL(_VIDEO_LIBRARY).cuvidGetDecoderCaps
     except (OSError, AttributeError):
         return None
     asked = Capabilities(codec=CODECS[codec], chroma=CHROMA[chroma], bits_beyond_8=bits - 8)
     with cuda.current():
-        if get_capabilities(ctypes.byref(asked)) != 0:
-            return None
-    return CodecSupport(
-        bool(asked.is_supported),
-        asked.engines,
-        (asked.most_width, asked.most_height),
-        asked.most_macroblocks,
-        (asked.least_width, asked.least_height),
-    )
+        return asked if get_capabilities(ctypes.byref(asked)) == 0 else None
 
 
 class CudaInputs:
