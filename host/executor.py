@@ -19,7 +19,7 @@ from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
-from .sharing import ExternalInputs, Timelines, TimelineSubmitter
+from .sharing import Timelines, TimelineSubmitter
 from .timestamps import Timestamps
 from .waiting import check_answering, timeout_seconds, wait_for_fences
 
@@ -95,9 +95,10 @@ class Executor(Closable):
     be in flight. `profile` takes timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the
     kernels' queue.
 
-    An `external` API of the GPU, for which the device must have been opened for sharing, writes the inputs in place of the
-    host. If only its timelines are given, it has the buffers of inputs and outputs, and hands them over and takes them
-    back without the host: there are no slots, `bind` makes a slot over such buffers, and `start` runs it.
+    With `timelines`, for which the device must have been opened for sharing, another API of the GPU writes the inputs in place
+    of the host. `shared_buffer` makes a buffer of some bytes that the API reaches, and returns it with its address there; the
+    stack ends its use. Without it, the API has the buffers of inputs and outputs, and hands them over and takes them back
+    without the host: there are no slots, `bind` makes a slot over such buffers, and `start` runs it.
 
     Raises DeviceMemoryError if the buffers do not fit, and VkssimError if VKSSIM_TIMEOUT is not a valid time.
     """
@@ -111,7 +112,8 @@ class Executor(Closable):
         batch: int = 1,
         slots: int = 2,
         profile: bool = False,
-        external: ExternalInputs | Timelines | None = None,
+        timelines: Timelines | None = None,
+        shared_buffer: Callable[[ExitStack, int], tuple[Buffer, int]] | None = None,
     ) -> None:
         plan.validate()
         self.plan = plan
@@ -119,10 +121,7 @@ class Executor(Closable):
         self._device = device
         self._timeout = timeout_seconds()
         self._submitting = False
-        if external is None or isinstance(external, Timelines):
-            self._external, timelines = None, external
-        else:
-            self._external, timelines = external, Timelines(external.timeline)
+        self._shared_buffer = shared_buffer
         self._submitter = None if timelines is None else TimelineSubmitter(device, timelines)
         self._started = False  # whether a slot was started for which nobody waits
         self._timed: tuple[int, int] | None = None  # the turn and the work of a started slot whose time is measured
@@ -171,9 +170,8 @@ class Executor(Closable):
         addresses: dict[str, int] = {}
         for spec in self.plan.buffers:
             size = spec.frame_bytes * self.batch
-            if spec.role is Role.INPUT and self._external is not None:
-                buffers[spec.name] = Buffer(device, self._stack, size, self._external.memory_class)
-                addresses[spec.name] = self._external.address(self._stack, buffers[spec.name])
+            if spec.role is Role.INPUT and self._shared_buffer is not None:
+                buffers[spec.name], addresses[spec.name] = self._shared_buffer(self._stack, size)
             elif spec.role is Role.INPUT:
                 staging[spec.name] = Buffer(device, self._stack, size, MemoryClass.UPLOAD)
                 # If memory is shared, the kernels read the memory that the host wrote, without a copy.

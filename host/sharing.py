@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from .api import vk
 from .device import Device
-from .memory import OPAQUE_FD, Buffer, MemoryClass
-
-
-class ExternalInputs(Protocol):
-    """Another API of the GPU that writes the input buffers of a plan, so that the host need not."""
-
-    memory_class: MemoryClass
-    """The class of the memory that both can reach."""
-    timeline: Any
-    """The handle of a timeline semaphore that the API counts up when it has written; see `Executor.submit`."""
-
-    def address(self, stack: ExitStack, buffer: Buffer) -> int:
-        """Return the address of a buffer for the API. The stack ends its use."""
-        ...
+from .memory import OPAQUE_FD, Buffer
 
 
 def memory_descriptor(device: Device, buffer: Buffer) -> int:

@@ -209,9 +209,10 @@ def test_a_failure_while_something_is_released_hides_no_error(driver: Driver) ->
 def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "timeline", lambda _device, _stack: ("handle", 8))
     monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: 7)
-    shared, device, buffer = cuda.cuda_of(GPU), Mock(), Mock(memory_size=4096)
+    monkeypatch.setattr(cuda, "Buffer", Mock(return_value=Mock(memory_size=4096)))
+    shared, device = cuda.cuda_of(GPU), Mock()
     with ExitStack() as stack:
-        assert shared.address(device, stack, buffer) == 0x1000
+        assert shared.shared_buffer(device, stack, 4000)[1] == 0x1000
         handle = next(call[1] for call in driver.calls if call[0] == "cuImportExternalMemory")
         assert (handle.handle.fd, handle.size) == (7, 4096)
         timeline = shared.timeline(device, stack)

@@ -3,8 +3,8 @@
 No other module calls CUDA. Its functions are those of the package cuda-bindings, with two exceptions, whose structures and
 numbers are those of the headers:
 
-- Copies call CUDA's library by ctypes. Those on the GPU keep the interpreter's lock. A call of cuda-bindings releases it and has
-  to get it back, which takes longer than the call itself if several threads decode (docs/adr/0012).
+- Copies call CUDA's library by ctypes. Those on the GPU keep the interpreter's lock: to release it, as cuda-bindings does, and
+  to get it back takes longer than the call itself if several threads decode (docs/adr/0012).
 - cuda-bindings lacks the Video Codec SDK, which lists the codecs of the video engines.
 
 Everything is done in CUDA's primary context, which PyTorch and FFmpeg's decoder use as well.
@@ -18,14 +18,14 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
 from ..frames.picture.pixels import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
-from ..host.sharing import memory_descriptor, timeline
+from ..host.sharing import Timelines, memory_descriptor, timeline
 
 _LIBRARY, _VIDEO_LIBRARY = "libcuda.so.1", "libnvcuvid.so.1"
 _DEFAULT_STREAM = 0
@@ -89,9 +89,6 @@ class Cuda:
 
     With `for_decoder`, the context gets the flags that FFmpeg's decoder requires: a thread that waits for the GPU sleeps.
     """
-
-    memory_class = MemoryClass.SHARED
-    """The class of Vulkan's memory that CUDA can reach."""
 
     def __init__(self, device: uuid.UUID | None, *, for_decoder: bool = False) -> None:
         try:
@@ -164,11 +161,12 @@ class Cuda:
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
-    def address(self, device: Device, stack: ExitStack, buffer: Buffer) -> int:
-        """Return CUDA's address of a buffer of Vulkan's, of `memory_class`. The stack ends its use."""
+    def shared_buffer(self, device: Device, stack: ExitStack, size: int) -> tuple[Buffer, int]:
+        """Return a buffer of a Vulkan device, and its address for CUDA. The stack ends its use."""
+        buffer = Buffer(device, stack, size, MemoryClass.SHARED)
         memory, address = self.import_memory(memory_descriptor(device, buffer), buffer.memory_size)
         stack.callback(self.release_memory, memory, address)
-        return address
+        return buffer, address
 
     def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
         """Return a new timeline semaphore of a device. The stack destroys it."""
@@ -295,19 +293,19 @@ def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Capabilities | None:
 
 
 class CudaInputs:
-    """The input buffers of a Vulkan device that CUDA writes on its default stream; see `host.sharing.ExternalInputs`."""
+    """The input buffers of a Vulkan device that CUDA writes on its default stream.
+
+    `shared` has the arguments of `Executor` for them.
+    """
 
     def __init__(self, device: Device, stack: ExitStack) -> None:
-        self._device = device
         self._cuda = cuda_of(device.info.uuid)
-        self.memory_class = self._cuda.memory_class
         self._timeline = self._cuda.timeline(device, stack)
-        self.timeline = self._timeline.handle
+        self.shared: dict[str, Any] = {
+            "timelines": Timelines(self._timeline.handle),
+            "shared_buffer": partial(self._cuda.shared_buffer, device),
+        }
         self._number = 0
-
-    def address(self, stack: ExitStack, buffer: Buffer) -> int:
-        """Return the address of a buffer for CUDA. The stack ends its use."""
-        return self._cuda.address(self._device, stack, buffer)
 
     def written(self) -> int:
         """Return the number that the timeline gets when all copies that were asked for before are done."""

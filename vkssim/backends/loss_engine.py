@@ -89,8 +89,9 @@ class LossExecutor:
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""
-        plan, kernels, external = self.plan, self._pipelines, self._timelines
-        return Executor(self.device, plan, kernels, batch=batch, slots=slots, profile=self._profile, external=external)
+        return Executor(
+            self.device, self.plan, self._pipelines, batch=batch, slots=slots, profile=self._profile, timelines=self._timelines
+        )
 
     def close_executor(self) -> None:
         """Wait for the device and destroy the executor; a second call does nothing."""

@@ -150,6 +150,7 @@ class VulkanBackend(Backend):
                 opened = self._stack.enter_context(OpenDevice(opened, sharing=external))
             self.device, self.selector, pipelines = opened.device, opened.selector, opened.pipelines
             self._inputs = CudaInputs(self.device, self._stack) if external else None
+            shared = {} if self._inputs is None else self._inputs.shared
             info = self.device.info
             self.info = info_of(info)
             kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
@@ -160,7 +161,7 @@ class VulkanBackend(Backend):
                 plan, self._largest = with_largest_samples(plan, planes, kernels)
 
             def make(frames: int) -> Executor:
-                return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, external=self._inputs)
+                return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, **shared)
 
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)

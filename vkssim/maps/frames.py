@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, OptionError
-from ..features.float_ssim import FLOAT_SSIM
-from ..features.options import OptionValue, split_feature
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import common_format, open_pair
@@ -110,7 +108,27 @@ def frame_pictures(
     numbers = sorted(set(indices))
     if numbers and numbers[0] < 0:
         raise OptionError(f"frame {numbers[0]} is impossible; frames count from 0")
-    return _pictures(_Clips(paths, raw, selection, sync, pictures), numbers, window, backend, device)
+
+    def read() -> Iterator[FramePictures]:
+        with ExitStack() as stack:
+            pair = open_pair(*paths, raw, pictures, streams=selection.streams)
+            sources = [stack.enter_context(source) for source in pair]
+            frame = common_format(sources[0], sources[1])
+            pairing = schedule_pairs(selection, sources[0], sources[1], sync).pairing
+            mapper = SsimMapper(frame, {"scale": 1, "window": window}, backend=backend, device=device, batch=1)
+            stack.enter_context(mapper)
+            for index in numbers:
+                first_pair = pairing.pair_of(index)
+                pairs = range(first_pair, first_pair + 1)
+                if list(pairing.indices(pairs)) != [index]:
+                    raise InputError(f"a map of frame {index} is impossible: no pair of frames has this number")
+                first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
+                _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
+                yield FramePictures(index, to_rgb(first, sources[0].info), to_rgb(second, sources[1].info), ssim_map)
+            for source in sources:
+                check_unchanged(source)
+
+    return read()
 
 
 def scored_pictures(
@@ -118,12 +136,11 @@ def scored_pictures(
     indices: Iterable[int],
     *,
     raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
-    window: str = "gaussian11",
     backend: str = "vulkan",
     device: str | int | None = None,
     urls: bool = False,
 ) -> Iterator[FramePictures]:
-    """Return `frame_pictures` of the clips that a report names, read as they were when it was made.
+    """Return `frame_pictures` of the clips that a report names, read as they were when it was made, with its window.
 
     Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
@@ -137,55 +154,13 @@ def scored_pictures(
         selection=report.selection,
         sync=report.sync,
         pictures=report.pictures,
-        window=window,
+        window=_window_of(report),
         backend=backend,
         device=device,
     )
 
 
-@dataclass(frozen=True)
-class _Clips:
-    """A pair of clips, and the options by which it was scored."""
-
-    paths: tuple[str, str]
-    raw: RawDescription
-    selection: Selection
-    sync: str
-    pictures: PictureOptions
-
-
-def _pictures(
-    clips: _Clips, indices: list[int], window: str, backend: str, device: str | int | None
-) -> Iterator[FramePictures]:
-    with ExitStack() as stack:
-        pair = open_pair(*clips.paths, clips.raw, clips.pictures, streams=clips.selection.streams)
-        sources = [stack.enter_context(source) for source in pair]
-        frame = common_format(sources[0], sources[1])
-        pairing = schedule_pairs(clips.selection, sources[0], sources[1], clips.sync).pairing
-        options: dict[str, OptionValue] = {"scale": 1, "window": window}
-        mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
-        for index in indices:
-            first_pair = pairing.pair_of(index)
-            pairs = range(first_pair, first_pair + 1)
-            if list(pairing.indices(pairs)) != [index]:
-                raise InputError(f"a map of frame {index} is impossible: no pair of frames has this number")
-            first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
-            _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
-            yield FramePictures(index, to_rgb(first, sources[0].info), to_rgb(second, sources[1].info), ssim_map)
-        for source in sources:
-            check_unchanged(source)
-
-
-def map_window(features: Iterable[str]) -> str:
-    """Return the window of the maps for some scores: the window of float_ssim, or the Gaussian if it was not scored."""
-    for feature in features:
-        name, options = split_feature(feature)
-        if name == FLOAT_SSIM.name and "window" in options:
-            return str(options["window"])
-    return "gaussian11"
-
-
-def window_of(report: ScoreReport) -> str:
+def _window_of(report: ScoreReport) -> str:
     """Return the window of the maps for the scores of a report; the Gaussian if the report names none."""
     features = () if report.scoring is None else report.scoring.features
     found = (str(feature.options["window"]) for feature in features if "window" in feature.options)

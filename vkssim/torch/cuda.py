@@ -28,7 +28,6 @@ from ..host import fork
 from ..host.closing import closing_on_error
 from ..host.device import Device
 from ..host.executor import Executor, Slot
-from ..host.memory import Buffer
 from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
@@ -158,8 +157,7 @@ class _Block:
     def __init__(self, device: Device, cuda: Cuda, size: int) -> None:
         self._stack = ExitStack()
         with closing_on_error(self._stack):
-            self.buffer = Buffer(device, self._stack, size, cuda.memory_class)
-            self.address = cuda.address(device, self._stack, self.buffer)
+            self.buffer, self.address = cuda.shared_buffer(device, self._stack, size)
         self.close = self._stack.close
 
 
