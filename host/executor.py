@@ -14,7 +14,7 @@ from .api import vk
 from .binding import Binding, barrier
 from .closing import Closable, closing_on_error
 from .device import Device
-from .division import SubmissionBudget, divide, undivided, work_of
+from .division import SubmissionBudget, divide, work_of
 from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
@@ -239,7 +239,7 @@ class Executor(Closable):
     def _record_kernels(self, slot: Slot, work: _Work) -> list[Any]:
         """Return the command buffers of the submissions; the first one has the upload, the last one has the download."""
         plan, frames = self.plan, work.frames
-        divided = (undivided(plan, frames),) if work.most is None else divide(plan, frames, work.most)
+        divided = divide(plan, frames, work.most)
         stages, batch = self._stages, self._batch_times if work.measured else None
         recorded: list[Any] = []
 

@@ -104,8 +104,8 @@ class Instance(Closable):
         severity = vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT
         kind = vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT
         info, self._report = debug_messenger(vk.module, severity, kind, hear)
-        create = vk.load_of_instance(self.handle, "vkCreateDebugUtilsMessengerEXT")
-        destroy = vk.load_of_instance(self.handle, "vkDestroyDebugUtilsMessengerEXT")
+        create = vk.load(self.handle, "vkCreateDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
+        destroy = vk.load(self.handle, "vkDestroyDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
         messenger = create(self.handle, info, None)
         self._stack.callback(destroy, self.handle, messenger, None)
 

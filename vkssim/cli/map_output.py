@@ -35,10 +35,10 @@ class MapOutput:
             if self.frames is not None:
                 raise OptionError(f"--map-frames {self.frames} says which maps are written; --map DIR has to say where")
             return
-        from ..maps.frames import FrameChoice, check_can_reopen, check_pictures
+        from ..maps.frames import check_can_reopen, check_pictures, parse_choice
         from ..storage.atomic import check_writable
 
-        FrameChoice.parse(self.frames or _DEFAULT_FRAMES)
+        parse_choice(self.frames or _DEFAULT_FRAMES)
         self._check_inputs_stay(inputs)
         check_can_reopen(inputs)
         check_pictures()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -183,29 +183,24 @@ def _read(source: FrameSource, number: int) -> Planes:
     return planes
 
 
-@dataclass(frozen=True)
-class FrameChoice:
-    """A choice of scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or the frames with these numbers."""
+def parse_choice(how: str) -> tuple[str, tuple[int, ...]]:
+    """Return ``"worst"``, ``"every"`` or ``""``, and the numbers of `worst:N`, `every:N` or a list such as `3,17,40`.
 
-    kind: Literal["worst", "every", "list"]
-    numbers: tuple[int, ...]
-
-    @classmethod
-    def parse(cls, how: str) -> FrameChoice:
-        """Read `worst:N`, `every:N` or numbers such as `3,17,40`. Raises OptionError for anything else."""
-        check_option("a choice of frames", how)
-        kind, colon, rest = how.strip().partition(":")
-        words = [rest] if colon else kind.split(",")
-        numbers = tuple(number for number in map(whole_number, words) if number is not None)
-        if len(numbers) == len(words):
-            if not colon:
-                return cls("list", numbers)
-            if numbers[0] > 0 and (kind == "worst" or kind == "every"):
-                return cls("worst" if kind == "worst" else "every", numbers)
-        raise OptionError(
-            f"{how!r} chooses no frames; worst:5 (the five lowest scores), every:10 (each tenth scored frame) or numbers"
-            " such as 3,17,40 do"
-        )
+    Raises OptionError for anything else.
+    """
+    check_option("a choice of frames", how)
+    kind, colon, rest = how.strip().partition(":")
+    words = [rest] if colon else kind.split(",")
+    numbers = tuple(number for number in map(whole_number, words) if number is not None)
+    if len(numbers) == len(words):
+        if not colon:
+            return "", numbers
+        if numbers[0] > 0 and kind in ("worst", "every"):
+            return kind, numbers
+    raise OptionError(
+        f"{how!r} chooses no frames; worst:5 (the five lowest scores), every:10 (each tenth scored frame) or numbers"
+        " such as 3,17,40 do"
+    )
 
 
 def choose_frames(report: ScoreReport, how: str) -> list[int]:
@@ -231,19 +226,19 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
         `how` is none of these, names a frame that was not scored, or requests the worst frames of a report without scores.
 
     """
-    choice = FrameChoice.parse(how)
+    kind, numbers = parse_choice(how)
     scored = [frame.index for frame in report.frames]
-    if choice.kind == "worst" and not report.names:
+    if kind == "worst" and not report.names:
         raise OptionError(f"{how!r} chooses frames by their scores; the report has none")
-    if choice.kind == "every":
-        return scored[:: choice.numbers[0]]
-    if choice.kind == "worst":
-        return sorted(frame.index for frame in worst_frames(report, metric_of_choice(report), choice.numbers[0]))
-    missing = sorted(set(choice.numbers) - set(scored))
+    if kind == "every":
+        return scored[:: numbers[0]]
+    if kind == "worst":
+        return sorted(frame.index for frame in worst_frames(report, metric_of_choice(report), numbers[0]))
+    missing = sorted(set(numbers) - set(scored))
     if missing:
         there = f"{counted(len(scored), 'frame')} from {scored[0]} to {scored[-1]}" if scored else "none"
         raise OptionError(f"frame {', '.join(map(str, missing))} was not scored; {there} were")
-    return sorted(set(choice.numbers))
+    return sorted(set(numbers))
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:

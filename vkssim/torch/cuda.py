@@ -90,24 +90,16 @@ def compute(
     with it.
     """
     step = LossStep(loss, gradient, weight)
-
-    def action(sharing: Sharing) -> tuple[Tensor, Tensor | None]:
-        values, result = sharing.compute(distorted, reference, step)
-        return pool(values), result
-
-    return use_sharing(_index_of(distorted.device), action)
+    return use_sharing(_index_of(distorted.device), lambda sharing: sharing.compute(distorted, reference, step, pool))
 
 
 def takes(device: torch.device) -> bool:
     """Return whether `compute` takes the tensors of a device. Others are on the CPU, or may go through its memory."""
     if device.type == "cpu":
         return False
-    return not staging.is_allowed() or _can_share(device)
-
-
-def _can_share(device: torch.device) -> bool:
     try:
-        use_sharing(_index_of(device), lambda _: None)
+        if staging.is_allowed():
+            use_sharing(_index_of(device), lambda _: None)
     except DeviceError:
         return False
     return True
@@ -286,21 +278,21 @@ class Sharing(Closable):
         """
         copy = self._copies.get(name)
         if copy is None or copy.shape != image.shape:
-            copy = self._copies[name] = self._staged(name, image.numel(), stream).view(image.shape)
+            count, place = image.numel(), self._staging.get(name)
+            if place is None or place.numel() < count:
+                for places in (self._copies, self._staging):
+                    places.pop(name, None)
+                del place, copy  # so that the smaller block is free
+                place = self._staging[name] = self.lease((count,), stream)
+            copy = self._copies[name] = place[:count].view(image.shape)
         return copy.copy_(image)
-
-    def _staged(self, name: str, count: int, stream: int) -> Tensor:
-        place = self._staging.get(name)
-        if place is None or place.numel() < count:
-            self._copies.pop(name, None)
-            self._staging.pop(name, None)
-            place = self._staging[name] = self.lease((count,), stream)
-        return place[:count]
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def compute(self, distorted: Tensor, reference: Tensor, step: LossStep) -> tuple[Tensor, Tensor | None]:
-        """Return values (P,) and the gradient in the shape of the images, in chunks of planes for which there is memory."""
+    def compute(
+        self, distorted: Tensor, reference: Tensor, step: LossStep, pool: Callable[[Tensor], Tensor]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return pooled values and the gradient in the shape of the images, in chunks of planes for which there is memory."""
         stream = self._followed()
         loss = step.loss
         size = loss.height * loss.width
@@ -308,14 +300,15 @@ class Sharing(Closable):
         made = self._loss(step)
         executor = made.room_for(planes)
         if planes <= executor.batch:
-            return self._run(made, executor, distorted, reference, planes, stream)
+            value, result = self._run(made, executor, distorted, reference, planes, stream)
+            return pool(value), result
         chunks = [image.view(-1, loss.height, loss.width).split(executor.batch) for image in (distorted, reference)]
         values, gradients = [], []
         for first, second in zip(*chunks, strict=True):
             value, result = self._run(made, executor, first, second, len(first), stream)
             values.append(value.clone())
             gradients += [] if result is None else [result]
-        return torch.cat(values), torch.cat(gradients).view(distorted.shape) if gradients else None
+        return pool(torch.cat(values)), torch.cat(gradients).view(distorted.shape) if gradients else None
 
     def _followed(self) -> int:
         """Return the current stream, after the work of the stream of the last call.
