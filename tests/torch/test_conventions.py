@@ -10,7 +10,7 @@ import torch
 
 from vkssim import torch as front
 from vkssim.errors import DeviceError, FrameError, NoDeviceError, OptionError
-from vkssim.torch import staging
+from vkssim.torch import cuda
 
 from ..support.commands import python_process
 from ..support.differences import check_number
@@ -126,15 +126,15 @@ def test_shared_memory_needs_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_staging_ends_with_its_block() -> None:
-    assert not staging.is_allowed()
+    assert not cuda._staging_allowed
     with front.host_staging():
-        assert staging.is_allowed()
+        assert cuda._staging_allowed
         with suppress(ZeroDivisionError), front.host_staging(False):
-            assert not staging.is_allowed()
+            assert not cuda._staging_allowed
             raise ZeroDivisionError
-        assert staging.is_allowed()
+        assert cuda._staging_allowed
     front.host_staging(False)
-    assert not staging.is_allowed()
+    assert not cuda._staging_allowed
 
 
 @pytest.mark.parametrize(

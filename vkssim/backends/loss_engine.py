@@ -18,6 +18,7 @@ from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
+from ..types import Doubles
 from ..utils.choices import BACKENDS
 from .device_cache import DeviceCache
 from .open import unknown_backend
@@ -25,7 +26,6 @@ from .open_device import OpenDevice, fit_batch, software_warnings, warn
 from .selftest import check
 
 Floats = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
 
 _BATCH_BYTES = 1 << 26
 

@@ -13,6 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
+from types import TracebackType
 from typing import TypeVar
 
 import torch
@@ -33,7 +34,6 @@ from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
 from ..loss.spec import Loss, Negative
 from ..utils.thread_pool import Closable
-from . import staging
 
 _GRANULE = 1 << 21
 _MOST_IDLE = 16
@@ -72,6 +72,34 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
     return use_sharing(_index_of(found), lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
 
 
+_staging_allowed = False  # whether tensors may go through the memory of the host
+
+
+class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
+    """A permission for copies through pinned host memory, for tensors whose memory cannot be shared with Vulkan.
+
+    A call allows them from then on, and a `with` statement until its end. Otherwise such tensors raise DeviceError, because the
+    copies take many times as long as the loss itself.
+
+    Parameters
+    ----------
+    allowed : bool
+        False forbids them again.
+
+    """
+
+    def __init__(self, allowed: bool = True) -> None:
+        global _staging_allowed
+        self._before, _staging_allowed = _staging_allowed, allowed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        global _staging_allowed
+        _staging_allowed = self._before
+
+
 def empty_cache() -> None:
     """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
     for kept in list(_kept.values()):
@@ -98,7 +126,7 @@ def takes(device: torch.device) -> bool:
     if device.type == "cpu":
         return False
     try:
-        if staging.is_allowed():
+        if _staging_allowed:
             use_sharing(_index_of(device), lambda _: None)
     except DeviceError:
         return False
