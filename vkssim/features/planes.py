@@ -213,7 +213,7 @@ def dispatch(
     layouts. `push` has the push constants that do not follow from the layouts.
     """
     interface = INTERFACES[stem]
-    unit = 16 if interface.reads_texels(shape.shape) else 4
+    unit = shape.shape.row_unit if interface.reads_texels(shape.shape) else 4
     of_layouts = {
         "width": source.width,
         "height": source.height,
