@@ -7,7 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -167,54 +167,54 @@ def test_errors(driver: Driver, code: _Result, kind: type[DeviceError]) -> None:
     assert driver.calls[-1][0] == "cuCtxPopCurrent", "the thread's context is given back"
 
 
+@pytest.fixture
+def vulkan(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """Vulkan's side of what is shared: a pipe in place of the descriptors of memory and of a semaphore."""
+    memory, semaphore = os.pipe()
+    monkeypatch.setattr(cuda, "Buffer", Mock(return_value=Mock(memory_size=4096)))
+    monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: memory)
+    monkeypatch.setattr(cuda, "timeline", lambda _device, _stack: ("handle", semaphore))
+    yield memory, semaphore
+    for descriptor in (memory, semaphore):
+        with suppress(OSError):
+            os.close(descriptor)
+
+
 @pytest.mark.parametrize(
     ("call", "failing", "freed"),
     [
-        ("import_memory", "cuImportExternalMemory", []),
-        ("import_memory", "cuCtxPushCurrent", []),
-        ("import_memory", "cuExternalMemoryGetMappedBuffer", ["cuDestroyExternalMemory"]),
-        ("import_timeline", "cuImportExternalSemaphore", []),
+        ("shared_buffer", "cuImportExternalMemory", []),
+        ("shared_buffer", "cuCtxPushCurrent", []),
+        ("shared_buffer", "cuExternalMemoryGetMappedBuffer", ["cuDestroyExternalMemory"]),
+        ("timeline", "cuImportExternalSemaphore", []),
     ],
 )
-def test_an_import_that_fails_leaves_nothing_open(driver: Driver, call: str, failing: str, freed: list[str]) -> None:
+def test_an_import_that_fails_leaves_nothing_open(
+    driver: Driver, vulkan: tuple[int, int], call: str, failing: str, freed: list[str]
+) -> None:
     """CUDA owns a descriptor only where the import succeeds."""
-    shared = cuda.cuda_of(GPU)
-    reading, descriptor = os.pipe()
+    shared, device = cuda.cuda_of(GPU), Mock()
     driver.failing[failing] = _Result.CUDA_ERROR_OUT_OF_MEMORY
     driver.calls.clear()
-    with pytest.raises(DeviceMemoryError, match=failing):
-        getattr(shared, call)(descriptor, *([4096] if call == "import_memory" else []))
+    with ExitStack() as stack, pytest.raises(DeviceMemoryError, match=failing):
+        getattr(shared, call)(device, stack, *([4000] if call == "shared_buffer" else []))
     assert [name for name in driver.names() if name.startswith("cuDestroy")] == freed
+    descriptor = vulkan[call == "timeline"]
     if freed:
-        os.close(descriptor)  # CUDA would
+        os.fstat(descriptor)  # CUDA owns it
     else:
         with pytest.raises(OSError, match="Bad file descriptor"):
-            os.close(descriptor)
-    os.close(reading)
+            os.fstat(descriptor)
 
 
-def test_a_failure_while_something_is_released_hides_no_error(driver: Driver) -> None:
-    """After an illegal address every call fails; the first error has the scores."""
-    shared = cuda.cuda_of(GPU)
-    driver.failing["cuStreamSynchronize"] = driver.failing["cuMemFree"] = _Result.CUDA_ERROR_ILLEGAL_ADDRESS
-    driver.calls.clear()
-    shared.release_memory("memory", 0x1000)
-    shared.release_timeline("semaphore")
-    assert [name for name in driver.names() if name.startswith("cuDestroy")] == [
-        "cuDestroyExternalMemory",
-        "cuDestroyExternalSemaphore",
-    ]
-
-
-def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "timeline", lambda _device, _stack: ("handle", 8))
-    monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: 7)
-    monkeypatch.setattr(cuda, "Buffer", Mock(return_value=Mock(memory_size=4096)))
+@pytest.mark.parametrize("fails", [False, True], ids=["released", "a failed context"])
+def test_shared_memory_and_semaphores(driver: Driver, vulkan: tuple[int, int], fails: bool) -> None:
+    """After an illegal address every call fails. All is released, and no error takes the place of the first one."""
     shared, device = cuda.cuda_of(GPU), Mock()
     with ExitStack() as stack:
         assert shared.shared_buffer(device, stack, 4000)[1] == 0x1000
         handle = next(call[1] for call in driver.calls if call[0] == "cuImportExternalMemory")
-        assert (handle.handle.fd, handle.size) == (7, 4096)
+        assert (handle.handle.fd, handle.size) == (vulkan[0], 4096)
         timeline = shared.timeline(device, stack)
         assert timeline.handle == "handle"
         driver.calls.clear()
@@ -225,6 +225,8 @@ def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.Monkey
             assert call[2][0].params.fence.value == number
             assert (call[1], call[3:]) == (["semaphore"], (1, stream)), "unless told otherwise on the stream of the copies"
         driver.calls.clear()
+        if fails:
+            driver.failing["cuStreamSynchronize"] = driver.failing["cuMemFree"] = _Result.CUDA_ERROR_ILLEGAL_ADDRESS
     freed = ["cuStreamSynchronize", "cuDestroyExternalSemaphore", "cuStreamSynchronize", "cuMemFree", "cuDestroyExternalMemory"]
     assert driver.names() == freed
 

@@ -162,39 +162,31 @@ class Cuda:
     # -- sharing ------------------------------------------------------------------------------------------------------
 
     def shared_buffer(self, device: Device, stack: ExitStack, size: int) -> tuple[Buffer, int]:
-        """Return a buffer of a Vulkan device, and its address for CUDA. The stack ends its use."""
+        """Return a buffer of a Vulkan device, and its address for CUDA. The stack ends its use, after all copies to it."""
         buffer = Buffer(device, stack, size, MemoryClass.SHARED)
-        memory, address = self.import_memory(memory_descriptor(device, buffer), buffer.memory_size)
-        stack.callback(self.release_memory, memory, address)
-        return buffer, address
-
-    def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
-        """Return a new timeline semaphore of a device. The stack destroys it."""
-        return SharedTimeline(self, device, stack)
-
-    def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
-        """Import memory of Vulkan's by its file descriptor, which this takes over, and return it with its address."""
+        descriptor = memory_descriptor(device, buffer)
         handle = self.driver.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
         handle.type = self.driver.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
         handle.handle.fd = descriptor
-        handle.size = size
+        handle.size = buffer.memory_size
         handle.flags = self.driver.CUDA_EXTERNAL_MEMORY_DEDICATED
         whole = self.driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
-        whole.offset, whole.size, whole.flags = 0, size, 0
+        whole.offset, whole.size, whole.flags = 0, buffer.memory_size, 0
         with _taken_over(descriptor) as guard, self.current():
             memory = self.call("cuImportExternalMemory", handle)
             guard.pop_all()
             guard.callback(self._release, ("cuDestroyExternalMemory", memory))
             address = int(self.call("cuExternalMemoryGetMappedBuffer", memory, whole))
             guard.pop_all()
-            return memory, address
+        stack.callback(self._release, ("cuMemFree", address), ("cuDestroyExternalMemory", memory))
+        return buffer, address
 
-    def release_memory(self, memory: Any, address: int) -> None:
-        """Release memory of `import_memory`, after all copies to it."""
-        self._release(("cuMemFree", address), ("cuDestroyExternalMemory", memory))
+    def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
+        """Return a new timeline semaphore of a device. The stack destroys it."""
+        return SharedTimeline(self, device, stack)
 
-    def import_timeline(self, descriptor: int) -> Any:
-        """Import a timeline semaphore of Vulkan's by its file descriptor, which this takes over, and return it."""
+    def import_timeline(self, stack: ExitStack, descriptor: int) -> Any:
+        """Return a timeline semaphore of Vulkan's by its file descriptor, which this takes over. The stack ends its use."""
         handle = self.driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
         handle.type = self.driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
         handle.handle.fd = descriptor
@@ -202,11 +194,8 @@ class Cuda:
         with _taken_over(descriptor) as guard, self.current():
             semaphore = self.call("cuImportExternalSemaphore", handle)
             guard.pop_all()
-            return semaphore
-
-    def release_timeline(self, semaphore: Any) -> None:
-        """Release a semaphore of `import_timeline`."""
-        self._release(("cuDestroyExternalSemaphore", semaphore))
+        stack.callback(self._release, ("cuDestroyExternalSemaphore", semaphore))
+        return semaphore
 
     def _release(self, *calls: tuple[str, Any]) -> None:
         """Make calls that release something, after all copies.
@@ -228,10 +217,8 @@ class SharedTimeline:
 
     def __init__(self, cuda: Cuda, device: Device, stack: ExitStack) -> None:
         self.handle, descriptor = timeline(device, stack)
-        semaphore = cuda.import_timeline(descriptor)
-        stack.callback(cuda.release_timeline, semaphore)
         self._call = cuda.call
-        self._semaphores = [semaphore]
+        self._semaphores = [cuda.import_timeline(stack, descriptor)]
         # The structs are made once, because the GPU may wait while the host makes them.
         self._signal = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()]
         self._wait = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS()]
