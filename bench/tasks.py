@@ -16,7 +16,6 @@ from typing import Any, Self
 import machine
 import measure
 
-from vkssim.backends.open import BackendOpener
 from vkssim.backends.shared import SharedBackend
 from vkssim.distributed.open_sources import open_sources
 from vkssim.features.plane_metrics import feature_texts
@@ -91,7 +90,7 @@ class Worker:
 
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
         self._features, self._info, self._profile = features, info, profile
-        self._engine = SharedBackend(BackendOpener("vulkan", device=str(info.uuid), profile=profile))
+        self._engine = SharedBackend("vulkan", device=str(info.uuid), profile=profile)
         self._first = True
 
     def do(self, clips: Clips, start: int, frames: int) -> TaskTime:

@@ -111,12 +111,13 @@ def _no_driver() -> NoDeviceError:
     return NoDeviceError(f"the Vulkan loader found no driver{seen}. {unset}{_INSTALL_DRIVER}. {DOCTOR}")
 
 
-def _mend() -> str:
-    """Return advice about a driver's file that the loader cannot use."""
+def _unusable(action: str, said: str) -> NoDeviceError:
+    """Return the error for a driver's file with which the loader cannot do something, with its complaints."""
     variable = next((name for name in NAMED_FILES if os.environ.get(name)), None)
-    if variable is None:
-        return "Mend or remove that file"
-    return f"Correct or unset {variable}, which names the files that are read in place of the system's"
+    mend = "Mend or remove that file"
+    if variable is not None:
+        mend = f"Correct or unset {variable}, which names the files that are read in place of the system's"
+    return NoDeviceError(f"the Vulkan loader cannot {action}: {said}. {mend}. {DOCTOR}")
 
 
 def debug_messenger(module: Any, severity: int, kind: int, hear: Callable[[str], object]) -> tuple[Any, Any]:
@@ -156,11 +157,6 @@ class Api:
             raise NoLoaderError(f"the Python package `vulkan` is not installed: `pip install vulkan`. {DOCTOR}") from error
         return vulkan
 
-    @property
-    def ffi(self) -> Any:
-        """Return the cffi object that owns the binding's types."""
-        return self.module.ffi
-
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.module, name)
         if name.startswith("vk"):
@@ -168,13 +164,9 @@ class Api:
         setattr(self, name, value)  # later look-ups then skip __getattr__
         return value
 
-    def load(self, device: Any, name: str) -> Callable[..., Any]:
-        """Return a function of an extension. The loader's library does not export such functions."""
-        return self._translated(name, self.vkGetDeviceProcAddr(device, name))
-
-    def load_of_instance(self, instance: Any, name: str) -> Callable[..., Any]:
-        """Return a function of an instance's extension."""
-        return self._translated(name, self.vkGetInstanceProcAddr(instance, name))
+    def load(self, owner: Any, name: str, look_up: str = "vkGetDeviceProcAddr") -> Callable[..., Any]:
+        """Return a function of an extension, which the loader's library does not export, of a device or an instance."""
+        return self._translated(name, getattr(self, look_up)(owner, name))
 
     def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         module = self.module
@@ -199,17 +191,11 @@ class Api:
                 # The loader uses the same code if it cannot read a driver's file.
                 said = complaints(module) if name in _LOOKING_FOR_DRIVERS else ""
                 if said:
-                    raise NoDeviceError(
-                        f"the Vulkan loader cannot read its drivers' files: {said}. {_mend()}. {DOCTOR}"
-                    ) from error
+                    raise _unusable("read its drivers' files", said) from error
                 raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
             except module.VkErrorIncompatibleDriver as error:
                 said = complaints(module)
-                if said:
-                    raise NoDeviceError(
-                        f"the Vulkan loader cannot use the drivers that it found: {said}. {_mend()}. {DOCTOR}"
-                    ) from error
-                raise _no_driver() from error
+                raise (_unusable("use the drivers that it found", said) if said else _no_driver()) from error
             except module.VkErrorInitializationFailed as error:
                 if name != "vkEnumeratePhysicalDevices":
                     raise DeviceError(f"{name} failed: VkErrorInitializationFailed") from error

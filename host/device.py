@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any
 
 from .api import vk
+from .closing import Closable
 from .devices import DeviceInfo, DeviceKind
 from .errors import UnsuitableDeviceError
 
@@ -15,7 +16,7 @@ SHARING_EXTENSIONS = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd
 """The extensions for sharing memory with another API and for synchronising with it."""
 
 
-class Device:
+class Device(Closable):
     """A logical device, its compute queue, and its upload queue if it has one; use with `with`.
 
     `upload_family` and `upload_queue` belong to a queue family that can only copy; its copies overlap with kernels. They are
@@ -90,14 +91,8 @@ class Device:
         vk.vkDeviceWaitIdle(self.handle)
 
     def close(self) -> None:
-        """Destroy the device; a second call does nothing."""
+        """Destroy the device."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def can_share(info: DeviceInfo) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -33,13 +33,8 @@ class DeviceKind(IntEnum):
     CPU = 4
 
 
-_KINDS = {
-    0: DeviceKind.OTHER,
-    1: DeviceKind.INTEGRATED,
-    2: DeviceKind.DISCRETE,
-    3: DeviceKind.VIRTUAL,
-    4: DeviceKind.CPU,
-}  # VkPhysicalDeviceType
+_KINDS = dict(enumerate((DeviceKind.OTHER, DeviceKind.INTEGRATED, DeviceKind.DISCRETE, DeviceKind.VIRTUAL, DeviceKind.CPU)))
+"""The kinds by VkPhysicalDeviceType."""
 
 
 @dataclass(frozen=True)
@@ -80,29 +75,20 @@ class DeviceInfo:
     @property
     def is_lavapipe(self) -> bool:
         """Return True for the device of lavapipe, Mesa's software driver."""
-        return _is_lavapipe(self.kind, self.name)
+        return self.kind is DeviceKind.CPU and self.name.startswith(_LAVAPIPE)
 
 
 def list_devices(instance: Instance) -> list[DeviceInfo]:
-    """Return all devices of the instance in the order of `_preference`; order and indices are the same on every call."""
-    described = [_describe(physical) for physical in vk.vkEnumeratePhysicalDevices(instance.handle)]
-    described.sort(key=lambda entry: _preference(entry["kind"], entry["name"]))
-    return [DeviceInfo(index=index, **entry) for index, entry in enumerate(described)]
+    """Return all devices of the instance; order and indices are the same on every call.
 
-
-def _preference(kind: DeviceKind, name: str) -> tuple[DeviceKind, bool]:
-    """Return the key by which devices are sorted: discrete GPUs first, software last, and lavapipe before other software.
-
-    Other software drivers, such as SwiftShader, are slower, and compile more slowly.
+    Discrete GPUs come first and software last, with lavapipe before other software, such as SwiftShader, which is slower.
     """
-    return kind, not _is_lavapipe(kind, name)
+    described = [_describe(physical) for physical in vk.vkEnumeratePhysicalDevices(instance.handle)]
+    described.sort(key=lambda device: (device.kind, not device.is_lavapipe))
+    return [replace(device, index=index) for index, device in enumerate(described)]
 
 
-def _is_lavapipe(kind: DeviceKind, name: str) -> bool:
-    return kind is DeviceKind.CPU and name.startswith(_LAVAPIPE)
-
-
-def _describe(physical: Any) -> dict[str, Any]:
+def _describe(physical: Any) -> DeviceInfo:
     ffi = vk.ffi
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api_version = (base.apiVersion >> 22 & 0x7F, base.apiVersion >> 12 & 0x3FF, base.apiVersion & 0xFFF)
@@ -129,22 +115,23 @@ def _describe(physical: Any) -> dict[str, Any]:
         properties.pNext = identity
         vk.vkGetPhysicalDeviceProperties2(physical, properties)
     driver_words = [ffi.string(text).decode(errors="replace") for text in (driver.driverName, driver.driverInfo)]
-    return {
-        "name": base.deviceName,
-        "kind": _KINDS.get(base.deviceType, DeviceKind.OTHER),
-        "uuid": uuid.UUID(bytes=bytes(ffi.buffer(identity.deviceUUID))),
-        "pci": _pci(place) if place_known else None,
-        "vendor_id": base.vendorID,
-        "device_id": base.deviceID,
-        "api_version": api_version,
-        "driver_version": base.driverVersion,
-        "driver": " ".join(word for word in driver_words if word) or f"driver {base.driverVersion:#x}",
-        "subgroup_size": subgroup.subgroupSize,
-        "max_storage_bytes": base.limits.maxStorageBufferRange,
-        "timestamp_period_ns": base.limits.timestampPeriod,
-        "lacks": tuple(_missing(physical, base.limits, api_version, subgroup)),
-        "physical": physical,
-    }
+    return DeviceInfo(
+        index=0,  # until all devices are sorted
+        name=base.deviceName,
+        kind=_KINDS.get(base.deviceType, DeviceKind.OTHER),
+        uuid=uuid.UUID(bytes=bytes(ffi.buffer(identity.deviceUUID))),
+        pci=_pci(place) if place_known else None,
+        vendor_id=base.vendorID,
+        device_id=base.deviceID,
+        api_version=api_version,
+        driver_version=base.driverVersion,
+        driver=" ".join(word for word in driver_words if word) or f"driver {base.driverVersion:#x}",
+        subgroup_size=subgroup.subgroupSize,
+        max_storage_bytes=base.limits.maxStorageBufferRange,
+        timestamp_period_ns=base.limits.timestampPeriod,
+        lacks=tuple(_missing(physical, base.limits, api_version, subgroup)),
+        physical=physical,
+    )
 
 
 def _pci(place: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from .devices import DeviceKind
 from .plan import Dispatch, Plan
@@ -39,27 +40,18 @@ def work_of(plan: Plan, frames: int = 1) -> int:
     return frames * sum(_frame_work(plan, dispatch) for dispatch in plan.dispatches)
 
 
-def undivided(plan: Plan, frames: int) -> Submission:
-    """Return the one submission that runs a whole plan for a number of frames."""
-    numbers = iter(range(len(plan.dispatches)))
-    return tuple(
-        DispatchPart(next(numbers), 0, 0, _groups(dispatch, frames), begins_step=position == 0)
-        for step in plan.steps
-        for position, dispatch in enumerate(step)
-    )
-
-
-def divide(plan: Plan, frames: int, most: int) -> tuple[Submission, ...]:
+def divide(plan: Plan, frames: int, most: int | None = None) -> tuple[Submission, ...]:
     """Return the submissions that run a plan for a number of frames, each with at most `most` bytes of work.
 
-    A submission exceeds `most` only if a single row of workgroups of one frame does.
+    A submission exceeds `most` only if a single row of workgroups of one frame does. None means one submission.
     """
     submissions: list[Submission] = []
     current: list[DispatchPart] = []
     work = 0
-    for whole in undivided(plan, frames):
-        for part, part_work in _parts(whole, frames * _frame_work(plan, plan.dispatches[whole.number]), most):
-            if current and work + part_work > most:
+    for whole in _whole(plan, frames):
+        whole_work = frames * _frame_work(plan, plan.dispatches[whole.number])
+        for part, part_work in [(whole, 0)] if most is None else _parts(whole, whole_work, most):
+            if most is not None and current and work + part_work > most:
                 submissions.append(tuple(current))
                 current, work = [], 0
             current.append(part)
@@ -67,12 +59,17 @@ def divide(plan: Plan, frames: int, most: int) -> tuple[Submission, ...]:
     return (*submissions, tuple(current))
 
 
+def _whole(plan: Plan, frames: int) -> Iterator[DispatchPart]:
+    """Yield each dispatch of a plan as one part."""
+    numbers = count()
+    for step in plan.steps:
+        for position, dispatch in enumerate(step):
+            groups = (*dispatch.groups, dispatch.layers * frames)
+            yield DispatchPart(next(numbers), 0, 0, groups, begins_step=position == 0)
+
+
 def _frame_work(plan: Plan, dispatch: Dispatch) -> int:
     return sum(plan.buffer(name).frame_bytes for name in dispatch.sources)
-
-
-def _groups(dispatch: Dispatch, frames: int) -> tuple[int, int, int]:
-    return (*dispatch.groups, dispatch.layers * frames)
 
 
 def _parts(whole: DispatchPart, work: int, most: int) -> Iterator[tuple[DispatchPart, int]]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .api import vk
 from .binding import Binding, barrier
+from .closing import Closable, closing_on_error
 from .device import Device
-from .division import SubmissionBudget, divide, undivided, work_of
+from .division import SubmissionBudget, divide, work_of
 from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
-from .sharing import ExternalInputs, Timelines, TimelineSubmitter
+from .sharing import Timelines, TimelineSubmitter
 from .timestamps import Timestamps
 from .waiting import check_answering, timeout_seconds, wait_for_fences
 
@@ -82,7 +83,7 @@ class Slot:
     """The fences of the submission in flight, the kernels' first."""
 
 
-class Executor:
+class Executor(Closable):
     """A plan on a device, with memory for its batches; use with `with`.
 
     Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
@@ -94,9 +95,10 @@ class Executor:
     be in flight. `profile` takes timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the
     kernels' queue.
 
-    An `external` API of the GPU, for which the device must have been opened for sharing, writes the inputs in place of the
-    host. If only its timelines are given, it has the buffers of inputs and outputs, and hands them over and takes them
-    back without the host: there are no slots, `bind` makes a slot over such buffers, and `start` runs it.
+    With `timelines`, for which the device must have been opened for sharing, another API of the GPU writes the inputs in place
+    of the host. `shared_buffer` makes a buffer of some bytes that the API reaches, and returns it with its address there; the
+    stack ends its use. Without it, the API has the buffers of inputs and outputs, and hands them over and takes them back
+    without the host: there are no slots, `bind` makes a slot over such buffers, and `start` runs it.
 
     Raises DeviceMemoryError if the buffers do not fit, and VkssimError if VKSSIM_TIMEOUT is not a valid time.
     """
@@ -110,7 +112,8 @@ class Executor:
         batch: int = 1,
         slots: int = 2,
         profile: bool = False,
-        external: ExternalInputs | Timelines | None = None,
+        timelines: Timelines | None = None,
+        shared_buffer: Callable[[ExitStack, int], tuple[Buffer, int]] | None = None,
     ) -> None:
         plan.validate()
         self.plan = plan
@@ -118,16 +121,12 @@ class Executor:
         self._device = device
         self._timeout = timeout_seconds()
         self._submitting = False
-        if external is None or isinstance(external, Timelines):
-            self._external, timelines = None, external
-        else:
-            self._external, timelines = external, Timelines(external.timeline)
+        self._shared_buffer = shared_buffer
         self._submitter = None if timelines is None else TimelineSubmitter(device, timelines)
         self._started = False  # whether a slot was started for which nobody waits
         self._timed: tuple[int, int] | None = None  # the turn and the work of a started slot whose time is measured
         self._stack = ExitStack()
-        with ExitStack() as guard:  # a failure destroys the objects that were made before it
-            guard.callback(self._stack.close)
+        with closing_on_error(self._stack):
             self._pipelines = PipelineBuilder(device, self._stack, kernels) if callable(kernels) else kernels
             self._pipelines.build(plan.kernels)
             upload_family = None if profile or timelines is not None else device.upload_family
@@ -145,7 +144,6 @@ class Executor:
             self._budget = SubmissionBudget(device.info.kind, batch * self._frame_work, can_measure=bool(device.timestamp_bits))
             self._batch_times = Timestamps(device, self._stack, max(slots, 1), 2) if self._budget.measuring else None
             self.slots = tuple(map(self._make_slot, range(slots)))
-            guard.pop_all()
 
     # -- making -------------------------------------------------------------------------------------------------------
 
@@ -172,9 +170,8 @@ class Executor:
         addresses: dict[str, int] = {}
         for spec in self.plan.buffers:
             size = spec.frame_bytes * self.batch
-            if spec.role is Role.INPUT and self._external is not None:
-                buffers[spec.name] = Buffer(device, self._stack, size, self._external.memory_class)
-                addresses[spec.name] = self._external.address(self._stack, buffers[spec.name])
+            if spec.role is Role.INPUT and self._shared_buffer is not None:
+                buffers[spec.name], addresses[spec.name] = self._shared_buffer(self._stack, size)
             elif spec.role is Role.INPUT:
                 staging[spec.name] = Buffer(device, self._stack, size, MemoryClass.UPLOAD)
                 # If memory is shared, the kernels read the memory that the host wrote, without a copy.
@@ -242,7 +239,7 @@ class Executor:
     def _record_kernels(self, slot: Slot, work: _Work) -> list[Any]:
         """Return the command buffers of the submissions; the first one has the upload, the last one has the download."""
         plan, frames = self.plan, work.frames
-        divided = (undivided(plan, frames),) if work.most is None else divide(plan, frames, work.most)
+        divided = divide(plan, frames, work.most)
         stages, batch = self._stages, self._batch_times if work.measured else None
         recorded: list[Any] = []
 
@@ -429,12 +426,6 @@ class Executor:
         except DeviceError:
             self._device.abandon()
         slot.frames = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from . import fork, vectors
 from .api import CallOrder, debug_messenger, vk
+from .closing import Closable, closing_on_error
 from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
@@ -35,7 +35,7 @@ _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
 _ENUMERATE_PORTABILITY_BIT = 0x1
 
 
-class Instance:
+class Instance(Closable):
     """A Vulkan 1.1 instance; use with `with`. Closing raises ValidationError if the layer reported anything.
 
     `validation` loads the Khronos validation layer, with synchronisation validation. None uses the environment variable
@@ -55,10 +55,8 @@ class Instance:
         self.handle = self._create()
         self._stack.callback(vk.vkDestroyInstance, self.handle, None)
         if self.validation:
-            with ExitStack() as guard:
-                guard.callback(self._stack.close)
+            with closing_on_error(self._stack):
                 self._listen()
-                guard.pop_all()
 
     def _create(self) -> Any:
         available = {extension.extensionName for extension in vk.vkEnumerateInstanceExtensionProperties(None)}
@@ -106,8 +104,8 @@ class Instance:
         severity = vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT
         kind = vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT
         info, self._report = debug_messenger(vk.module, severity, kind, hear)
-        create = vk.load_of_instance(self.handle, "vkCreateDebugUtilsMessengerEXT")
-        destroy = vk.load_of_instance(self.handle, "vkDestroyDebugUtilsMessengerEXT")
+        create = vk.load(self.handle, "vkCreateDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
+        destroy = vk.load(self.handle, "vkDestroyDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
         messenger = create(self.handle, info, None)
         self._stack.callback(destroy, self.handle, messenger, None)
 
@@ -126,12 +124,6 @@ class Instance:
             self._stack.close()
             self.check()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
 
 def shared_instance() -> Instance:
     """Return the instance of this process, made at the first call.
@@ -141,27 +133,22 @@ def shared_instance() -> Instance:
     """
     fork.check()
     with _making:  # two threads could make two instances, and one of them would never be destroyed
-        return _instance_under(_validation_asked())
+        setting = _validation_asked()
+        if setting not in shared_instances:
+            shared_instances[setting] = Instance()
+        return shared_instances[setting]
 
 
 _making = threading.Lock()
 
-
-@functools.cache
-def _instance_under(_setting: str) -> Instance:
-    instance = Instance()
-    if instance.validation:
-        _validated.append(instance)
-    return instance
-
-
-_validated: list[Instance] = []
+shared_instances: dict[str, Instance] = {}
+"""The instances of this process, by the value of VKSSIM_VALIDATION."""
 
 
 @atexit.register  # registered at import: everything that is closed at exit is then closed before this runs
 def _fail_if_reported() -> None:
     """End the process with a failure if the layer reported anything: at exit, nobody may be left to catch an error."""
-    messages = [message for instance in _validated for message in instance.validation_messages]
+    messages = [message for instance in shared_instances.values() for message in instance.validation_messages]
     if messages and not fork.is_forked():
         sys.stdout.flush()
         print("the validation layer reported:", *messages, sep="\n", file=sys.stderr, flush=True)

@@ -22,7 +22,6 @@ PUSH_BYTES = 64
 
 _MOST_BYTES = 1 << 26  # of a cache file; typical files have some 100 kB
 _OWN_HEADER = struct.Struct("<16sIQ32s")  # magic, form, length of the data, its SHA-256
-_CACHE_HEADER = struct.Struct("<IIII16s")  # VkPipelineCacheHeaderVersionOne
 
 
 @dataclass(frozen=True)
@@ -46,33 +45,21 @@ class PipelineCache:
 
     Drivers trust the data after Vulkan's own header, and may crash if it is damaged. So a header of our own comes before it,
     with a digest, and drivers only get data that was written completely. The file is ignored if it cannot be read, if others
-    may have written it, if it is damaged, or if it names another device or driver. A cache that cannot be written is no error,
-    because it only saves compilations.
+    may have written it, or if it is damaged. Drivers ignore data whose header names another device. A cache that cannot be
+    written is no error, because it only saves compilations.
     """
 
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
         self._device = device
         info = device.info
         self._file = folder / f"{info.cache_name}.pipelines" if folder else None
-        stored = self._read()
+        stored = b"" if self._file is None else unpacked(private.load(self._file, _MOST_BYTES))
         create_info = vk.VkPipelineCacheCreateInfo(
             initialDataSize=len(stored), pInitialData=vk.ffi.from_buffer(stored) if stored else None
         )
         handle = vk.vkCreatePipelineCache(device.handle, create_info, None)
         self.handle = device.own(stack, "pipeline cache", handle, vk.vkDestroyPipelineCache)
         self._stored_size = len(stored)
-
-    def _read(self) -> bytes:
-        if self._file is None:
-            return b""
-        try:
-            stored = unpacked(private.load(self._file, _MOST_BYTES))
-            size, version, vendor, device, _ = _CACHE_HEADER.unpack_from(stored)
-        except struct.error:
-            return b""
-        info = self._device.info
-        ours = size == _CACHE_HEADER.size and version == 1 and (vendor, device) == (info.vendor_id, info.device_id)
-        return stored if ours else b""
 
     def save(self) -> None:
         """Write the cache if it grew, replacing the old file in one step."""

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from .api import vk
 from .device import Device
-from .memory import OPAQUE_FD, Buffer, MemoryClass
-
-
-class ExternalInputs(Protocol):
-    """Another API of the GPU that writes the input buffers of a plan, so that the host need not."""
-
-    memory_class: MemoryClass
-    """The class of the memory that both can reach."""
-    timeline: Any
-    """The handle of a timeline semaphore that the API counts up when it has written; see `Executor.submit`."""
-
-    def address(self, stack: ExitStack, buffer: Buffer) -> int:
-        """Return the address of a buffer for the API. The stack ends its use."""
-        ...
+from .memory import OPAQUE_FD, Buffer
 
 
 def memory_descriptor(device: Device, buffer: Buffer) -> int:
@@ -30,20 +17,17 @@ def memory_descriptor(device: Device, buffer: Buffer) -> int:
     return descriptor
 
 
-class Timeline:
-    """A timeline semaphore that is shared with another API. The device must have been opened for sharing.
+def timeline(device: Device, stack: ExitStack) -> tuple[Any, int]:
+    """Return a timeline semaphore for another API, and its file descriptor, which the importer owns.
 
-    `descriptor` is its file descriptor. The importer owns it.
+    The device must have been opened for sharing.
     """
-
-    def __init__(self, device: Device, stack: ExitStack) -> None:
-        kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=0)
-        export = vk.VkExportSemaphoreCreateInfo(pNext=kind, handleTypes=OPAQUE_FD)
-        info = vk.VkSemaphoreCreateInfo(pNext=export)
-        handle = vk.vkCreateSemaphore(device.handle, info, None)
-        self.handle = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
-        descriptor_info = vk.VkSemaphoreGetFdInfoKHR(semaphore=self.handle, handleType=OPAQUE_FD)
-        self.descriptor: int = vk.load(device.handle, "vkGetSemaphoreFdKHR")(device.handle, descriptor_info)
+    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=0)
+    export = vk.VkExportSemaphoreCreateInfo(pNext=kind, handleTypes=OPAQUE_FD)
+    made = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(pNext=export), None)
+    handle = device.own(stack, "semaphore", made, vk.vkDestroySemaphore)
+    info = vk.VkSemaphoreGetFdInfoKHR(semaphore=handle, handleType=OPAQUE_FD)
+    return handle, vk.load(device.handle, "vkGetSemaphoreFdKHR")(device.handle, info)
 
 
 class Timelines(NamedTuple):

@@ -19,7 +19,7 @@ from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
-from vkssim.host.instance import Instance, _validated, shared_instance
+from vkssim.host.instance import Instance, shared_instance, shared_instances
 from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders.interface import Precision, Shape
 
@@ -111,7 +111,7 @@ def nothing_kept() -> Iterator[None]:
 def validated() -> Iterator[None]:
     """Under the validation layer a test that draws a message fails, whoever else passed over it."""
     yield
-    for instance in _validated:
+    for instance in shared_instances.values():
         instance.check()
 
 

@@ -102,7 +102,7 @@ def test_asyncio(alone: list[list[str]]) -> None:
 
 def test_threads_that_come_first_get_one_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not one each, of which all but the last would be left behind."""
-    instance._instance_under.cache_clear()
+    instance.shared_instances.clear()
     made: list[Instance] = []
     create = Instance._create
 
@@ -112,7 +112,7 @@ def test_threads_that_come_first_get_one_instance(monkeypatch: pytest.MonkeyPatc
         return create(self)
 
     before = shared_instance()
-    instance._instance_under.cache_clear()
+    instance.shared_instances.clear()
     monkeypatch.setattr(Instance, "_create", slow)
     found = _at_once(*[shared_instance] * AT_A_TIME)
     assert len(made) == 1

@@ -7,7 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -36,7 +36,6 @@ class Driver(ModuleType):
     """The functions of `cuda.bindings.driver` that are called: each is noted, and returns what CUDA would."""
 
     CUresult = _Result
-    CUmemorytype = SimpleNamespace(CU_MEMORYTYPE_HOST=1, CU_MEMORYTYPE_DEVICE=2)
     CUctx_flags = SimpleNamespace(CU_CTX_SCHED_BLOCKING_SYNC=4)
     CUDA_EXTERNAL_MEMORY_DEDICATED = 1
     CUexternalMemoryHandleType = SimpleNamespace(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD=1)
@@ -78,9 +77,8 @@ class Driver(ModuleType):
             call = getattr(self, symbol.partition("_")[0])
             return lambda *arguments: int(call(*(getattr(argument, "_obj", argument) for argument in arguments))[0])
 
-        return SimpleNamespace(
-            **{symbol: function(symbol) for symbol in ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuMemcpy2DAsync_v2")}
-        )
+        symbols = ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuMemcpy2DAsync_v2", "cuMemcpy2D_v2")
+        return SimpleNamespace(**{symbol: function(symbol) for symbol in symbols})
 
     def names(self) -> list[str]:
         """Return the functions that were called, less those that make a context that of the thread."""
@@ -100,6 +98,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch, made: Driver) -> Iterator[Driver
     for name, module in ("cuda", package), ("cuda.bindings", bindings), ("cuda.bindings.driver", made):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(ctypes, "PyDLL", made.library)
+    monkeypatch.setattr(ctypes, "CDLL", made.library)
     cuda._cuda_of.cache_clear()
     yield made
     cuda._cuda_of.cache_clear()
@@ -125,32 +124,17 @@ def test_without_the_package_or_the_driver(monkeypatch: pytest.MonkeyPatch, driv
         cuda.cuda_of(GPU)
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [(Rows(64, 2048, True), Rows(128, 1920, False)), (Rows(64, 2048, False), Rows(128, 1920, True))],
-    ids=["to the host", "from the host"],
-)
-def test_copies_from_or_to_the_host(driver: Driver, source: Rows, target: Rows) -> None:
-    """They are done when the function returns."""
-    cuda.cuda_of(GPU).copy(source, target, 1900, 1080)
-    name, region = driver.calls[-2]
-    assert name == "cuMemcpy2D"
-    assert (region.srcPitch, region.dstPitch, region.WidthInBytes, region.Height) == (2048, 1920, 1900, 1080)
-    for side, rows in ("src", source), ("dst", target):
-        assert getattr(region, f"{side}MemoryType") == (2 if rows.on_device else 1)
-        assert getattr(region, f"{side}{'Device' if rows.on_device else 'Host'}") == rows.address
-    assert [name for name, *_ in driver.calls[-3::2]] == ["cuCtxPushCurrent", "cuCtxPopCurrent"]
-
-
-def test_copies_on_the_gpu(driver: Driver) -> None:
-    """They are queued on the stream of the decoder."""
-    cuda.cuda_of(GPU).copy(Rows(64, 2048, True), Rows(128, 1920, True), 1900, 1080)
-    (push, context), (name, region, stream), (pop, _) = driver.calls[-3:]
+@pytest.mark.parametrize(("from_gpu", "to_gpu"), [(True, True), (True, False), (False, True)])
+def test_copies(driver: Driver, from_gpu: bool, to_gpu: bool) -> None:
+    """Those on the GPU are queued on the stream of the decoder; others are done when the function returns."""
+    cuda.cuda_of(GPU).copy(Rows(64, 2048, from_gpu), Rows(128, 1920, to_gpu), 1900, 1080)
+    (push, context), (name, region, *stream), (pop, _) = driver.calls[-3:]
     assert (push, context.value, pop) == ("cuCtxPushCurrent", 0xC0, "cuCtxPopCurrent")
-    assert (name, stream) == ("cuMemcpy2DAsync", None)
-    assert (region.source_type, region.source_device, region.source_pitch) == (2, 64, 2048)
-    assert (region.target_type, region.target_device, region.target_pitch) == (2, 128, 1920)
-    assert (region.row_bytes, region.rows) == (1900, 1080)
+    assert (name, stream) == (("cuMemcpy2DAsync", [None]) if from_gpu and to_gpu else ("cuMemcpy2D", []))
+    assert (region.source_pitch, region.target_pitch, region.row_bytes, region.rows) == (2048, 1920, 1900, 1080)
+    for side, address, on_gpu in ("source", 64, from_gpu), ("target", 128, to_gpu):
+        assert getattr(region, f"{side}_type") == (2 if on_gpu else 1)
+        assert getattr(region, f"{side}_{'device' if on_gpu else 'host'}") == address
 
 
 def test_the_region_is_that_of_the_header() -> None:
@@ -183,53 +167,54 @@ def test_errors(driver: Driver, code: _Result, kind: type[DeviceError]) -> None:
     assert driver.calls[-1][0] == "cuCtxPopCurrent", "the thread's context is given back"
 
 
+@pytest.fixture
+def vulkan(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """Vulkan's side of what is shared: a pipe in place of the descriptors of memory and of a semaphore."""
+    memory, semaphore = os.pipe()
+    monkeypatch.setattr(cuda, "Buffer", Mock(return_value=Mock(memory_size=4096)))
+    monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: memory)
+    monkeypatch.setattr(cuda, "timeline", lambda _device, _stack: ("handle", semaphore))
+    yield memory, semaphore
+    for descriptor in (memory, semaphore):
+        with suppress(OSError):
+            os.close(descriptor)
+
+
 @pytest.mark.parametrize(
     ("call", "failing", "freed"),
     [
-        ("import_memory", "cuImportExternalMemory", []),
-        ("import_memory", "cuCtxPushCurrent", []),
-        ("import_memory", "cuExternalMemoryGetMappedBuffer", ["cuDestroyExternalMemory"]),
-        ("import_timeline", "cuImportExternalSemaphore", []),
+        ("shared_buffer", "cuImportExternalMemory", []),
+        ("shared_buffer", "cuCtxPushCurrent", []),
+        ("shared_buffer", "cuExternalMemoryGetMappedBuffer", ["cuDestroyExternalMemory"]),
+        ("timeline", "cuImportExternalSemaphore", []),
     ],
 )
-def test_an_import_that_fails_leaves_nothing_open(driver: Driver, call: str, failing: str, freed: list[str]) -> None:
+def test_an_import_that_fails_leaves_nothing_open(
+    driver: Driver, vulkan: tuple[int, int], call: str, failing: str, freed: list[str]
+) -> None:
     """CUDA owns a descriptor only where the import succeeds."""
-    shared = cuda.cuda_of(GPU)
-    reading, descriptor = os.pipe()
+    shared, device = cuda.cuda_of(GPU), Mock()
     driver.failing[failing] = _Result.CUDA_ERROR_OUT_OF_MEMORY
     driver.calls.clear()
-    with pytest.raises(DeviceMemoryError, match=failing):
-        getattr(shared, call)(descriptor, *([4096] if call == "import_memory" else []))
+    with ExitStack() as stack, pytest.raises(DeviceMemoryError, match=failing):
+        getattr(shared, call)(device, stack, *([4000] if call == "shared_buffer" else []))
     assert [name for name in driver.names() if name.startswith("cuDestroy")] == freed
+    descriptor = vulkan[call == "timeline"]
     if freed:
-        os.close(descriptor)  # CUDA would
+        os.fstat(descriptor)  # CUDA owns it
     else:
         with pytest.raises(OSError, match="Bad file descriptor"):
-            os.close(descriptor)
-    os.close(reading)
+            os.fstat(descriptor)
 
 
-def test_a_failure_while_something_is_released_hides_no_error(driver: Driver) -> None:
-    """After an illegal address every call fails; the first error has the scores."""
-    shared = cuda.cuda_of(GPU)
-    driver.failing["cuStreamSynchronize"] = driver.failing["cuMemFree"] = _Result.CUDA_ERROR_ILLEGAL_ADDRESS
-    driver.calls.clear()
-    shared.release_memory("memory", 0x1000)
-    shared.release_timeline("semaphore")
-    assert [name for name in driver.names() if name.startswith("cuDestroy")] == [
-        "cuDestroyExternalMemory",
-        "cuDestroyExternalSemaphore",
-    ]
-
-
-def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "Timeline", lambda _device, _stack: SimpleNamespace(handle="handle", descriptor=8))
-    monkeypatch.setattr(cuda, "memory_descriptor", lambda _device, _buffer: 7)
-    shared, device, buffer = cuda.cuda_of(GPU), Mock(), Mock(memory_size=4096)
+@pytest.mark.parametrize("fails", [False, True], ids=["released", "a failed context"])
+def test_shared_memory_and_semaphores(driver: Driver, vulkan: tuple[int, int], fails: bool) -> None:
+    """After an illegal address every call fails. All is released, and no error takes the place of the first one."""
+    shared, device = cuda.cuda_of(GPU), Mock()
     with ExitStack() as stack:
-        assert shared.address(device, stack, buffer) == 0x1000
+        assert shared.shared_buffer(device, stack, 4000)[1] == 0x1000
         handle = next(call[1] for call in driver.calls if call[0] == "cuImportExternalMemory")
-        assert (handle.handle.fd, handle.size) == (7, 4096)
+        assert (handle.handle.fd, handle.size) == (vulkan[0], 4096)
         timeline = shared.timeline(device, stack)
         assert timeline.handle == "handle"
         driver.calls.clear()
@@ -240,6 +225,8 @@ def test_shared_memory_and_semaphores(driver: Driver, monkeypatch: pytest.Monkey
             assert call[2][0].params.fence.value == number
             assert (call[1], call[3:]) == (["semaphore"], (1, stream)), "unless told otherwise on the stream of the copies"
         driver.calls.clear()
+        if fails:
+            driver.failing["cuStreamSynchronize"] = driver.failing["cuMemFree"] = _Result.CUDA_ERROR_ILLEGAL_ADDRESS
     freed = ["cuStreamSynchronize", "cuDestroyExternalSemaphore", "cuStreamSynchronize", "cuMemFree", "cuDestroyExternalMemory"]
     assert driver.names() == freed
 

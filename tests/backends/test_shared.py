@@ -11,7 +11,6 @@ import pytest
 
 from vkssim.backends import shared
 from vkssim.backends.base import Backend
-from vkssim.backends.open import BackendOpener
 from vkssim.backends.shared import Share, SharedBackend
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.types import FrameFormat
@@ -31,22 +30,22 @@ class _Backend:
         self.is_open = False
 
 
-class _Opener(BackendOpener):
-    """Opens backends after `before`. `closed` counts how often its device was closed, and how many backends were open then."""
+class _Shared(SharedBackend):
+    """Opens backends after `before`. `closings` has how many backends were open each time when the device was closed."""
 
     def __init__(self, before: Callable[[], object] = lambda: None) -> None:
         super().__init__("vulkan")
         self.opened: list[_Backend] = []
-        self.closed: list[int] = []
+        self.closings: list[int] = []
         self._before = before
 
-    def __call__(self, planes: Sequence[PlaneMetrics]) -> Backend:
+    def _open(self, planes: Sequence[PlaneMetrics]) -> Backend:
         self._before()
         self.opened.append(_Backend())
         return cast(Backend, self.opened[-1])
 
-    def close(self) -> None:
-        self.closed.append(sum(made.is_open for made in self.opened))
+    def _close_devices(self) -> None:
+        self.closings.append(sum(made.is_open for made in self.opened))
 
 
 def _planes(width: int = 64) -> list[PlaneMetrics]:
@@ -54,43 +53,39 @@ def _planes(width: int = 64) -> list[PlaneMetrics]:
 
 
 def test_each_user_has_its_batches() -> None:
-    opener = _Opener()
-    with SharedBackend(opener) as backend:
+    with _Shared() as backend:
         first, second = (Share(backend, number, 2).open(_planes()) for number in range(2))
         batches: list[Any] = [part.batches for part in (first, second)]
         assert batches == [(0, 2), (1, 3)]
         assert (first.warnings, second.warnings) == (("smaller batches",), ())
         first.close()
         second.close()
-    assert [made.is_open for made in opener.opened] == [False]
+    assert [made.is_open for made in backend.opened] == [False]
 
 
 def test_a_backend_that_a_run_uses_is_closed_behind_it() -> None:
-    opener = _Opener()
-    backend = SharedBackend(opener)
+    backend = _Shared()
     part = backend.part(0, 1, _planes())
     backend.close()
-    assert opener.opened[0].is_open
-    assert opener.closed == []
+    assert backend.opened[0].is_open
+    assert backend.closings == []
     part.close()
-    assert not opener.opened[0].is_open
-    assert opener.closed == [0]
+    assert not backend.opened[0].is_open
+    assert backend.closings == [0]
 
 
 def test_frames_of_another_format_leave_the_device_open() -> None:
-    opener = _Opener()
-    with SharedBackend(opener) as backend:
+    with _Shared() as backend:
         for width in (64, 80):
             backend.part(0, 1, _planes(width)).close()
-        assert [made.is_open for made in opener.opened] == [False, True]
-        assert opener.closed == []
-    assert opener.closed == [0]
+        assert [made.is_open for made in backend.opened] == [False, True]
+        assert backend.closings == []
+    assert backend.closings == [0]
 
 
 def test_a_backend_that_was_opened_ahead() -> None:
-    """The first run that uses it gets its warnings. A closed SharedBackend opens none."""
-    opener = _Opener()
-    backend = SharedBackend(opener)
+    """The first run that uses it gets its warnings. A closed one opens none."""
+    backend = _Shared()
     backend.open_ahead(_planes())
     first, second = (backend.part(number, 2, _planes()) for number in range(2))
     assert (first.warnings, second.warnings) == (("smaller batches",), ())
@@ -98,13 +93,12 @@ def test_a_backend_that_was_opened_ahead() -> None:
     second.close()
     backend.close()
     backend.open_ahead(_planes())
-    assert [made.is_open for made in opener.opened] == [False]
+    assert [made.is_open for made in backend.opened] == [False]
 
 
 def test_closing_waits_for_a_run_that_begins() -> None:
     """A run that was left behind asks for a backend that nobody uses, while another thread closes the backends."""
-    opener = _Opener()
-    backend = SharedBackend(opener)
+    backend = _Shared()
     backend.part(0, 1, _planes()).close()
     closing = threading.Thread(target=backend.close)
 
@@ -118,9 +112,9 @@ def test_closing_waits_for_a_run_that_begins() -> None:
     backend._runs = Counted(backend._runs)
     part = backend.part(0, 1, _planes())
     closing.join()
-    assert opener.opened[-1].is_open
+    assert backend.opened[-1].is_open
     part.close()
-    assert not any(made.is_open for made in opener.opened)
+    assert not any(made.is_open for made in backend.opened)
 
 
 @pytest.mark.parametrize("ahead", [False, True], ids=["by a run", "ahead of all runs"])
@@ -132,8 +126,7 @@ def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest
         asked.set()
         going_on.wait()
 
-    opener = _Opener(open_slowly)
-    backend = SharedBackend(opener)
+    backend = _Shared(open_slowly)
     opening = partial(backend.open_ahead, _planes()) if ahead else lambda: backend.part(0, 1, _planes()).close()
     left_behind = threading.Thread(target=opening)
     left_behind.start()
@@ -141,4 +134,4 @@ def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest
     backend.close()
     going_on.set()
     left_behind.join()
-    assert [made.is_open for made in opener.opened] == [False]
+    assert [made.is_open for made in backend.opened] == [False]

@@ -47,12 +47,9 @@ def test_a_device_that_was_not_chosen_by_name(instance: Instance, selector: str 
 
 def test_a_device_that_was_chosen_by_name(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     assert software_warnings(LAVAPIPE, "llvmpipe") == ()
+    assert software_warnings(device_info(0), None) == (), "a GPU"
     monkeypatch.setenv(DEVICE_VARIABLE, "llvm")
     assert software_warnings(LAVAPIPE, None) == ()
-
-
-def test_a_gpu_that_computes() -> None:
-    assert software_warnings(device_info(0), None) == ()
 
 
 @pytest.mark.parametrize(("lacks", "warned"), [((), False), (("a compute queue",), True)])

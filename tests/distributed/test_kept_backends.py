@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim.backends import open as opening
+from vkssim.backends import shared as sharing
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
 from vkssim.backends.vulkan import VulkanBackend
@@ -43,7 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Backend]:
         made[-1].warnings = ("batches are small",)
         return made[-1]
 
-    monkeypatch.setattr(opening, "open_backend", note)
+    monkeypatch.setattr(sharing, "open_backend", note)
     return made
 
 

@@ -10,7 +10,7 @@ from unittest.mock import ANY
 import numpy as np
 import pytest
 
-from vkssim.backends import open as opening
+from vkssim.backends import shared as sharing
 from vkssim.backends import vulkan
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
@@ -53,7 +53,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(backend.batch_size)
         return backend
 
-    monkeypatch.setattr(opening, "open_backend", opened)
+    monkeypatch.setattr(sharing, "open_backend", opened)
     return sizes
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.backends.cuda import CodecSupport
+from vkssim.backends.cuda import Capabilities
 from vkssim.doctor import decoders
 from vkssim.doctor.decoders import Engines, ask_engines, decoders_section, send_answers
 from vkssim.doctor.findings import Level
@@ -59,9 +59,9 @@ def test_a_codec_that_ffmpeg_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_nvidias_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"h264": CodecSupport(True, 7, (4096, 4096), 65536, (48, 16)), "av1": None}
+    said = {"h264": Capabilities(is_supported=True, engines=7, most_width=4096, most_height=4096), "av1": None}
     monkeypatch.setattr(decoders, "cuda_of", lambda _: None)
-    monkeypatch.setattr(decoders, "ask", lambda _cuda, codec, _chroma, _bits: said.get(codec, CodecSupport(False)))
+    monkeypatch.setattr(decoders, "ask", lambda _cuda, codec, _chroma, _bits: said.get(codec, Capabilities()))
     engines = Engines()
     send_answers(engines.answers.update, "6d657361-3232-2e33-2e36-000000000000")
     assert engines.answers["H.264 8 bit"] == "up to 4096x4096, engines: 7"

@@ -9,7 +9,7 @@ import pytest
 
 from vkssim import Scorer
 from vkssim.errors import OptionError
-from vkssim.features import FEATURES, make_scorer, with_options
+from vkssim.features import make_scorer, with_options
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.types import FrameFormat
 
@@ -125,26 +125,8 @@ def test_all_is_that_of_the_mean_noise() -> None:
     assert scores["float_psnr_all"][0] == pytest.approx(10 * np.log10(255**2 / ((4 * 12 + 3 + 0) / 6)), abs=1e-12)
 
 
-def test_planes_of_a_frame() -> None:
-    """Chroma of odd sizes, on the device."""
-    random = np.random.default_rng(0)
-    frames = [tuple(random.integers(0, 256, shape, np.uint8) for shape in ((35, 49), (18, 25), (18, 25))) for _ in range(2)]
-    for backend in BACKENDS:
-        with Scorer(49, 35, bits=8, features="float_psnr", planes="all", backend=backend) as scorer:
-            (found,) = scorer.score([(frames[0], frames[1])])
-        for number, name in enumerate(("y", "cb", "cr")):
-            assert found.metrics[f"float_psnr_{name}"] == _scores([(frames[0][number], frames[1][number])], backend, bits=8)[0]
-        assert found.metrics["float_psnr"] == found.metrics["float_psnr_y"]
-
-
 def test_it_has_no_options_and_says_so() -> None:
     with pytest.raises(OptionError, match=r"float_psnr has no option 'enable_db'.*; it has no options"):
         make_scorer("float_psnr=enable_db=true", FrameFormat.of_bits(16, 16, 8))
     assert with_options("float_psnr", precision="fast", enable_lcs=True) == "float_psnr"
     assert with_options("float_ssim=scale=2", precision="fast", negative="clamp") == "float_ssim=scale=2:precision=fast"
-
-
-def test_it_is_not_scored_unless_asked_for() -> None:
-    assert "float_psnr" in FEATURES
-    with Scorer(176, 176, bits=8) as scorer:
-        assert scorer.names == ("float_ms_ssim",)

@@ -21,17 +21,10 @@ def test_name_and_options() -> None:
     assert split_feature(" float_ssim ") == ("float_ssim", {})
 
 
-@pytest.mark.parametrize(
-    "text", ["float_ssim=scale", "float_ssim=scale=", "float_ssim==1", "float_ssim=scale=1:", "float_ssim=:"]
-)
-def test_part_without_a_value_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="not of the form option=value"):
-        split_feature(text)
-
-
-def test_option_given_twice_is_refused() -> None:
-    with pytest.raises(OptionError, match="gives scale twice"):
-        split_feature("float_ssim=scale=1:scale=2")
+@pytest.mark.parametrize("options", ["scale", "scale=", "=1", "scale=1:", ":", "scale=1:scale=2"])
+def test_part_without_a_value_or_a_second_value_is_refused(options: str) -> None:
+    with pytest.raises(OptionError, match=r"not of the form option=value|gives scale twice"):
+        split_feature(f"float_ssim={options}")
 
 
 @pytest.mark.parametrize("name", ["float_mssim", "psnr", ""])
@@ -39,11 +32,7 @@ def test_unknown_feature_lists_the_known(name: str) -> None:
     with pytest.raises(OptionError, match=f"Available features: {', '.join(sorted(FEATURES))}") as caught:
         make_scorer(name, FRAME)
     assert repr(name) in str(caught.value)
-
-
-def test_unknown_feature_close_to_a_known_one() -> None:
-    with pytest.raises(OptionError, match="did you mean float_ssim"):
-        make_scorer("float_sim", FRAME)
+    assert ("did you mean" in str(caught.value)) == bool(name)
 
 
 @pytest.mark.parametrize("feature", [name for name, feature in FEATURES.items() if feature.options])
@@ -74,14 +63,6 @@ def test_value_that_cannot_be_is_refused(feature: str, must: str) -> None:
 )
 def test_forms_of_a_boolean(text: str, value: bool) -> None:
     assert parse_options("float_ssim", FloatSsimOptions, {"enable_lcs": text})["enable_lcs"] is value
-
-
-def test_options_as_values() -> None:
-    assert make_scorer("float_ssim", FRAME, {"enable_lcs": True, "scale": 2}).names[1:] == (
-        "float_ssim_l",
-        "float_ssim_c",
-        "float_ssim_s",
-    )
 
 
 # -- dB ---------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from vkssim.features.planes import (
     window,
 )
 from vkssim.host.devices import DeviceKind
-from vkssim.shaders.interface import Precision, SampleCode, Shape
+from vkssim.shaders.interface import FORMAT_CONSTANT, Precision, SampleCode, Shape
 from vkssim.types import FrameFormat
 
 from ..host.made_up import device_info
@@ -113,16 +113,11 @@ def test_shape_by_device(kind: DeviceKind, name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
-def test_kernels_with_two_builds(shape: KernelShape) -> None:
-    fast = replace(shape, precision=Precision.FAST)
-    assert shape.kernel("ssim", SampleCode.UINT8).module == f"ssim.{shape.shape.value}"
-    assert fast.kernel("ssim", SampleCode.UINT8).module == f"ssim.{shape.shape.value}.fast"
-    assert fast.kernel("ingest", SampleCode.UINT8).module == f"ingest.{shape.shape.value}", "which has one build"
-
-
-@pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
 def test_kernel_carries_the_constants_of_its_interface(shape: KernelShape) -> None:
-    kernel = shape.kernel("ingest", SampleCode.UINT16)
+    kernel = shape.kernel("ingest", {FORMAT_CONSTANT: SampleCode.UINT16.value})
     assert kernel.module == f"ingest.{shape.shape.value}"
     assert kernel.constants == ((0, shape.workgroup), (1, SampleCode.UINT16.value))
     assert kernel.texel_input is (shape.shape is Shape.STRIP)
+    fast = replace(shape, precision=Precision.FAST)
+    assert fast.kernel("ssim", {FORMAT_CONSTANT: 1}).module == f"ssim.{shape.shape.value}.fast"
+    assert fast.kernel("ingest", {FORMAT_CONSTANT: 1}).module == f"ingest.{shape.shape.value}", "which has one build"

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from vkssim.host.division import DispatchPart, divide, undivided, work_of
+from vkssim.host.division import DispatchPart, divide, work_of
 from vkssim.host.plan import Plan
 
 from .made_up import dispatch, plan
@@ -35,7 +35,7 @@ def test_work_is_what_the_dispatches_read() -> None:
 @pytest.mark.parametrize("most", [1, 5, 16, 33, 48, 100, 10_000])
 def test_each_workgroup_runs_once_and_in_order(frames: int, most: int) -> None:
     made = divide(_plan(), frames, most)
-    whole = undivided(_plan(), frames)
+    (whole,) = divide(_plan(), frames)
     parts = list(chain.from_iterable(made))
     assert all(made), "no submission is empty"
     assert [group for part in parts for group in _workgroups(part)] == [group for part in whole for group in _workgroups(part)]

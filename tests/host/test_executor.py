@@ -120,11 +120,6 @@ def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
         executor.wait(executor.slots[0])
 
 
-def test_without_profile_there_are_no_times(device: Device) -> None:
-    with _open(device) as executor:
-        assert executor.stage_times(executor.slots[0]) == {}
-
-
 def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told of once the time is up, and left alone from then on: neither waited for nor destroyed."""
     touched: list[str] = []
@@ -227,27 +222,7 @@ def test_without_copies_kernels_see_the_last_upload(other: Device, kind: str) ->
         np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * second)
 
 
-def test_without_copies_small_outputs_are_read_all_the_same(other: Device, kind: str) -> None:
-    with _open(other, slots=1) as executor:
-        slot = executor.slots[0]
-        slot.inputs[SOURCE.buffer][:] = _samples(1, 1)
-        executor.submit(slot, 1)
-        executor.wait(slot)
-        slot.outputs["out"][:] = 0xFF
-        executor.submit(slot, 1, copies=False)
-        executor.wait(slot)
-        np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * _samples(1, 1))
-
-
 # -- closing ----------------------------------------------------------------------------------------------------------
-
-
-def test_closing_twice_does_nothing(device: Device) -> None:
-    executor = _open(device)
-    executor.close()
-    before = +device.live_objects
-    executor.close()
-    assert +device.live_objects == before
 
 
 def test_closing_waits_for_what_is_in_flight(device: Device) -> None:

@@ -49,12 +49,6 @@ except ValidationError as error:
 """
 
 
-def test_closing_twice_does_nothing() -> None:
-    instance = Instance()
-    instance.close()
-    instance.close()
-
-
 def test_the_layer_is_heard() -> None:
     """The tests below prove something only if a fault would be reported: a buffer outlives its device."""
     instance = Instance(validation=True)

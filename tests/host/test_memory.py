@@ -45,10 +45,7 @@ def test_classes_where_there_is_one_memory(memory_class: MemoryClass) -> None:
 def test_only_allowed_types_count() -> None:
     assert memory._memory_type(_device(DISCRETE, unified=False), 0b11101, MemoryClass.WORK)[0] == 4
     assert memory._memory_type(_device(DISCRETE, unified=False), 0b00101, MemoryClass.WORK)[0] == 0
-
-
-def test_readback_without_cached_memory_takes_what_there_is() -> None:
-    assert memory._memory_type(_device(DISCRETE[:3], unified=False), ANY, MemoryClass.READBACK)[0] == 2
+    assert memory._memory_type(_device(DISCRETE[:3], unified=False), ANY, MemoryClass.READBACK)[0] == 2, "nothing is cached"
 
 
 def test_no_fitting_memory_is_an_error() -> None:

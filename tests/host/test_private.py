@@ -87,10 +87,3 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path, file: Path) -> None
     replace_private(tmp_path / "link", b"new")
     assert file.read_bytes() == b"ours"
     assert not (tmp_path / "link").is_symlink()
-
-
-def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="folder"):
-        replace_private(tmp_path / "folder", b"data")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]

@@ -48,6 +48,7 @@ def test_what_a_removed_adapter_left_is_not_read(
 ) -> None:
     """A file that a user registered, and that is missing, is a mistake, which is shown."""
     gone = str(tmp_path / "gone.json")
+    assert _names(tmp_path, monkeypatch, {}) == []
     keys = {rf"{CLASSES}\{ADAPTERS}\0000": {VALUE: (gone, PATH)}}
     assert _names(tmp_path, monkeypatch, keys) == []
     assert _names(tmp_path, monkeypatch, {DRIVERS: {gone: (0, NUMBER)}}) == ["gone.json"]
@@ -63,10 +64,6 @@ def test_keys_without_a_driver_or_closed_to_the_user_are_passed_over(
         rf"{CLASSES}\{ADAPTERS}\0002": {VALUE: (files["amd"], PATH)},
     }
     assert _names(tmp_path, monkeypatch, keys) == ["amd.json"]
-
-
-def test_a_registry_without_the_keys_names_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _names(tmp_path, monkeypatch, {}) == []
 
 
 def test_a_variable_takes_the_place_of_the_registry(

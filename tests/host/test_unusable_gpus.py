@@ -52,16 +52,11 @@ def test_a_file_of_nvidia_alone_is_no_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize("problem", [None, "/usr/lib32/libGLX_nvidia.so.0: wrong ELF class: ELFCLASS32"])
 def test_a_file_of_nvidia_that_is_no_reason(tmp_path: Path, problem: str | None) -> None:
     """Its library loads, or is for programs of 32 bits."""
+    node = write_file(tmp_path / "dev/nvidia0")
+    expected = [f"{node} is a GPU of NVIDIA, and Vulkan lists no device of it"]
+    assert unusable_gpus(machine(tmp_path), _never) == expected
     _nvidia(tmp_path)
-    node = write_file(tmp_path / "dev/nvidia0")
-    assert unusable_gpus(machine(tmp_path), lambda _: problem) == [
-        f"{node} is a GPU of NVIDIA, and Vulkan lists no device of it"
-    ]
-
-
-def test_a_node_of_nvidia(tmp_path: Path) -> None:
-    node = write_file(tmp_path / "dev/nvidia0")
-    assert unusable_gpus(machine(tmp_path), _never) == [f"{node} is a GPU of NVIDIA, and Vulkan lists no device of it"]
+    assert unusable_gpus(machine(tmp_path), lambda _: problem) == expected
 
 
 @pytest.mark.parametrize(("driver", "maker"), [("amdgpu", "AMD"), ("i915", "Intel"), ("xe", "Intel"), ("nouveau", "NVIDIA")])

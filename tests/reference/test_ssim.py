@@ -38,16 +38,6 @@ def test_boxes_are_centred(factor: int) -> None:
     np.testing.assert_allclose(downscale(plane, factor), expected, atol=2e-5)
 
 
-def test_factor_one_is_the_plane_itself() -> None:
-    plane = np.ones((12, 12), np.float32)
-    assert downscale(plane, 1) is plane
-
-
-@pytest.mark.parametrize(("index", "read"), [(-1, 0), (-2, 1), (0, 0), (6, 6), (7, 6), (8, 5)])
-def test_the_edge_sample_is_repeated(index: int, read: int) -> None:
-    assert mirror(np.array([index]), 7)[0] == read
-
-
 def test_reflection_has_period_2n() -> None:
     """The period matters for images that are smaller than the filter."""
     assert mirror(np.arange(-6, 9), 3).tolist() == [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1, 2]

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from vkssim.features.planes import PlaneLayout
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Dispatch, Plan, Role
-from vkssim.loss.plan import Planes
 from vkssim.shaders import load_module
 
 Floats = npt.NDArray[np.float32]
@@ -44,13 +44,13 @@ def alone(plan: Plan, dispatch: Dispatch) -> Plan:
     return Plan(tuple(replace(plan.buffer(name), role=role) for name, role in roles.items()), ((dispatch,),))
 
 
-def pack_rows(layout: Planes, planes: npt.NDArray[np.floating]) -> Floats:
+def pack_rows(layout: PlaneLayout, planes: npt.NDArray[np.floating]) -> Floats:
     """(frames, H, W) as (frames, floats); what pads the rows is garbage, but finite."""
-    rows = np.full((len(planes), layout.height, layout.pitch), 999.0, np.float32)
+    rows = np.full((len(planes), layout.height, layout.row_bytes // 4), 999.0, np.float32)
     rows[..., : layout.width] = planes
     return rows.reshape(len(planes), -1)
 
 
-def unpack_rows(layout: Planes, data: Floats) -> Floats:
+def unpack_rows(layout: PlaneLayout, data: Floats) -> Floats:
     """(frames, H, W) from (frames, floats)."""
-    return data[:, : layout.floats].reshape(len(data), layout.height, layout.pitch)[..., : layout.width]
+    return data[:, : layout.plane_bytes // 4].reshape(len(data), layout.height, -1)[..., : layout.width]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape
+from vkssim.features.planes import KernelShape, PlaneLayout
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch
-from vkssim.loss.plan import DISTORTED, MEANS, Planes, loss_plan
+from vkssim.loss.plan import DISTORTED, MEANS, loss_plan
 from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
 
@@ -51,7 +51,7 @@ def test_next_scale(device: Device, kernel_shape: KernelShape, pyramid: Pyramid,
         planes = _noise(size, seed=1)
         got = run_buffers(device, alone(made.plan, dispatch), {DISTORTED: pack_rows(made.planes, planes)})[f"{DISTORTED}.1"]
         assert np.isfinite(got).all(), f"{size}: places that are not written"
-        coarse = unpack_rows(Planes.aligned("", loss.sizes[1]), got)
+        coarse = unpack_rows(PlaneLayout.floats("", *loss.sizes[1][::-1]), got)
         check_array(LOSS_PYRAMID, f"{pyramid.value}, {size}", coarse, shrink(pyramid, planes.astype(np.float64)))
 
 
@@ -61,7 +61,7 @@ def _collect(
     """Runs one collect on noise: the fine gradient before and after, and the coarse one."""
     plan = loss_plan(loss, shape, gradient=True).plan
     (dispatch,) = (step for step in plan.dispatches if step.label == f"collect, scale {scale}")
-    layouts = [Planes.aligned("", loss.sizes[scale + below]) for below in (0, 1)]
+    layouts = [PlaneLayout.floats("", *loss.sizes[scale + below][::-1]) for below in (0, 1)]
     fine, coarse = (_noise((planes.height, planes.width), seed) - 0.5 for seed, planes in enumerate(layouts))
     contents = {
         _coarse(dispatch): pack_rows(layouts[1], coarse),

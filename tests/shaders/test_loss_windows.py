@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from typing import Any, NamedTuple
 
@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape
+from vkssim.features.planes import KernelShape, PlaneLayout
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch
-from vkssim.loss.plan import LossPlan, Planes, loss_plan
+from vkssim.loss.plan import LossPlan, loss_plan
 from vkssim.loss.reference import mean_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, constants
 from vkssim.shaders.interface import Shape
@@ -56,10 +56,10 @@ class Case:
         return Loss(*size, padding=self.padding, negative=Negative.CLAMP, **options)
 
     @property
-    def layout(self) -> Planes:
+    def layout(self) -> PlaneLayout:
         """How its planes lie in memory."""
-        size = self.height, self.width
-        return Planes("", *size, self.width) if self.packed else Planes.aligned("", size)
+        aligned = PlaneLayout.floats("", self.width, self.height)
+        return replace(aligned, row_bytes=4 * self.width) if self.packed else aligned
 
     def plan(self, shape: KernelShape, *, gradient: bool) -> LossPlan:
         return loss_plan(self.loss, shape, gradient=gradient, weight=WEIGHT, packed=self.packed)

@@ -87,14 +87,13 @@ class HostTimeline:
 class HostCuda:
     """Stand in for `Cuda`: the buffers that it shares with Vulkan are mapped."""
 
-    memory_class = MemoryClass.UPLOAD
-
     def current(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def address(self, _device: Device, _stack: ExitStack, buffer: Buffer) -> int:
+    def shared_buffer(self, device: Device, stack: ExitStack, size: int) -> tuple[Buffer, int]:
+        buffer = Buffer(device, stack, size, MemoryClass.UPLOAD)
         assert buffer.mapped is not None
-        return int(buffer.mapped.ctypes.data)
+        return buffer, int(buffer.mapped.ctypes.data)
 
     def timeline(self, device: Device, stack: ExitStack) -> HostTimeline:
         return HostTimeline(device, stack)

@@ -93,18 +93,21 @@ def test_sizes_that_change() -> None:
     torch._dynamo.config.error_on_recompile = False
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision(dtype: torch.dtype) -> None:
-    pair = tensors("natural", 1, 2, 30, 33, dtype=dtype, grad=False)
-    expected = _gradients(front.fused_ssim, *pair, wanted=(True, False))
-    assert _same(_gradients(_compiled(front.fused_ssim), *pair, wanted=(True, False))[0], expected[0])
+PAIRS: dict[str, list[Tensor]] = {
+    "float16": [*tensors("natural", 1, 2, 30, 33, dtype=torch.float16, grad=False)],
+    "bfloat16": [*tensors("natural", 1, 2, 30, 33, dtype=torch.bfloat16, grad=False)],
+    "channels last": [image.to(memory_format=torch.channels_last) for image in tensors("natural", 2, 3, 30, 33, grad=False)],
+    "one image": [*tensors("natural", 3, 24, 33, grad=False)],
+    "clips": [*tensors("natural", 1, 3, 2, 24, 33, grad=False)],
+}
 
 
-def test_layout_in_memory() -> None:
-    pair = [image.to(memory_format=torch.channels_last) for image in tensors("natural", 2, 3, 30, 33, grad=False)]
-    expected = _gradients(front.fused_ssim, *pair, wanted=(True, True))
-    for got, plain in zip(_gradients(_compiled(front.fused_ssim), *pair, wanted=(True, True)), expected, strict=True):
-        assert _same(got, plain)
+@pytest.mark.parametrize("name", PAIRS)
+def test_types_layouts_and_shapes(name: str) -> None:
+    plain, compiled = (
+        _gradients(call, *PAIRS[name], wanted=(True, True)) for call in (front.fused_ssim, _compiled(front.fused_ssim))
+    )
+    assert all(map(_same, plain, compiled))
 
 
 def test_vmap_within() -> None:
@@ -179,10 +182,3 @@ def test_the_operator_keeps_pytorchs_rules(wanted: tuple[bool, bool]) -> None:
     options = (*wanted, False, [1e-4, 9e-4, 1.0, 0.5, 0.5], "same average clamp vulkan ")
     tests = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static")
     torch.library.opcheck(value_and_gradients, (*pair, *options), test_utils=tests)
-
-
-@pytest.mark.parametrize("shape", [(3, 24, 33), (1, 3, 2, 24, 33)])
-def test_one_image_and_clips(shape: tuple[int, ...]) -> None:
-    pair = tensors("natural", *shape, grad=False)
-    plain, compiled = (_gradients(call, *pair, wanted=(True, True)) for call in (front.fused_ssim, _compiled(front.fused_ssim)))
-    assert all(map(_same, plain, compiled))

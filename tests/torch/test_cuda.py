@@ -205,7 +205,7 @@ def test_too_little_memory_leaves_the_device_open(monkeypatch: pytest.MonkeyPatc
     pair = _pair(1, 3, 32, 40, place=_in_shared_memory)
     before = _opened()
     with monkeypatch.context() as full:
-        full.setattr(cuda, "Buffer", lambda *_: _refuse())
+        full.setattr(cuda, "_Block", lambda *_: _refuse())
         with pytest.raises(DeviceMemoryError, match="full"):
             stand_in.empty((1, 3, 1000, 1000))
     assert _opened() is before

@@ -130,8 +130,3 @@ def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> Ou
         exceeded = plane.format.may_be_exceeded
         largest.append(np.stack([largest_samples(clip[:frames]) for clip in pair], axis=1) if exceeded else None)
     return first_beyond(planes, largest)
-
-
-def empty_planes(frames: int, height: int, width: int, dtype: np.dtype[Any]) -> Samples:
-    """Return (frames, height, width) uninitialised samples in ordinary memory."""
-    return np.empty((frames, height, width), dtype)

@@ -11,7 +11,7 @@ from ..features.plane_metrics import PlaneMetrics
 from ..reference.samples import ingest
 from ..report.backend_info import BackendInfo
 from ..types import Doubles, Samples
-from .base import Backend, Batch, empty_planes, find_beyond
+from .base import Backend, Batch, find_beyond
 
 INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
 """The backend as reports name it."""
@@ -45,7 +45,8 @@ class CpuBackend(Backend):
         """Do nothing: there is no device to close."""
 
     def _empty_frame(self) -> tuple[Samples, ...]:
-        return tuple(empty_planes(1, plane.format.height, plane.format.width, plane.format.dtype) for plane in self._planes)
+        formats = [plane.format for plane in self._planes]
+        return tuple(np.empty((1, plane.height, plane.width), plane.dtype) for plane in formats)
 
 
 def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples) -> list[Doubles]:

@@ -3,9 +3,8 @@
 No other module calls CUDA. Its functions are those of the package cuda-bindings, with two exceptions, whose structures and
 numbers are those of the headers:
 
-- Copies on the GPU call CUDA's library by ctypes and keep the interpreter's lock. A call of cuda-bindings releases the lock and
-  has to get it back. If several threads decode, that takes longer than the call itself, which only queues the copy
-  (docs/adr/0012).
+- Copies call CUDA's library by ctypes. Those on the GPU keep the interpreter's lock: to release it, as cuda-bindings does, and
+  to get it back takes longer than the call itself if several threads decode (docs/adr/0012).
 - cuda-bindings lacks the Video Codec SDK, which lists the codecs of the video engines.
 
 Everything is done in CUDA's primary context, which PyTorch and FFmpeg's decoder use as well.
@@ -19,19 +18,18 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
 from ..frames.picture.pixels import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
-from ..host.sharing import Timeline, memory_descriptor
+from ..host.sharing import Timelines, memory_descriptor, timeline
 
 _LIBRARY, _VIDEO_LIBRARY = "libcuda.so.1", "libnvcuvid.so.1"
 _DEFAULT_STREAM = 0
-_ON_DEVICE = 2  # CU_MEMORYTYPE_DEVICE
+_ON_HOST, _ON_DEVICE = 1, 2  # CUmemorytype
 
 CODECS = {"h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}
 """The codecs of the video engines, with their numbers in cudaVideoCodec."""
@@ -64,7 +62,7 @@ class Region(ctypes.Structure):
 
 
 class Capabilities(ctypes.Structure):
-    """CUVIDDECODECAPS: the caller fills in the first three fields, and the driver the others."""
+    """CUVIDDECODECAPS: the caller fills in the first three fields, and the driver its answer about a codec in the others."""
 
     _fields_ = (
         ("codec", ctypes.c_int),
@@ -86,25 +84,11 @@ class Capabilities(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
-class CodecSupport:
-    """The driver's answer about a codec: whether it is decoded, by how many engines, and frames of which sizes."""
-
-    is_supported: bool
-    engines: int = 0
-    most: tuple[int, int] = (0, 0)
-    most_macroblocks: int = 0
-    least: tuple[int, int] = (0, 0)
-
-
 class Cuda:
     """CUDA's side of a GPU, by its UUID, or of the first one. Each failure raises DeviceError with the name of CUDA's error.
 
     With `for_decoder`, the context gets the flags that FFmpeg's decoder requires: a thread that waits for the GPU sleeps.
     """
-
-    memory_class = MemoryClass.SHARED
-    """The class of Vulkan's memory that CUDA can reach."""
 
     def __init__(self, device: uuid.UUID | None, *, for_decoder: bool = False) -> None:
         try:
@@ -121,7 +105,7 @@ class Cuda:
             self.call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
         self._context = self.call("cuDevicePrimaryCtxRetain", handle)
         try:
-            self._library = ctypes.PyDLL(_LIBRARY)
+            self._locked, self._unlocked = ctypes.PyDLL(_LIBRARY), ctypes.CDLL(_LIBRARY)
         except OSError as error:
             raise UnsuitableDeviceError(f"CUDA's library cannot be loaded: {error}") from error
         self._pointer = ctypes.c_void_p(int(self._context))
@@ -157,78 +141,52 @@ class Cuda:
     # -- copies -------------------------------------------------------------------------------------------------------
 
     def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Copy rows on the default stream, after the decoder's own work on a surface; see `SurfaceCopy`."""
-        if source.on_device and target.on_device:
-            self._queue_copy(source, target, row_bytes, rows)
-            return
-        region = self.driver.CUDA_MEMCPY2D()
-        kinds = self.driver.CUmemorytype
-        if source.on_device:
-            region.srcMemoryType, region.srcDevice = kinds.CU_MEMORYTYPE_DEVICE, source.address
-        else:
-            region.srcMemoryType, region.srcHost = kinds.CU_MEMORYTYPE_HOST, source.address
-        if target.on_device:
-            region.dstMemoryType, region.dstDevice = kinds.CU_MEMORYTYPE_DEVICE, target.address
-        else:
-            region.dstMemoryType, region.dstHost = kinds.CU_MEMORYTYPE_HOST, target.address
-        region.srcPitch, region.dstPitch = source.pitch, target.pitch
-        region.WidthInBytes, region.Height = row_bytes, rows
-        with self.current():
-            self.call("cuMemcpy2D", region)
+        """Copy rows on the default stream, after the decoder's own work on a surface; see `SurfaceCopy`.
 
-    def _queue_copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Queue a copy on the GPU, with the interpreter's lock kept."""
-        region = Region(
-            source_type=_ON_DEVICE,
-            source_device=source.address,
-            source_pitch=source.pitch,
-            target_type=_ON_DEVICE,
-            target_device=target.address,
-            target_pitch=target.pitch,
-            row_bytes=row_bytes,
-            rows=rows,
-        )
-        library = self._library
+        A copy on the GPU is only queued, and keeps the interpreter's lock.
+        """
+        region = Region(row_bytes=row_bytes, rows=rows, source_pitch=source.pitch, target_pitch=target.pitch)
+        for side, place in ("source", source), ("target", target):
+            setattr(region, f"{side}_type", _ON_DEVICE if place.on_device else _ON_HOST)
+            setattr(region, f"{side}_{'device' if place.on_device else 'host'}", place.address)
+        is_queued = source.on_device and target.on_device
+        library = self._locked if is_queued else self._unlocked
         self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
-        code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
+        if is_queued:
+            code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
+        else:
+            code = library.cuMemcpy2D_v2(ctypes.byref(region))
         library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        self._check("cuMemcpy2DAsync", code)
+        self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
-    def address(self, device: Device, stack: ExitStack, buffer: Buffer) -> int:
-        """Return CUDA's address of a buffer of Vulkan's, of `memory_class`. The stack ends its use."""
-        memory, address = self.import_memory(memory_descriptor(device, buffer), buffer.memory_size)
-        stack.callback(self.release_memory, memory, address)
-        return address
-
-    def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
-        """Return a new timeline semaphore of a device. The stack destroys it."""
-        return SharedTimeline(self, device, stack)
-
-    def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
-        """Import memory of Vulkan's by its file descriptor, which this takes over, and return it with its address."""
+    def shared_buffer(self, device: Device, stack: ExitStack, size: int) -> tuple[Buffer, int]:
+        """Return a buffer of a Vulkan device, and its address for CUDA. The stack ends its use, after all copies to it."""
+        buffer = Buffer(device, stack, size, MemoryClass.SHARED)
+        descriptor = memory_descriptor(device, buffer)
         handle = self.driver.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
         handle.type = self.driver.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
         handle.handle.fd = descriptor
-        handle.size = size
+        handle.size = buffer.memory_size
         handle.flags = self.driver.CUDA_EXTERNAL_MEMORY_DEDICATED
         whole = self.driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
-        whole.offset, whole.size, whole.flags = 0, size, 0
+        whole.offset, whole.size, whole.flags = 0, buffer.memory_size, 0
         with _taken_over(descriptor) as guard, self.current():
             memory = self.call("cuImportExternalMemory", handle)
             guard.pop_all()
             guard.callback(self._release, ("cuDestroyExternalMemory", memory))
             address = int(self.call("cuExternalMemoryGetMappedBuffer", memory, whole))
             guard.pop_all()
-            return memory, address
+        stack.callback(self._release, ("cuMemFree", address), ("cuDestroyExternalMemory", memory))
+        return buffer, address
 
-    def release_memory(self, memory: Any, address: int) -> None:
-        """Release memory of `import_memory`, after all copies to it."""
-        self._release(("cuMemFree", address), ("cuDestroyExternalMemory", memory))
+    def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
+        """Return a new timeline semaphore of a device. The stack destroys it."""
+        return SharedTimeline(self, device, stack)
 
-    def import_timeline(self, descriptor: int) -> Any:
-        """Import a timeline semaphore of Vulkan's by its file descriptor, which this takes over, and return it."""
+    def import_timeline(self, stack: ExitStack, descriptor: int) -> Any:
+        """Return a timeline semaphore of Vulkan's by its file descriptor, which this takes over. The stack ends its use."""
         handle = self.driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
         handle.type = self.driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
         handle.handle.fd = descriptor
@@ -236,11 +194,8 @@ class Cuda:
         with _taken_over(descriptor) as guard, self.current():
             semaphore = self.call("cuImportExternalSemaphore", handle)
             guard.pop_all()
-            return semaphore
-
-    def release_timeline(self, semaphore: Any) -> None:
-        """Release a semaphore of `import_timeline`."""
-        self._release(("cuDestroyExternalSemaphore", semaphore))
+        stack.callback(self._release, ("cuDestroyExternalSemaphore", semaphore))
+        return semaphore
 
     def _release(self, *calls: tuple[str, Any]) -> None:
         """Make calls that release something, after all copies.
@@ -261,12 +216,9 @@ class SharedTimeline:
     """
 
     def __init__(self, cuda: Cuda, device: Device, stack: ExitStack) -> None:
-        made = Timeline(device, stack)
-        semaphore = cuda.import_timeline(made.descriptor)
-        stack.callback(cuda.release_timeline, semaphore)
-        self.handle = made.handle
+        self.handle, descriptor = timeline(device, stack)
         self._call = cuda.call
-        self._semaphores = [semaphore]
+        self._semaphores = [cuda.import_timeline(stack, descriptor)]
         # The structs are made once, because the GPU may wait while the host makes them.
         self._signal = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()]
         self._wait = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS()]
@@ -310,45 +262,37 @@ def _cuda_of(device: uuid.UUID | None) -> Cuda:
 _asking = threading.Lock()
 
 
-def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> CodecSupport | None:
+def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Capabilities | None:
     """Return the driver's answer about a codec; None if it has no library for video. It takes the driver some 0.1 s."""
     with _asking:  # two clips are opened at a time: the second one waits for the first one's answer
         return _ask(cuda, codec, chroma, bits)
 
 
 @cache
-def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> CodecSupport | None:
+def _ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Capabilities | None:
     try:
         get_capabilities = ctypes.CDLL(_VIDEO_LIBRARY).cuvidGetDecoderCaps
     except (OSError, AttributeError):
         return None
     asked = Capabilities(codec=CODECS[codec], chroma=CHROMA[chroma], bits_beyond_8=bits - 8)
     with cuda.current():
-        if get_capabilities(ctypes.byref(asked)) != 0:
-            return None
-    return CodecSupport(
-        bool(asked.is_supported),
-        asked.engines,
-        (asked.most_width, asked.most_height),
-        asked.most_macroblocks,
-        (asked.least_width, asked.least_height),
-    )
+        return asked if get_capabilities(ctypes.byref(asked)) == 0 else None
 
 
 class CudaInputs:
-    """The input buffers of a Vulkan device that CUDA writes on its default stream; see `host.sharing.ExternalInputs`."""
+    """The input buffers of a Vulkan device that CUDA writes on its default stream.
+
+    `shared` has the arguments of `Executor` for them.
+    """
 
     def __init__(self, device: Device, stack: ExitStack) -> None:
-        self._device = device
         self._cuda = cuda_of(device.info.uuid)
-        self.memory_class = self._cuda.memory_class
         self._timeline = self._cuda.timeline(device, stack)
-        self.timeline = self._timeline.handle
+        self.shared: dict[str, Any] = {
+            "timelines": Timelines(self._timeline.handle),
+            "shared_buffer": partial(self._cuda.shared_buffer, device),
+        }
         self._number = 0
-
-    def address(self, stack: ExitStack, buffer: Buffer) -> int:
-        """Return the address of a buffer for CUDA. The stack ends its use."""
-        return self._cuda.address(self._device, stack, buffer)
 
     def written(self) -> int:
         """Return the number that the timeline gets when all copies that were asked for before are done."""

@@ -13,7 +13,7 @@ from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_d
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
-from .cuda import CHROMA, CODECS, CodecSupport, Cuda, ask, cuda_of
+from .cuda import CHROMA, CODECS, Capabilities, Cuda, ask, cuda_of
 
 _NVIDIA = 0x10DE
 _CUDA = "cuda"
@@ -75,16 +75,16 @@ class NvidiaDriver:
             return None
         if not answer.is_supported:
             return f"the GPU has no decoder for {label} of {video.bits} bits"
-        size, most = (video.width, video.height), answer.most
-        if any(side < limit for side, limit in zip(size, answer.least, strict=True)):
-            return f"{_size(size)} is smaller than its {_size(answer.least)}"
-        if any(side > limit for side, limit in zip(size, most, strict=True)):
-            return f"{_size(size)} is larger than its {_size(most)}"
+        size = f"{video.width}x{video.height}"
+        if video.width < answer.least_width or video.height < answer.least_height:
+            return f"{size} is smaller than its {answer.least_width}x{answer.least_height}"
+        if video.width > answer.most_width or video.height > answer.most_height:
+            return f"{size} is larger than its {answer.most_width}x{answer.most_height}"
         if video.width * video.height // _MACROBLOCK > answer.most_macroblocks:
-            return f"{_size(size)} has more macroblocks than its {answer.most_macroblocks}"
+            return f"{size} has more macroblocks than its {answer.most_macroblocks}"
         return None
 
-    def _ask(self, codec: str, chroma: str, bits: int) -> CodecSupport | None:
+    def _ask(self, codec: str, chroma: str, bits: int) -> Capabilities | None:
         """Return the driver's answer about a codec, None if it cannot be asked."""
         if self._cuda is None:
             return None
@@ -135,7 +135,3 @@ def _has_bindings() -> bool:
     with suppress(ImportError):
         return find_spec("cuda.bindings") is not None
     return False
-
-
-def _size(sides: tuple[int, int]) -> str:
-    return "x".join(map(str, sides))

@@ -32,7 +32,6 @@ from .loss_engine import LossEngine
 from .open_device import open_device
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
-Numbers = npt.NDArray[np.float64]
 Where = str | int | None
 
 SIDE = 176
@@ -44,8 +43,8 @@ class Case:
 
     name: str
     plan: Callable[[KernelShape], Plan]
-    numbers: Callable[[Where], Numbers]
-    twin: Callable[[], Numbers]
+    numbers: Callable[[Where], Doubles]
+    twin: Callable[[], Doubles]
     right: tuple[float, ...]
 
 
@@ -82,14 +81,14 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
             scorer = SsimMapScorer(frame, dict(option.split("=") for option in options.split(":")))
         return PlaneMetrics("y", frame, (scorer,)), scorer
 
-    def finished(means: npt.NDArray[np.float64], scorer: FrameScorer) -> Numbers:
+    def finished(means: npt.NDArray[np.float64], scorer: FrameScorer) -> Doubles:
         return scorer.finish(means)[scorer.names[0]]
 
-    def numbers(device: Where) -> Numbers:
+    def numbers(device: Where) -> Doubles:
         plane, scorer = planes()
         return finished(_computed(plane, pictures(), device)[0], scorer)
 
-    def twin() -> Numbers:
+    def twin() -> Doubles:
         _, scorer = planes()
         reference, distorted = (picture.astype(np.float32) for picture in pictures())
         return finished(scorer.reference_means(reference, distorted)[None], scorer)
@@ -114,7 +113,7 @@ def _largest_sample(right: float) -> Case:
         whole, dispatches = with_largest_samples(frame_plan([plane], shape)[0], [plane], shape)
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
 
-    def numbers(device: Where) -> Numbers:
+    def numbers(device: Where) -> Doubles:
         beyond = _computed(plane, ten_bits(), device)[1]
         return np.array([0.0 if beyond is None else beyond.value])
 
@@ -135,12 +134,12 @@ def _interleaved_chroma() -> Case:
         first, second = pictures()
         return np.stack([np.stack([first, second], axis=-1), np.stack([second, first], axis=-1)]).reshape(2, SIDE, 2 * SIDE)
 
-    def differing(*planes: npt.NDArray[np.uint8]) -> Numbers:
+    def differing(*planes: npt.NDArray[np.uint8]) -> Doubles:
         first, second = pictures()
         expected = np.stack([first, second]), np.stack([second, first])
         return np.array([np.count_nonzero(got != right) for got, right in zip(planes, expected, strict=True)], np.float64)
 
-    def numbers(device: Where) -> Numbers:
+    def numbers(device: Where) -> Doubles:
         with ExitStack() as stack:
             opened = open_device(stack, device)
             shape = KernelShape.for_device(opened.info)
@@ -163,7 +162,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
         rows, columns = np.mgrid[:SIDE, :SIDE]
         return [float((gradient * way).sum()) for way in (reference - distorted, rows * columns % 17 - 8.0)]
 
-    def numbers(device: Where) -> Numbers:
+    def numbers(device: Where) -> Doubles:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
         gradient = np.empty((1, SIDE, SIDE), np.float32) if with_gradient else None
         with LossEngine(loss, gradient=with_gradient, device=device) as engine:
@@ -173,7 +172,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
         scale = slopes[0, 0] if len(loss.weights) == 1 else 1.0
         return np.array([values[0], *derivatives(scale * gradient[0].astype(np.float64))])
 
-    def twin() -> Numbers:
+    def twin() -> Doubles:
         from ..loss.reference import value_and_gradient
 
         reference, distorted = (picture[None].astype(np.float64) for picture in pictures())

@@ -14,25 +14,23 @@ from ..types import Samples
 _OWN_REFERENCES = 2  # references to the base of a lent array: that of the array, and that of the code that counts
 
 
+class _Owner:
+    """The owner of the memory of several leases. The memory is freed when the last lease ends."""
+
+
 class _Lease:
     """The memory of one lent array. NumPy keeps it alive as long as a view of the array exists."""
 
-    owner: object = None
-
-    def __init__(self, memory: Samples) -> None:
-        self._memory = memory
+    def __init__(self, memory: Samples, owner: _Owner) -> None:
+        self._memory, self._owner = memory, owner
         self.__array_interface__ = memory.__array_interface__
-
-
-class _Owner:
-    """The owner of the memory of several leases. The memory is freed when the last lease ends."""
 
 
 class Lending:
     """Arrays over staging memory that are lent until they are taken back. The memory exists as long as a view of it."""
 
     def __init__(self) -> None:
-        self._leases: weakref.WeakSet[_Lease] = weakref.WeakSet()
+        self._owner = _Owner()
         self._lent: tuple[Samples, ...] = ()
 
     def lend(self, memory: Sequence[Samples]) -> tuple[Samples, ...]:
@@ -41,10 +39,8 @@ class Lending:
         return self._lent
 
     def _array(self, memory: Samples) -> Samples:
-        lease = _Lease(memory)
-        self._leases.add(lease)
         # This is a view, so that it has its own base. All other views of the memory have the same base and can be counted.
-        view: Samples = np.asarray(lease)[:]
+        view: Samples = np.asarray(_Lease(memory, self._owner))[:]
         return view
 
     def take_back(self) -> None:
@@ -65,11 +61,9 @@ class Lending:
     def close(self, free: Callable[[], None]) -> None:
         """Call `free`, which releases the memory: at once, or when the last view of the memory is gone."""
         self._lent = ()
-        leases = list(self._leases)
-        if not leases:
+        owner, self._owner = weakref.ref(self._owner), _Owner()
+        still_lent = owner()
+        if still_lent is None:
             free()
-            return
-        owner = _Owner()
-        for lease in leases:
-            lease.owner = owner
-        weakref.finalize(owner, free).atexit = False
+        else:
+            weakref.finalize(still_lent, free).atexit = False

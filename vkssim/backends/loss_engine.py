@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,22 +11,21 @@ import numpy.typing as npt
 from ..errors import UnusableGpuWarning
 from ..features.planes import KernelShape
 from ..host import fork
+from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
 from ..host.executor import Bytes, Executor
 from ..host.pipelines import PipelineBuilder
-from ..host.plan import Plan
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
+from ..types import Doubles
 from ..utils.choices import BACKENDS
-from ..utils.thread_pool import Closable
 from .device_cache import DeviceCache
 from .open import unknown_backend
 from .open_device import OpenDevice, fit_batch, software_warnings, warn
 from .selftest import check
 
 Floats = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
 
 _BATCH_BYTES = 1 << 26
 
@@ -47,6 +45,8 @@ class LossExecutor:
     which are packed as `loss_plan` says, and there are no slots.
     """
 
+    executor: Executor | None = None
+
     def __init__(
         self,
         device: Device,
@@ -57,7 +57,7 @@ class LossExecutor:
         timelines: Timelines | None = None,
     ) -> None:
         self.loss = step.loss
-        self._device = device
+        self.device = device
         shape, packed = KernelShape.for_device(device.info), timelines is not None
         made = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
         self.plan, self.layout = made.plan, made.planes
@@ -65,7 +65,6 @@ class LossExecutor:
         largest = max(spec.frame_bytes for spec in self.plan.buffers)
         limit = device.info.max_storage_bytes
         self._most = max(1, (min(_BATCH_BYTES, limit) if timelines is None else limit) // largest)
-        self.executor: Executor | None = None
 
     def room_for(self, planes: int) -> Executor:
         """Return the executor; it is replaced by a larger one if the number of planes requires it."""
@@ -74,14 +73,14 @@ class LossExecutor:
             second_slot = planes > executor.batch and len(executor.slots) == 1
             if not second_slot and executor.batch >= min(planes, self._most):
                 return executor
-            self.close()  # if making the larger one fails, there is none
+            self.close_executor()  # if making the larger one fails, there is none
 
         def make(batch: int) -> Executor:
             slots = 1 if planes <= batch else 2  # a second slot helps only if there are several batches
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
         wanted = min(planes, self._most)
-        made, warnings = fit_batch(self._device, wanted, make)
+        made, warnings = fit_batch(self.device, wanted, make)
         self.executor = made
         if made.batch < wanted:
             self._most = made.batch
@@ -90,17 +89,18 @@ class LossExecutor:
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""
-        plan, kernels, external = self.plan, self._pipelines, self._timelines
-        return Executor(self._device, plan, kernels, batch=batch, slots=slots, profile=self._profile, external=external)
+        return Executor(
+            self.device, self.plan, self._pipelines, batch=batch, slots=slots, profile=self._profile, timelines=self._timelines
+        )
 
-    def close(self) -> None:
+    def close_executor(self) -> None:
         """Wait for the device and destroy the executor; a second call does nothing."""
         executor, self.executor = self.executor, None
         if executor is not None:
             executor.close()
 
 
-class LossEngine(Closable):
+class LossEngine(LossExecutor, Closable):
     """A loss for planes of one size on one device, with arrays of the host.
 
     `weight` is the factor of the gradient. `planes` is the expected number of planes of a call. A call with more planes gets
@@ -119,31 +119,19 @@ class LossEngine(Closable):
         device: str | int | None = None,
         profile: bool = False,
     ) -> None:
-        self.loss = loss
-        self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
-            opened = self._stack.enter_context(OpenDevice(device))
-            self.device = opened.device
-            warn(software_warnings(self.device.info, device), UnusableGpuWarning)
-            self._made = LossExecutor(self.device, opened.pipelines, LossStep(loss, gradient, weight), profile=profile)
-            self._stack.callback(self._made.close)
-            self._make_room(planes)
-            guard.pop_all()
+        self._opened = opened = OpenDevice(device)
+        with closing_on_error(self):
+            warn(software_warnings(opened.device.info, device), UnusableGpuWarning)
+            super().__init__(opened.device, opened.pipelines, LossStep(loss, gradient, weight), profile=profile)
+            self.room_for(planes)
 
-    def _make_room(self, planes: int) -> Executor:
-        before = self._made.executor
-        executor = self._made.room_for(planes)
-        if executor is not before:  # the padding of rows is never written, but kernels read it and must not find NaN
-            for slot in executor.slots:
-                for memory in slot.inputs.values():
-                    memory[:] = 0
+    def new_executor(self, batch: int, slots: int) -> Executor:
+        """Return an executor whose inputs are zero: nothing writes the padding of rows, but kernels read it."""
+        executor = super().new_executor(batch, slots)
+        for slot in executor.slots:
+            for memory in slot.inputs.values():
+                memory[:] = 0
         return executor
-
-    @property
-    def plan(self) -> Plan:
-        """Return the plan of a batch."""
-        return self._made.plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """Return the mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
@@ -153,7 +141,7 @@ class LossEngine(Closable):
         made for it.
         """
         fork.check()
-        executor = self._make_room(len(distorted))
+        executor = self.room_for(len(distorted))
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
         starts = range(0, len(distorted), executor.batch)
         pending: list[tuple[int, int]] = []  # slot, first plane
@@ -181,17 +169,17 @@ class LossEngine(Closable):
 
     def _view(self, memory: Bytes) -> Floats:
         """Return a mapped buffer as (batch, H, W)."""
-        planes = self._made.layout
-        return memory.view(np.float32).reshape(len(memory), planes.height, planes.pitch)[..., : planes.width]
+        planes = self.layout
+        return memory.view(np.float32).reshape(len(memory), planes.height, -1)[..., : planes.width]
 
     def stage_times(self) -> Mapping[str, float]:
         """Return the seconds of each stage of the last batch in the first slot; empty without `profile`."""
-        executor = self._made.executor
-        return {} if executor is None else executor.stage_times(executor.slots[0])
+        return {} if self.executor is None else self.executor.stage_times(self.executor.slots[0])
 
     def close(self) -> None:
         """Wait for the device and destroy everything on it; a second call does nothing."""
-        self._stack.close()
+        self.close_executor()
+        self._opened.close()
 
 
 # -- evaluation -------------------------------------------------------------------------------------------------------
@@ -228,11 +216,9 @@ def evaluate(
     result = np.empty(distorted.shape, np.float32) if gradient else None
 
     def make() -> LossEngine:
-        with ExitStack() as guard:
-            planes = len(distorted)
-            engine = guard.enter_context(LossEngine(loss, gradient=gradient, weight=weight, planes=planes, device=device))
+        engine = LossEngine(loss, gradient=gradient, weight=weight, planes=len(distorted), device=device)
+        with closing_on_error(engine):
             check(engine.device.info, engine.plan, device)
-            guard.pop_all()
         return engine
 
     means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))

@@ -14,6 +14,7 @@ from typing import TypeVar
 import platformdirs
 
 from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
+from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
@@ -23,7 +24,6 @@ from ..host.plan import Plan, Role
 from ..host.unusable_gpus import unusable_gpus
 from ..report.backend_info import BackendInfo
 from ..shaders import load_module
-from ..utils.thread_pool import Closable
 
 Thing = TypeVar("Thing")
 
@@ -71,11 +71,9 @@ class OpenDevice(Closable):
     def __init__(self, selector: str | int | None, *, sharing: bool = False) -> None:
         self.selector = selector
         self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
+        with closing_on_error(self._stack):
             self.device = open_device(self._stack, selector, sharing=sharing)
             self.pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
-            guard.pop_all()
 
     def close(self) -> None:
         """Close the device; a second call does nothing."""

@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from ..errors import DeviceError
 from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from ..utils.thread_pool import Closable
 from .base import Backend, Batch
-from .open import BackendOpener
+from .open import open_backend
+from .open_device import OpenDevice
 
 _SECONDS_TO_CLOSE = 5.0
 
@@ -24,13 +26,17 @@ _Key = tuple[tuple[FrameFormat, tuple[str, ...]], ...]  # the format of each pla
 class SharedBackend(Closable):
     """Backends that stay open between runs, one for each format of frames with its metrics; use with `with`.
 
-    `opener` opens a backend. A backend is closed when frames of another format arrive and no run uses it; its device stays open
-    for the next one. After `close`, which a user calls whose device failed, `closed` is True, and nobody should begin another
-    run.
+    The arguments are those of `open_backend`. A backend is closed when frames of another format arrive and no run uses it; its
+    device stays open for the next one, with its compiled kernels. After `close`, which a user calls whose device failed,
+    `closed` is True, and nobody should begin another run.
     """
 
-    def __init__(self, opener: BackendOpener) -> None:
-        self._opener = opener
+    def __init__(
+        self, name: str, *, device: str | int | None = None, batch: int | None = None, slots: int = 4, profile: bool = False
+    ) -> None:
+        self._name, self._selector = name, device
+        self._open_backend = partial(open_backend, name, batch=batch, slots=slots, profile=profile)
+        self._devices: dict[bool, OpenDevice] = {}  # by whether they share memory with another API
         self._lock = threading.Lock()
         self._engines: dict[_Key, Backend] = {}
         self._warnings: dict[_Key, tuple[str, ...]] = {}  # until a run reports them
@@ -60,14 +66,26 @@ class SharedBackend(Closable):
         key = _key(planes)
         if key not in self._engines:
             self._close_idle()
-            self._engines[key] = self._opener(planes)
+            self._engines[key] = self._open(planes)
             self._warnings[key] = self._engines[key].warnings
+
+    def _open(self, planes: Sequence[PlaneMetrics]) -> Backend:
+        if self._name != "vulkan":
+            return self._open_backend(planes, device=self._selector)
+        sharing = any(plane.format.external for plane in planes)
+        if sharing not in self._devices:
+            self._devices[sharing] = OpenDevice(self._selector, sharing=sharing)
+        return self._open_backend(planes, device=self._devices[sharing])
 
     def _close_idle(self) -> None:
         for idle in [key for key in self._engines if not self._runs[key]]:
             self._engines.pop(idle).close()
         if self.closed and not self._engines:
-            self._opener.close()
+            self._close_devices()
+
+    def _close_devices(self) -> None:
+        while self._devices:
+            self._devices.popitem()[1].close()
 
     @property
     def reusable(self) -> bool:

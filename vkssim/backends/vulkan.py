@@ -15,6 +15,7 @@ from ..features.base import FeaturePlan
 from ..features.plane_metrics import PLANES, PlaneMetrics
 from ..features.planes import SAMPLES, KernelShape, PlanePair, deinterleave, ingest, largest_sample
 from ..host import fork
+from ..host.closing import closing_on_error
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.interface import Shape
@@ -142,14 +143,14 @@ class VulkanBackend(Backend):
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._profile = profile
         self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
+        with closing_on_error(self._stack):
             external = any(plane.format.external for plane in planes)
             opened = device
             if not isinstance(opened, OpenDevice):
                 opened = self._stack.enter_context(OpenDevice(opened, sharing=external))
             self.device, self.selector, pipelines = opened.device, opened.selector, opened.pipelines
             self._inputs = CudaInputs(self.device, self._stack) if external else None
+            shared = {} if self._inputs is None else self._inputs.shared
             info = self.device.info
             self.info = info_of(info)
             kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
@@ -160,7 +161,7 @@ class VulkanBackend(Backend):
                 plan, self._largest = with_largest_samples(plan, planes, kernels)
 
             def make(frames: int) -> Executor:
-                return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, external=self._inputs)
+                return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, **shared)
 
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
@@ -169,7 +170,6 @@ class VulkanBackend(Backend):
             self.warnings = (*self.gpu_warnings, *warnings)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)
-            guard.pop_all()
 
     @property
     def plan(self) -> Plan:

@@ -35,10 +35,10 @@ class MapOutput:
             if self.frames is not None:
                 raise OptionError(f"--map-frames {self.frames} says which maps are written; --map DIR has to say where")
             return
-        from ..maps.frames import FrameChoice, check_can_reopen, check_pictures
+        from ..maps.frames import check_can_reopen, check_pictures, parse_choice
         from ..storage.atomic import check_writable
 
-        FrameChoice.parse(self.frames or _DEFAULT_FRAMES)
+        parse_choice(self.frames or _DEFAULT_FRAMES)
         self._check_inputs_stay(inputs)
         check_can_reopen(inputs)
         check_pictures()
@@ -60,9 +60,7 @@ class MapOutput:
                 if _NAME.fullmatch(file) and os.path.realpath(folder) == os.path.realpath(self.folder):
                     raise OutputError(f"--map {self.folder} would overwrite {picture}, which is read; give a folder of its own")
 
-    def write(
-        self, report: ScoreReport, *, features: Sequence[str], raw: RawDescription, backend: str, device: str | None
-    ) -> None:
+    def write(self, report: ScoreReport, *, raw: RawDescription, backend: str, device: str | None) -> None:
         """Write a PNG and an NPY file for each of the frames chosen, of the window that float_ssim was asked for."""
         if self.folder is None:
             return
@@ -70,14 +68,13 @@ class MapOutput:
 
         import numpy as np
 
-        from ..maps.frames import choose_frames, map_window, png, scored_pictures
+        from ..maps.frames import choose_frames, png, scored_pictures
         from ..maps.picture import map_picture
         from ..storage.atomic import write_file
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
-        window = map_window(features)
-        for frame in scored_pictures(report, chosen, raw=raw, window=window, backend=backend, device=device, urls=True):
+        for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device, urls=True):
             png(_path(folder, frame.index, "png"), map_picture(frame, report))
             numbers = io.BytesIO()
             np.save(numbers, frame.ssim_map, allow_pickle=False)

@@ -204,7 +204,7 @@ def command(
         done.attempt(page, report, failure, name=asked.html)
     if maps.folder is not None and done.complete:
         done.check()
-        write_maps = partial(maps.write, features=options.features, raw=raw, **alone)
+        write_maps = partial(maps.write, raw=raw, **alone)
         done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
     done.end(quiet=asked.quiet)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
 from ..backends.device_cache import DeviceCache
-from ..backends.open import BackendOpener, no_devices
+from ..backends.open import no_devices
 from ..backends.open_device import info_of
 from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
@@ -211,8 +211,7 @@ class KeptBackend:
 
     def __init__(self, spec: WorkerSpec, slots: int) -> None:
         self._key = spec.backend, spec.device, slots, spec.profile
-        opener = BackendOpener(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
-        self.shared = kept.take(self._key) or SharedBackend(opener)
+        self.shared = kept.take(self._key) or SharedBackend(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
 
     def close(self, *, failed: bool) -> None:
         """Keep the backend for the next pool, or close it if it may still be at work for a run that failed."""

@@ -14,7 +14,6 @@ from functools import partial
 from queue import SimpleQueue
 
 from ..backends.decoding import hardware_decoder
-from ..backends.open import BackendOpener
 from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
 from ..frames.decode.hardware import HardwareDecoder
@@ -64,8 +63,7 @@ class Worker(Closable):
     def _open(self) -> Share:
         """Return a backend for the next tasks. Its device is opened when it is used."""
         spec = self._spec
-        opener = BackendOpener(spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile)
-        self._own = SharedBackend(opener)
+        self._own = SharedBackend(spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile)
         return Share(self._own)
 
     def _reopen(self, batch: int | None) -> None:

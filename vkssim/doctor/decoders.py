@@ -73,7 +73,7 @@ def send_answers(send: Send, gpu: str) -> None:
             elif not answer.is_supported:
                 text = "no"
             else:
-                text = f"up to {answer.most[0]}x{answer.most[1]}, engines: {answer.engines}"
+                text = f"up to {answer.most_width}x{answer.most_height}, engines: {answer.engines}"
             send({f"{title} {bits} bit": text})
 
 

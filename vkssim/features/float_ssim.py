@@ -58,14 +58,14 @@ ESTIMATE = Windows(
 )
 
 
-def choose_windows(feature: str, options: FloatSsimOptions) -> Windows:
+def _chosen_windows(options: FloatSsimOptions) -> Windows:
     """Return the windows that the options select. Raises OptionError for contradictory options."""
     if options["window"] == "gaussian11":
         if options["estimate"]:
-            raise OptionError(f"{feature}: estimate=true is for window=uniform8; the Gaussian window has no estimate")
+            raise OptionError(f"{NAME}: estimate=true is for window=uniform8; the Gaussian window has no estimate")
         return GAUSSIAN11
     if options["precision"] == Precision.FAST.value:
-        raise OptionError(f"{feature}: precision=fast is for window=gaussian11; window=uniform8 is fast, and loses no digits")
+        raise OptionError(f"{NAME}: precision=fast is for window=gaussian11; window=uniform8 is fast, and loses no digits")
     return ESTIMATE if options["estimate"] else UNIFORM8
 
 
@@ -105,7 +105,7 @@ class FloatSsimScorer(SimilarityScorer):
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         values = parse_options(NAME, FloatSsimOptions, options)
-        self._windows = choose_windows(NAME, values)
+        self._windows = _chosen_windows(values)
         self._factor = factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
         self._size = size = downscaled_size(frame.width, frame.height, factor)
         if min(size) < self._windows.side:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Self
 
 from ..host.devices import DeviceInfo
 from ..host.plan import BufferSpec, Dispatch, Kernel, Role
@@ -37,8 +39,7 @@ from ..types import FrameFormat
 ROW_ALIGNMENT = 16
 """Each row begins at a multiple of these bytes: four floats, which a kernel reads at once."""
 
-DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}
-"""The largest number of rows of a strip of the low-pass, by the shape of the kernels."""
+_DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}  # of a strip of the low-pass at most, by the shape of the kernels
 
 _SMALLEST_STRIP = 16
 _ENOUGH_WORKGROUPS = 16  # for one frame or plane; a batch has many frames
@@ -107,15 +108,11 @@ class KernelShape:
         """
         return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
 
-    def kernel(self, stem: str, code: SampleCode) -> Kernel:
-        """Return the kernel of a stem for samples of a format."""
-        return self.kernel_with(stem, {FORMAT_CONSTANT: code.value})
-
-    def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
+    def kernel(self, stem: str, constants: Mapping[int, int]) -> Kernel:
         """Return the kernel of a stem with specialisation constants by number; the workgroup size is added."""
         interface = INTERFACES[stem]
         precision = self.precision if self.precision in interface.precisions else Precision.EXACT
-        values = {WORKGROUP_CONSTANT: self.workgroup, MAP_CONSTANT: 0, **values}
+        values = {WORKGROUP_CONSTANT: self.workgroup, MAP_CONSTANT: 0, **constants}
         return Kernel(
             module_name(stem, self.shape, precision),
             tuple((number, values[number]) for number in sorted(interface.constants_of(self.shape))),
@@ -140,8 +137,8 @@ class KernelShape:
 
 
 @dataclass(frozen=True)
-class PlanePair:
-    """The reference and the distorted plane of a frame in one buffer, one after the other.
+class PlaneLayout:
+    """Planes of one size in one buffer, one after the other: `count` for each frame of a plan.
 
     `scale` is the factor by which 16-bit samples are multiplied when they are read; 1 if they need none.
     """
@@ -152,6 +149,33 @@ class PlanePair:
     code: SampleCode
     row_bytes: int
     scale: float = 1.0
+    count: ClassVar[int] = 1
+
+    @classmethod
+    def floats(cls, buffer: str, width: int, height: int) -> Self:
+        """Return float planes whose rows begin on 16 bytes, such as those on the 0..255 scale that a kernel makes."""
+        return cls(buffer, width, height, SampleCode.FLOAT32, aligned(4 * width))
+
+    @property
+    def code_bytes(self) -> int:
+        """Return the bytes of a sample."""
+        return {SampleCode.FLOAT32: 4, SampleCode.UINT8: 1, SampleCode.UINT16: 2}[self.code]
+
+    @property
+    def plane_bytes(self) -> int:
+        """Return the bytes of one plane."""
+        return self.row_bytes * self.height
+
+    def spec(self, role: Role) -> BufferSpec:
+        """Return the buffer that holds the planes."""
+        return BufferSpec(self.buffer, role, self.count * self.plane_bytes)
+
+
+@dataclass(frozen=True)
+class PlanePair(PlaneLayout):
+    """The reference and the distorted plane of a frame in one buffer."""
+
+    count: ClassVar[int] = 2
 
     @classmethod
     def raw(cls, frame: FrameFormat) -> PlanePair:
@@ -168,118 +192,89 @@ class PlanePair:
         separate = cls.raw(chroma)
         return cls(CHROMA, 2 * chroma.width, chroma.height, chroma.code, 2 * separate.row_bytes, separate.scale)
 
-    @classmethod
-    def floats(cls, buffer: str, width: int, height: int) -> PlanePair:
-        """Return float planes on the 0..255 scale, which a kernel makes."""
-        return cls(buffer, width, height, SampleCode.FLOAT32, aligned(4 * width))
 
-    @property
-    def code_bytes(self) -> int:
-        """Return the bytes of a sample."""
-        return {SampleCode.FLOAT32: 4, SampleCode.UINT8: 1, SampleCode.UINT16: 2}[self.code]
+def dispatch(
+    shape: KernelShape,
+    stem: str,
+    source: PlaneLayout,
+    target: PlaneLayout,
+    groups: tuple[int, int],
+    layers: int = 1,
+    *,
+    label: str | None = None,
+    sources: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    constants: Mapping[int, int] = MappingProxyType({}),
+    **push: float,
+) -> Dispatch:
+    """Return the dispatch of a kernel that reads planes of one layout and may write float planes of another.
 
-    @property
-    def plane_bytes(self) -> int:
-        """Return the bytes of one plane."""
-        return self.row_bytes * self.height
-
-    def spec(self, role: Role) -> BufferSpec:
-        """Return the buffer that holds both planes."""
-        return BufferSpec(self.buffer, role, 2 * self.plane_bytes)
-
-    def source(self, shape: Shape) -> dict[str, float]:
-        """Return the push constants that describe the planes to a kernel that reads them."""
-        unit = shape.row_unit
-        size = {"width": self.width, "height": self.height}
-        return {**size, "pitch": self.row_bytes // unit, "plane": self.plane_bytes // unit, "scale": self.scale}
-
-    def target(self) -> dict[str, float]:
-        """Return the push constants that describe float planes to a kernel that writes them."""
-        return {"target_pitch": self.row_bytes // 4, "target_plane": self.plane_bytes // 4}
+    `stem` is the kernel, and by default the label. `sources` and `targets` name the buffers if they are not those of the
+    layouts. `push` has the push constants that do not follow from the layouts.
+    """
+    interface = INTERFACES[stem]
+    unit = shape.shape.row_unit if interface.reads_texels(shape.shape) else 4
+    of_layouts = {
+        "width": source.width,
+        "height": source.height,
+        "pitch": source.row_bytes // unit,
+        "plane": source.plane_bytes // unit,
+        "scale": source.scale,
+        "target_pitch": target.row_bytes // 4,
+        "target_plane": target.plane_bytes // 4,
+    }
+    return Dispatch(
+        label or stem,
+        shape.kernel(stem, {FORMAT_CONSTANT: source.code.value, **constants}),
+        tuple(sources) or (source.buffer,),
+        tuple(targets) or (target.buffer,),
+        interface.pack(**{**{name: value for name, value in of_layouts.items() if name in interface.push}, **push}),
+        groups,
+        layers,
+    )
 
 
 def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: float) -> tuple[Dispatch, Dispatch]:
     """Return the dispatches that convert samples to floats on the 0..255 scale: one for each of the two planes."""
-
-    def one(plane: int) -> Dispatch:
-        return Dispatch(
-            label="ingest",
-            kernel=shape.kernel("ingest", source.code),
-            sources=(source.buffer,),
-            targets=(target.buffer,),
-            push=INTERFACES["ingest"].pack(
-                **{**source.source(shape.shape), **target.target(), "first_plane": plane, "scale": factor}
-            ),
-            groups=(ceil_div(ceil_div(source.width, INGEST_COLUMNS), shape.workgroup), source.height),
-        )
-
-    return one(0), one(1)
+    groups = ceil_div(ceil_div(source.width, INGEST_COLUMNS), shape.workgroup), source.height
+    first, second = (dispatch(shape, "ingest", source, target, groups, first_plane=plane, scale=factor) for plane in range(2))
+    return first, second
 
 
 def deinterleave(shape: KernelShape, source: PlanePair, cb: str, cr: str) -> Dispatch:
     """Return the dispatch that separates the chroma of both planes into two buffers, which have the layout `PlanePair.raw`."""
     row_words = source.row_bytes // 8
-    return Dispatch(
-        label="deinterleave",
-        kernel=shape.kernel("deinterleave", source.code),
-        sources=(source.buffer,),
-        targets=(cb, cr),
-        push=INTERFACES["deinterleave"].pack(height=source.height, pitch=row_words, plane=row_words * source.height),
-        groups=(ceil_div(row_words, shape.workgroup), ceil_div(source.height, POINTWISE_ROWS)),
-        layers=2,
-    )
+    groups = ceil_div(row_words, shape.workgroup), ceil_div(source.height, POINTWISE_ROWS)
+    plane = row_words * source.height
+    return dispatch(shape, "deinterleave", source, source, groups, 2, targets=(cb, cr), pitch=row_words, plane=plane)
 
 
 def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[Dispatch, BufferSpec]:
     """Return the dispatch that finds the largest samples of both planes, and the buffer for them.
 
-    The buffer is (2, workgroups) uint32: the samples of the reference, then those of the distorted plane; see
-    `largest_of_groups`.
+    The buffer is (2, workgroups) uint32: the samples of the reference, then those of the distorted plane.
     """
-    interface = INTERFACES["largest_sample"]
     groups = ceil_div(ceil_div(source.width, 4 // source.code_bytes), shape.workgroup), ceil_div(source.height, _LARGEST_ROWS)
     spec = partials(target, 2 * groups[0] * groups[1])
-    planes = {name: value for name, value in source.source(shape.shape).items() if name in interface.push}
-    dispatch = Dispatch(
-        label="largest_sample",
-        kernel=shape.kernel("largest_sample", source.code),
-        sources=(source.buffer,),
-        targets=(target,),
-        push=interface.pack(**planes, strip=_LARGEST_ROWS, frame_partials=spec.frame_bytes // 4),
-        groups=groups,
-        layers=2,
+    floats = spec.frame_bytes // 4
+    found = dispatch(
+        shape, "largest_sample", source, source, groups, 2, targets=(target,), strip=_LARGEST_ROWS, frame_partials=floats
     )
-    return dispatch, spec
+    return found, spec
 
 
-def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
-    """Return the dispatch that makes the next scale of the pyramid for both planes."""
+def decimate(shape: KernelShape, label: str, source: PlaneLayout, target: PlaneLayout) -> Dispatch:
+    """Return the dispatch that makes the next scale of the pyramid for all planes."""
     groups_x = ceil_div(target.row_bytes // 4, shape.decimate_columns)
-    strip = strip_rows(DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
-    return Dispatch(
-        label=label,
-        kernel=shape.kernel("ms_ssim_decimate", source.code),
-        sources=(source.buffer,),
-        targets=(target.buffer,),
-        push=INTERFACES["ms_ssim_decimate"].pack(**source.source(shape.shape), **target.target(), strip=strip),
-        groups=(groups_x, ceil_div(target.height, strip)),
-        layers=2,
-    )
+    strip = strip_rows(_DECIMATE_ROWS[shape.shape], target.height, target.count * groups_x)
+    groups = groups_x, ceil_div(target.height, strip)
+    return dispatch(shape, "ms_ssim_decimate", source, target, groups, source.count, label=label, strip=strip)
 
 
 def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: int) -> Dispatch:
     """Return the dispatch that computes means of boxes of `factor` x `factor` samples for both planes."""
-    return Dispatch(
-        label="ssim_downscale",
-        kernel=shape.kernel("ssim_downscale", source.code),
-        sources=(source.buffer,),
-        targets=(target.buffer,),
-        push=INTERFACES["ssim_downscale"].pack(
-            **source.source(shape.shape), **target.target(), factor=factor, weight=1.0 / factor**2
-        ),
-        groups=(ceil_div(target.row_bytes // 4, shape.workgroup), target.height),
-        layers=2,
-    )
+    groups = ceil_div(target.row_bytes // 4, shape.workgroup), target.height
+    return dispatch(shape, "ssim_downscale", source, target, groups, 2, factor=factor, weight=1.0 / factor**2)
 
 
 @dataclass(frozen=True)
@@ -341,22 +336,21 @@ def window(
 ) -> Dispatch:
     """Return the dispatch that sums a function of every window, for each workgroup.
 
-    `stem` is the kernel of the function, and the label of the dispatch. With `first_window`, the kernel also writes the map,
-    which begins there within a frame's sums.
+    `stem` is the kernel of the function. With `first_window`, the kernel also writes the map, which begins there within a
+    frame's sums.
     """
-    return Dispatch(
-        label=stem,
-        kernel=shape.kernel_with(stem, {FORMAT_CONSTANT: planes.code.value, MAP_CONSTANT: int(first_window is not None)}),
-        sources=(planes.buffer,),
+    return dispatch(
+        shape,
+        stem,
+        planes,
+        planes,
+        walk.groups,
         targets=(target.name,),
-        push=INTERFACES[stem].pack(
-            **planes.source(shape.shape),
-            strip=walk.strip,
-            first_partial=first_partial,
-            frame_partials=target.frame_bytes // 4,
-            first_window=first_window or 0,
-        ),
-        groups=walk.groups,
+        constants={MAP_CONSTANT: int(first_window is not None)},
+        strip=walk.strip,
+        first_partial=first_partial,
+        frame_partials=target.frame_bytes // 4,
+        first_window=first_window or 0,
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..features.planes import DECIMATE_ROWS, KernelShape, aligned, ceil_div, strip_rows
+from ..features.planes import KernelShape, PlaneLayout, aligned, ceil_div, decimate, dispatch, strip_rows
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.constants import LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
-from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, Precision, SampleCode, Shape
+from ..shaders.interface import INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, Precision, Shape
 from .spec import RADIUS, Loss, Negative, Pyramid
 
 DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "means"
@@ -17,44 +17,11 @@ _STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 180}
 
 
 @dataclass(frozen=True)
-class Planes:
-    """Float planes of one size in their own buffer, one for each frame. `pitch` is the number of floats from row to row."""
-
-    buffer: str
-    height: int
-    width: int
-    pitch: int
-
-    @classmethod
-    def aligned(cls, buffer: str, size: tuple[int, int]) -> Planes:
-        """Return planes whose rows begin on 16 bytes."""
-        return cls(buffer, *size, pitch=aligned(4 * size[1]) // 4)
-
-    @property
-    def floats(self) -> int:
-        """Return the number of floats from plane to plane."""
-        return self.height * self.pitch
-
-    def spec(self, role: Role, maps: int = 1) -> BufferSpec:
-        """Return the buffer, with `maps` maps for each plane."""
-        return BufferSpec(self.buffer, role, 4 * maps * self.floats)
-
-    def source(self, unit: int = 1) -> dict[str, float]:
-        """Return the push constants that describe the planes to a kernel that reads them, in units of `unit` floats."""
-        size = {"width": self.width, "height": self.height}
-        return {**size, "pitch": self.pitch // unit, "plane": self.floats // unit}
-
-    def target(self) -> dict[str, float]:
-        """Return the push constants that describe the planes to a kernel that writes them."""
-        return {"target_pitch": self.pitch, "target_plane": self.floats}
-
-
-@dataclass(frozen=True)
 class LossPlan:
     """A plan, with the layout of the planes in the buffers that the caller fills and reads."""
 
     plan: Plan
-    planes: Planes
+    planes: PlaneLayout
 
 
 def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> LossPlan:
@@ -80,13 +47,13 @@ class _Builder:
     def __init__(self, loss: Loss, shape: KernelShape, gradient: bool, weight: float, packed: bool) -> None:
         self._loss, self._gradient, self._weight = loss, gradient, weight
         self._shape = replace(shape, precision=Precision.FAST)  # gradients are those of the separable low-pass
-        size = loss.sizes[0]
-        first = Planes(DISTORTED, *size, size[1]) if packed else Planes.aligned(DISTORTED, size)
         self._images = [
-            [replace(first, buffer=image)]
-            + [Planes.aligned(f"{image}.{scale}", below) for scale, below in enumerate(loss.sizes[1:], 1)]
+            [PlaneLayout.floats(f"{image}.{scale}" if scale else image, *size[::-1]) for scale, size in enumerate(loss.sizes)]
             for image in (DISTORTED, REFERENCE)
         ]
+        if packed:
+            for image in self._images:
+                image[0] = replace(image[0], row_bytes=4 * loss.width)
         self._gradients = [replace(planes, buffer=_gradient_buffer(scale)) for scale, planes in enumerate(self._images[0])]
         self._walks = [self._walk(planes) for planes in self._images[0]]
         groups = [x * y for (x, y), _ in self._walks]
@@ -116,7 +83,7 @@ class _Builder:
             steps += [(self._collect(scale),) for scale in reversed(range(scales - 1))]
         return LossPlan(Plan(tuple(self._buffers), tuple(steps)), self._images[0][0])
 
-    def _walk(self, planes: Planes) -> tuple[tuple[int, int], int]:
+    def _walk(self, planes: PlaneLayout) -> tuple[tuple[int, int], int]:
         """Return the workgroups of the windows, and the rows that each of them processes."""
         staged = self._shape.shape is Shape.STAGED
         halo = 4 * RADIUS if self._gradient else 2 * RADIUS
@@ -126,61 +93,61 @@ class _Builder:
         return (groups, ceil_div(planes.height, strip)), strip
 
     def _windows(self, scale: int) -> Dispatch:
-        loss, gradient, planes = self._loss, self._gradient, self._images[0][scale]
+        loss, planes = self._loss, self._images[0][scale]
         groups, strip = self._walks[scale]
-        stem = "loss_gradient" if gradient else "loss_value"
         targets = [self._partials.name]
-        if gradient:
+        if self._gradient:
             stored = self._shape.shape is Shape.STRIP
             targets.insert(0, self._maps(scale) if stored else self._gradients[scale].buffer)
-        push = INTERFACES[stem].pack(
-            **planes.source(self._unit),
-            **planes.target(),
+        return dispatch(
+            self._shape,
+            "loss_gradient" if self._gradient else "loss_value",
+            planes,
+            planes,
+            groups,
+            label=f"windows, scale {scale}",
+            sources=self._pair(scale),
+            targets=targets,
+            constants={TERM_CONSTANT: int(scale == len(loss.weights) - 1)},
             strip=strip,
             margin=loss.padding.margin,
             first_partial=self._first_partials[scale],
             plane_partials=self._partials.frame_bytes // 4,
             c1=loss.c1,
             c2=loss.c2,
-            weight=self._gradient_weight(scale),
+            weight=self._weight / loss.windows[scale],
             data_range=loss.data_range,
         )
-        last = scale == len(loss.weights) - 1
-        sources = tuple(image[scale].buffer for image in self._images)
-        kernel = self._shape.kernel_with(stem, {TERM_CONSTANT: int(last)})
-        return Dispatch(f"windows, scale {scale}", kernel, sources, tuple(targets), push, groups)
+
+    def _pair(self, scale: int) -> list[str]:
+        return [image[scale].buffer for image in self._images]
 
     def _maps(self, scale: int) -> str:
         """Return the name of the buffer for the three maps of a plane that the strip shape stores for the gradient."""
-        spec = replace(self._images[0][scale], buffer=f"maps.{scale}").spec(Role.WORK, maps=3)
+        spec = BufferSpec(f"maps.{scale}", Role.WORK, 3 * self._images[0][scale].plane_bytes)
         self._buffers.append(spec)
         return spec.name
 
     def _gather(self, scale: int) -> Dispatch:
-        planes = self._images[0][scale]
         groups, strip = self._walks[scale]
-        push = INTERFACES["loss_gather"].pack(
-            **planes.source(self._unit),
-            **planes.target(),
+        return dispatch(
+            self._shape,
+            "loss_gather",
+            self._images[0][scale],
+            self._gradients[scale],
+            groups,
+            label=f"gather, scale {scale}",
+            sources=(f"maps.{scale}", *self._pair(scale)),
             strip=strip,
-            weight=self._gradient_weight(scale),
+            weight=self._weight / self._loss.windows[scale],
             data_range=self._loss.data_range,
         )
-        sources = (f"maps.{scale}", *(image[scale].buffer for image in self._images))
-        kernel = self._shape.kernel_with("loss_gather", {})
-        return Dispatch(f"gather, scale {scale}", kernel, sources, (self._gradients[scale].buffer,), push, groups)
 
-    def _shrink(self, fine: Planes, coarse: Planes) -> Dispatch:
-        label = f"{coarse.buffer}"
-        if self._loss.pyramid is Pyramid.AVERAGE:
-            kernel = self._shape.kernel_with("loss_average", {})
-            push = INTERFACES["loss_average"].pack(**fine.source(), **coarse.target())
-            return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, self._pointwise(coarse.pitch, coarse.height))
-        groups = ceil_div(coarse.pitch, self._shape.decimate_columns)
-        strip = strip_rows(DECIMATE_ROWS[self._shape.shape], coarse.height, groups)
-        kernel = self._shape.kernel_with("ms_ssim_decimate", {FORMAT_CONSTANT: SampleCode.FLOAT32.value})
-        push = INTERFACES["ms_ssim_decimate"].pack(**fine.source(self._unit), **coarse.target(), strip=strip, scale=1.0)
-        return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, (groups, ceil_div(coarse.height, strip)))
+    def _shrink(self, fine: PlaneLayout, coarse: PlaneLayout) -> Dispatch:
+        if self._loss.pyramid is Pyramid.LIBVMAF:
+            return decimate(self._shape, coarse.buffer, fine, coarse)
+        groups = self._pointwise(coarse.row_bytes // 4, coarse.height)
+        return dispatch(self._shape, "loss_average", fine, coarse, groups, label=coarse.buffer)
 
     def _means(self, scale: int) -> Dispatch:
         loss = self._loss
@@ -194,35 +161,28 @@ class _Builder:
             weight=loss.weights[scale],
             windows=loss.windows[scale],
         )
-        kernel = self._shape.kernel_with("loss_means", {})
+        kernel = self._shape.kernel("loss_means", {})
         return Dispatch(f"means, scale {scale}", kernel, (self._partials.name,), (MEANS,), push, (1, 1))
 
     def _collect(self, scale: int) -> Dispatch:
         fine, coarse = self._gradients[scale], self._gradients[scale + 1]
-        push = INTERFACES["loss_collect"].pack(
+        return dispatch(
+            self._shape,
+            "loss_collect",
+            coarse,
+            fine,
+            self._pointwise(fine.width, fine.height),
+            label=f"collect, scale {scale}",
+            sources=(coarse.buffer, MEANS),
+            constants={PYRAMID_CONSTANT: int(self._loss.pyramid is Pyramid.AVERAGE)},
             width=fine.width,
             height=fine.height,
-            pitch=coarse.pitch,
-            plane=coarse.floats,
-            **fine.target(),
             scale_index=scale,
             scales=len(self._loss.weights),
         )
-        kernel = self._shape.kernel_with("loss_collect", {PYRAMID_CONSTANT: int(self._loss.pyramid is Pyramid.AVERAGE)})
-        sources = (coarse.buffer, MEANS)
-        return Dispatch(
-            f"collect, scale {scale}", kernel, sources, (fine.buffer,), push, self._pointwise(fine.width, fine.height)
-        )
-
-    def _gradient_weight(self, scale: int) -> float:
-        return self._weight / self._loss.windows[scale]
 
     def _pointwise(self, width: int, height: int) -> tuple[int, int]:
         return ceil_div(width, self._shape.workgroup), ceil_div(height, POINTWISE_ROWS)
-
-    @property
-    def _unit(self) -> int:
-        return self._shape.shape.row_unit // 4
 
 
 def _gradient_buffer(scale: int) -> str:

@@ -8,13 +8,11 @@ derivatives of the moments follow from the quotient rule. The window is symmetri
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ..reference.window import mirror
 from ..shaders.constants import LOW_PASS, WINDOW
+from ..types import Doubles
 from .spec import RADIUS, Loss, Padding, Pyramid, product
-
-Doubles = npt.NDArray[np.float64]
 
 
 def value_and_gradient(loss: Loss, reference: Doubles, distorted: Doubles) -> tuple[Doubles, Doubles]:

@@ -12,10 +12,10 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
+from ..types import Doubles
 
 RADIUS = len(GAUSSIAN) // 2
 """The samples of a window on each side of its centre."""
@@ -150,9 +150,6 @@ def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str,
         raise OptionError(f"data_range, K1 and K2 must be numbers above 0, got {data_range!r}, {k[0]!r} and {k[1]!r}")
     c1, c2 = (scaled * scaled for scaled in (data_range * factor for factor in k))  # a power would raise OverflowError
     return {"c1": c1, "c2": c2, "data_range": data_range}
-
-
-Doubles = npt.NDArray[np.float64]
 
 
 def product(loss: Loss, means: Doubles) -> tuple[Doubles, Doubles]:

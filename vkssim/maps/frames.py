@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, OptionError
-from ..features.float_ssim import FLOAT_SSIM
-from ..features.options import OptionValue, split_feature
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import common_format, open_pair
@@ -110,7 +108,27 @@ def frame_pictures(
     numbers = sorted(set(indices))
     if numbers and numbers[0] < 0:
         raise OptionError(f"frame {numbers[0]} is impossible; frames count from 0")
-    return _pictures(_Clips(paths, raw, selection, sync, pictures), numbers, window, backend, device)
+
+    def read() -> Iterator[FramePictures]:
+        with ExitStack() as stack:
+            pair = open_pair(*paths, raw, pictures, streams=selection.streams)
+            sources = [stack.enter_context(source) for source in pair]
+            frame = common_format(sources[0], sources[1])
+            pairing = schedule_pairs(selection, sources[0], sources[1], sync).pairing
+            mapper = SsimMapper(frame, {"scale": 1, "window": window}, backend=backend, device=device, batch=1)
+            stack.enter_context(mapper)
+            for index in numbers:
+                first_pair = pairing.pair_of(index)
+                pairs = range(first_pair, first_pair + 1)
+                if list(pairing.indices(pairs)) != [index]:
+                    raise InputError(f"a map of frame {index} is impossible: no pair of frames has this number")
+                first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
+                _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
+                yield FramePictures(index, to_rgb(first, sources[0].info), to_rgb(second, sources[1].info), ssim_map)
+            for source in sources:
+                check_unchanged(source)
+
+    return read()
 
 
 def scored_pictures(
@@ -118,12 +136,11 @@ def scored_pictures(
     indices: Iterable[int],
     *,
     raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
-    window: str = "gaussian11",
     backend: str = "vulkan",
     device: str | int | None = None,
     urls: bool = False,
 ) -> Iterator[FramePictures]:
-    """Return `frame_pictures` of the clips that a report names, read as they were when it was made.
+    """Return `frame_pictures` of the clips that a report names, read as they were when it was made, with its window.
 
     Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
@@ -137,55 +154,13 @@ def scored_pictures(
         selection=report.selection,
         sync=report.sync,
         pictures=report.pictures,
-        window=window,
+        window=_window_of(report),
         backend=backend,
         device=device,
     )
 
 
-@dataclass(frozen=True)
-class _Clips:
-    """A pair of clips, and the options by which it was scored."""
-
-    paths: tuple[str, str]
-    raw: RawDescription
-    selection: Selection
-    sync: str
-    pictures: PictureOptions
-
-
-def _pictures(
-    clips: _Clips, indices: list[int], window: str, backend: str, device: str | int | None
-) -> Iterator[FramePictures]:
-    with ExitStack() as stack:
-        pair = open_pair(*clips.paths, clips.raw, clips.pictures, streams=clips.selection.streams)
-        sources = [stack.enter_context(source) for source in pair]
-        frame = common_format(sources[0], sources[1])
-        pairing = schedule_pairs(clips.selection, sources[0], sources[1], clips.sync).pairing
-        options: dict[str, OptionValue] = {"scale": 1, "window": window}
-        mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
-        for index in indices:
-            first_pair = pairing.pair_of(index)
-            pairs = range(first_pair, first_pair + 1)
-            if list(pairing.indices(pairs)) != [index]:
-                raise InputError(f"a map of frame {index} is impossible: no pair of frames has this number")
-            first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
-            _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
-            yield FramePictures(index, to_rgb(first, sources[0].info), to_rgb(second, sources[1].info), ssim_map)
-        for source in sources:
-            check_unchanged(source)
-
-
-def map_window(features: Iterable[str]) -> str:
-    """Return the window of the maps for some scores: the window of float_ssim, or the Gaussian if it was not scored."""
-    for feature in features:
-        name, options = split_feature(feature)
-        if name == FLOAT_SSIM.name and "window" in options:
-            return str(options["window"])
-    return "gaussian11"
-
-
-def window_of(report: ScoreReport) -> str:
+def _window_of(report: ScoreReport) -> str:
     """Return the window of the maps for the scores of a report; the Gaussian if the report names none."""
     features = () if report.scoring is None else report.scoring.features
     found = (str(feature.options["window"]) for feature in features if "window" in feature.options)
@@ -208,29 +183,24 @@ def _read(source: FrameSource, number: int) -> Planes:
     return planes
 
 
-@dataclass(frozen=True)
-class FrameChoice:
-    """A choice of scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or the frames with these numbers."""
+def parse_choice(how: str) -> tuple[str, tuple[int, ...]]:
+    """Return ``"worst"``, ``"every"`` or ``""``, and the numbers of `worst:N`, `every:N` or a list such as `3,17,40`.
 
-    kind: Literal["worst", "every", "list"]
-    numbers: tuple[int, ...]
-
-    @classmethod
-    def parse(cls, how: str) -> FrameChoice:
-        """Read `worst:N`, `every:N` or numbers such as `3,17,40`. Raises OptionError for anything else."""
-        check_option("a choice of frames", how)
-        kind, colon, rest = how.strip().partition(":")
-        words = [rest] if colon else kind.split(",")
-        numbers = tuple(number for number in map(whole_number, words) if number is not None)
-        if len(numbers) == len(words):
-            if not colon:
-                return cls("list", numbers)
-            if numbers[0] > 0 and (kind == "worst" or kind == "every"):
-                return cls("worst" if kind == "worst" else "every", numbers)
-        raise OptionError(
-            f"{how!r} chooses no frames; worst:5 (the five lowest scores), every:10 (each tenth scored frame) or numbers"
-            " such as 3,17,40 do"
-        )
+    Raises OptionError for anything else.
+    """
+    check_option("a choice of frames", how)
+    kind, colon, rest = how.strip().partition(":")
+    words = [rest] if colon else kind.split(",")
+    numbers = tuple(number for number in map(whole_number, words) if number is not None)
+    if len(numbers) == len(words):
+        if not colon:
+            return "", numbers
+        if numbers[0] > 0 and kind in ("worst", "every"):
+            return kind, numbers
+    raise OptionError(
+        f"{how!r} chooses no frames; worst:5 (the five lowest scores), every:10 (each tenth scored frame) or numbers"
+        " such as 3,17,40 do"
+    )
 
 
 def choose_frames(report: ScoreReport, how: str) -> list[int]:
@@ -256,19 +226,19 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
         `how` is none of these, names a frame that was not scored, or requests the worst frames of a report without scores.
 
     """
-    choice = FrameChoice.parse(how)
+    kind, numbers = parse_choice(how)
     scored = [frame.index for frame in report.frames]
-    if choice.kind == "worst" and not report.names:
+    if kind == "worst" and not report.names:
         raise OptionError(f"{how!r} chooses frames by their scores; the report has none")
-    if choice.kind == "every":
-        return scored[:: choice.numbers[0]]
-    if choice.kind == "worst":
-        return sorted(frame.index for frame in worst_frames(report, metric_of_choice(report), choice.numbers[0]))
-    missing = sorted(set(choice.numbers) - set(scored))
+    if kind == "every":
+        return scored[:: numbers[0]]
+    if kind == "worst":
+        return sorted(frame.index for frame in worst_frames(report, metric_of_choice(report), numbers[0]))
+    missing = sorted(set(numbers) - set(scored))
     if missing:
         there = f"{counted(len(scored), 'frame')} from {scored[0]} to {scored[-1]}" if scored else "none"
         raise OptionError(f"frame {', '.join(map(str, missing))} was not scored; {there} were")
-    return sorted(set(choice.numbers))
+    return sorted(set(numbers))
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:

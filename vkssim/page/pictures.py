@@ -141,11 +141,11 @@ class _Collected:
 
     def read(self, number: int, report: ScoreReport, indices: Sequence[int], **how: Any) -> None:
         """Read frames of a clip. The clip joins the group of clips with the same pictures of the reference."""
-        from ..maps.frames import scored_pictures, window_of
+        from ..maps.frames import scored_pictures
 
         references, views = {}, {}
         try:
-            for frame in scored_pictures(report, sorted(indices), window=window_of(report), **how):
+            for frame in scored_pictures(report, sorted(indices), **how):
                 references[frame.index] = self._pictures.add(frame.reference)
                 distorted, ssim_map = self._pictures.add(frame.distorted), self._pictures.add(padded_map(frame), is_map=True)
                 views[frame.index] = ClipView(number, distorted, ssim_map)

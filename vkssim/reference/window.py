@@ -33,16 +33,10 @@ class LcsMaps(NamedTuple):
 
 
 def _filter_pass(plane: FloatPlane, axis: int) -> FloatPlane:
-    length = plane.shape[axis] - len(GAUSSIAN) + 1
-    total: DoublePlane | None = None
-    for offset, tap in enumerate(GAUSSIAN):
-        window = plane[:, offset : offset + length] if axis == 1 else plane[offset : offset + length]
-        product = window * np.float32(tap)
-        if total is None:
-            total = product.astype(np.float64)
-        else:
-            total += product
-    assert total is not None
+    windows = np.lib.stride_tricks.sliding_window_view(plane, len(GAUSSIAN), axis)
+    total = np.zeros(windows.shape[:2], np.float64)
+    for place, tap in enumerate(GAUSSIAN):
+        total += windows[..., place] * np.float32(tap)
     return total.astype(np.float32)
 
 

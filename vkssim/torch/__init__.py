@@ -11,10 +11,9 @@ first, then `autograd`.
 from __future__ import annotations
 
 try:
-    from .cuda import empty, empty_cache
+    from .cuda import empty, empty_cache, host_staging
     from .functions import fused_ssim, ms_ssim, ssim
     from .modules import MS_SSIM, SSIM
-    from .staging import host_staging
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise

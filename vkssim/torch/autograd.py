@@ -25,25 +25,16 @@ Wanted = tuple[bool, bool]
 
 
 @dataclass(frozen=True)
-class Where:
-    """The backend of a loss, and the Vulkan device for tensors that are on the CPU."""
-
-    backend: str
-    device: str | int | None
-
-
-@dataclass(frozen=True)
 class LossJob:
-    """A loss of (N, C, H, W) tensors. Its value is the mean over all planes, or (N,) means of each image over its channels."""
+    """A loss of (N, C, H, W) tensors on a backend, with the Vulkan device for tensors that are on the CPU.
+
+    Its value is the mean over all planes, or (N,) means of each image over its channels.
+    """
 
     loss: Loss
-    where: Where
+    backend: str
+    device: str | int | None
     average: bool
-
-    @classmethod
-    def of(cls, where: Where, average: bool, **options: Any) -> LossJob:
-        """Return the job of a loss with some options. Raises OptionError, and FrameError for images that are too small."""
-        return cls(Loss(**options), where, average)
 
     def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
         """Return the value, and the gradients by the images for which `wanted` is set.
@@ -63,7 +54,7 @@ class LossJob:
         """Return the value, and the gradient by the distorted images, in their shape."""
         count, channels = distorted.shape[:2]
         weight = 1.0 / (count * channels if self.average else channels)
-        if self.where.backend == "vulkan" and cuda.takes(distorted.device):
+        if self.backend == "vulkan" and cuda.takes(distorted.device):
             images = distorted.contiguous(), reference.contiguous()
             return cuda.compute(*images, self.loss, gradient=gradient, weight=weight, pool=partial(self._pooled, channels))
         values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
@@ -76,7 +67,7 @@ class LossJob:
         planes = (-1, self.loss.height, self.loss.width)
         arrays = (_host_copy(image).reshape(planes).numpy() for image in (reference, distorted))
         values, result = evaluate(
-            self.loss, *arrays, gradient=gradient, weight=weight, backend=self.where.backend, device=self.where.device
+            self.loss, *arrays, gradient=gradient, weight=weight, backend=self.backend, device=self.device
         )
         kind = np.float64 if distorted.dtype is torch.float64 else np.float32
         made = torch.from_numpy(values.astype(kind)).to(distorted.device)

@@ -13,6 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
+from types import TracebackType
 from typing import TypeVar
 
 import torch
@@ -25,15 +26,14 @@ from ..backends.open_device import OpenDevice
 from ..backends.selftest import check
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
+from ..host.closing import closing_on_error
 from ..host.device import Device
 from ..host.executor import Executor, Slot
-from ..host.memory import Buffer
 from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
 from ..loss.spec import Loss, Negative
 from ..utils.thread_pool import Closable
-from . import staging
 
 _GRANULE = 1 << 21
 _MOST_IDLE = 16
@@ -72,6 +72,34 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
     return use_sharing(_index_of(found), lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
 
 
+_staging_allowed = False  # whether tensors may go through the memory of the host
+
+
+class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
+    """A permission for copies through pinned host memory, for tensors whose memory cannot be shared with Vulkan.
+
+    A call allows them from then on, and a `with` statement until its end. Otherwise such tensors raise DeviceError, because the
+    copies take many times as long as the loss itself.
+
+    Parameters
+    ----------
+    allowed : bool
+        False forbids them again.
+
+    """
+
+    def __init__(self, allowed: bool = True) -> None:
+        global _staging_allowed
+        self._before, _staging_allowed = _staging_allowed, allowed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        global _staging_allowed
+        _staging_allowed = self._before
+
+
 def empty_cache() -> None:
     """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
     for kept in list(_kept.values()):
@@ -90,24 +118,16 @@ def compute(
     with it.
     """
     step = LossStep(loss, gradient, weight)
-
-    def action(sharing: Sharing) -> tuple[Tensor, Tensor | None]:
-        values, result = sharing.compute(distorted, reference, step)
-        return pool(values), result
-
-    return use_sharing(_index_of(distorted.device), action)
+    return use_sharing(_index_of(distorted.device), lambda sharing: sharing.compute(distorted, reference, step, pool))
 
 
 def takes(device: torch.device) -> bool:
     """Return whether `compute` takes the tensors of a device. Others are on the CPU, or may go through its memory."""
     if device.type == "cpu":
         return False
-    return not staging.is_allowed() or _can_share(device)
-
-
-def _can_share(device: torch.device) -> bool:
     try:
-        use_sharing(_index_of(device), lambda _: None)
+        if _staging_allowed:
+            use_sharing(_index_of(device), lambda _: None)
     except DeviceError:
         return False
     return True
@@ -156,14 +176,9 @@ class _Block:
 
     def __init__(self, device: Device, cuda: Cuda, size: int) -> None:
         self._stack = ExitStack()
-        with ExitStack() as guard:
-            guard.callback(self._stack.close)
-            self.buffer = Buffer(device, self._stack, size, cuda.memory_class)
-            self.address = cuda.address(device, self._stack, self.buffer)
-            guard.pop_all()
-
-    def close(self) -> None:
-        self._stack.close()
+        with closing_on_error(self._stack):
+            self.buffer, self.address = cuda.shared_buffer(device, self._stack, size)
+        self.close = self._stack.close
 
 
 class _Memory:
@@ -271,7 +286,7 @@ class Sharing(Closable):
     def _close_losses(self) -> None:
         self._last = None
         while self._losses:
-            self._losses.popitem()[1].close()
+            self._losses.popitem()[1].close_executor()
         self._copies.clear()
         self._staging.clear()
 
@@ -291,21 +306,21 @@ class Sharing(Closable):
         """
         copy = self._copies.get(name)
         if copy is None or copy.shape != image.shape:
-            copy = self._copies[name] = self._staged(name, image.numel(), stream).view(image.shape)
+            count, place = image.numel(), self._staging.get(name)
+            if place is None or place.numel() < count:
+                for places in (self._copies, self._staging):
+                    places.pop(name, None)
+                del place, copy  # so that the smaller block is free
+                place = self._staging[name] = self.lease((count,), stream)
+            copy = self._copies[name] = place[:count].view(image.shape)
         return copy.copy_(image)
-
-    def _staged(self, name: str, count: int, stream: int) -> Tensor:
-        place = self._staging.get(name)
-        if place is None or place.numel() < count:
-            self._copies.pop(name, None)
-            self._staging.pop(name, None)
-            place = self._staging[name] = self.lease((count,), stream)
-        return place[:count]
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def compute(self, distorted: Tensor, reference: Tensor, step: LossStep) -> tuple[Tensor, Tensor | None]:
-        """Return values (P,) and the gradient in the shape of the images, in chunks of planes for which there is memory."""
+    def compute(
+        self, distorted: Tensor, reference: Tensor, step: LossStep, pool: Callable[[Tensor], Tensor]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return pooled values and the gradient in the shape of the images, in chunks of planes for which there is memory."""
         stream = self._followed()
         loss = step.loss
         size = loss.height * loss.width
@@ -313,14 +328,15 @@ class Sharing(Closable):
         made = self._loss(step)
         executor = made.room_for(planes)
         if planes <= executor.batch:
-            return self._run(made, executor, distorted, reference, planes, stream)
+            value, result = self._run(made, executor, distorted, reference, planes, stream)
+            return pool(value), result
         chunks = [image.view(-1, loss.height, loss.width).split(executor.batch) for image in (distorted, reference)]
         values, gradients = [], []
         for first, second in zip(*chunks, strict=True):
             value, result = self._run(made, executor, first, second, len(first), stream)
             values.append(value.clone())
             gradients += [] if result is None else [result]
-        return torch.cat(values), torch.cat(gradients).view(distorted.shape) if gradients else None
+        return pool(torch.cat(values)), torch.cat(gradients).view(distorted.shape) if gradients else None
 
     def _followed(self) -> int:
         """Return the current stream, after the work of the stream of the last call.
@@ -376,7 +392,7 @@ class Sharing(Closable):
         made = self._losses.get(step)
         if made is None:
             if len(self._losses) >= _MOST_LOSSES:
-                self._losses.popitem(last=False)[1].close()
+                self._losses.popitem(last=False)[1].close_executor()
             made = _TensorLoss(self, step, self._pipelines)
             check(self.device.info, made.plan, self._selector)
             self._losses[step] = made
@@ -432,7 +448,7 @@ class _TensorLoss(LossExecutor):
         found = self._bound.get(key)
         if found is None:
             if len(self._bound) >= _MOST_BOUND:
-                self._device.wait_idle()
+                self.device.wait_idle()
                 self.unbind()
             with ExitStack() as stack:
                 slot = executor.bind(stack, {name: block.buffer for name, block in blocks.items()})
@@ -444,15 +460,15 @@ class _TensorLoss(LossExecutor):
         while self._bound:
             self._bound.popitem()[1][0].close()
 
-    def close(self) -> None:
+    def close_executor(self) -> None:
         """Wait for the device and destroy the slots and the executor; a second call does nothing."""
         if self._bound:
             with suppress(DeviceError):
-                self._device.wait_idle()
+                self.device.wait_idle()
         self.unbind()
         self._means = None
         self._columns.clear()
-        super().close()
+        super().close_executor()
 
 
 def tensor_of(lease: _BlockOwner, device: torch.device) -> Tensor:

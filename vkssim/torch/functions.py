@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -11,10 +12,10 @@ from torch import Tensor
 
 from ..backends.open import unknown_backend
 from ..errors import FrameError, OptionError
-from ..loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid, chosen, constants
+from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
 from ..utils.choices import BACKENDS
-from .autograd import LossJob, Where, value
+from .autograd import LossJob, value
 from .traced import traced_value
 
 _COLOURS_FIRST = {3: "`image.permute(2, 0, 1)`", 4: "`images.permute(0, 3, 1, 2)`", 5: "`clips.permute(0, 1, 4, 2, 3)`"}
@@ -73,10 +74,8 @@ def fused_ssim(
 
     """
     options = {"padding": chosen(Padding, padding), **constants(data_range)}
-    if train:
-        return _value(img1, img2, options, Where(backend, device), average=True)
-    with torch.no_grad():
-        return _value(img1, img2, options, Where(backend, device), average=True)
+    with nullcontext() if train else torch.no_grad():
+        return _value(img1, img2, options, backend, device, average=True)
 
 
 def ssim(
@@ -117,10 +116,8 @@ def ssim(
         A channel's negative value counts as 0, with gradient 0.
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
-    backend : {"vulkan", "cpu"}
-        The backend that computes it; see `fused_ssim`.
-    device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+    backend, device : optional
+        As for `fused_ssim`.
 
     Returns
     -------
@@ -130,18 +127,14 @@ def ssim(
 
     Raises
     ------
-    FrameError
-        The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
-    OptionError
-        An argument has an invalid value.
-    DeviceError
-        No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
+    FrameError, OptionError, DeviceError
+        As for `fused_ssim`.
 
     """
     check_window(win_size, win_sigma, win)
     negative = Negative.CLAMP if nonnegative_ssim else Negative.KEEP
     options = {"padding": chosen(Padding, padding), "negative": negative, **constants(data_range, K)}
-    return _value(X, Y, options, Where(backend, device), average=size_average)
+    return _value(X, Y, options, backend, device, average=size_average)
 
 
 def ms_ssim(
@@ -168,46 +161,30 @@ def ms_ssim(
     X, Y : Tensor
         Images, one image, or clips, as for `fused_ssim`; H and W are 161 at least with five weights if padding is "valid",
         since 11 samples must remain on the last scale.
-    data_range : float
-        The largest possible sample.
-    size_average : bool
-        Return the mean over all images; otherwise each image's own value, or that of each clip, which is the mean over its
-        frames.
-    win_size : int
-        Taps of the window; it must be 11, since the window is compiled in.
-    win_sigma : float
-        Standard deviation of the window in samples; it must be 1.5.
-    win : Tensor, optional
-        A window of one's own; it must be None.
+    data_range, size_average, win_size, win_sigma, win : optional
+        As for `ssim`.
     weights : sequence of float, optional
         The exponent of each scale, the finest first; there are as many scales as weights. By default they are the five of [1]_.
     K : (float, float)
-        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
+        As for `ssim`.
     pyramid : {"average", "libvmaf"}
         How a scale is made from the previous one: by 2x2 means, or by the low-pass of libvmaf's float_ms_ssim.
     padding : {"valid", "same"}
         Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}
         The value of a channel whose mean is negative: 0, with gradient 0, or NaN.
-    backend : {"vulkan", "cpu"}
-        The backend that computes it; see `fused_ssim`.
-    device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+    backend, device : optional
+        As for `fused_ssim`.
 
     Returns
     -------
     Tensor
-        A scalar, or (N,) if size_average is False and the tensors have N images or clips; float32 (float64 for float64
-        images).
+        As for `ssim`.
 
     Raises
     ------
-    FrameError
-        The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
-    OptionError
-        An argument has an invalid value.
-    DeviceError
-        No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
+    FrameError, OptionError, DeviceError
+        As for `fused_ssim`.
 
     References
     ----------
@@ -223,7 +200,7 @@ def ms_ssim(
         "weights": tuple(float(weight) for weight in (MS_SSIM_WEIGHTS if weights is None else weights)),
         **constants(data_range, K),
     }
-    return _value(X, Y, options, Where(backend, device), average=size_average)
+    return _value(X, Y, options, backend, device, average=size_average)
 
 
 def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
@@ -234,26 +211,29 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
         raise OptionError(f"the window is {win_size} taps of standard deviation {win_sigma}; 11 taps of 1.5 are possible")
 
 
-def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where, *, average: bool) -> Tensor:
-    if where.backend not in BACKENDS:
-        raise unknown_backend(where.backend)
-    _check_images(first, second, where.backend, options["padding"])
+def _value(
+    first: Tensor, second: Tensor, options: dict[str, Any], backend: str, device: str | int | None, *, average: bool
+) -> Tensor:
+    if backend not in BACKENDS:
+        raise unknown_backend(backend)
+    _check_images(first, second, backend, options["padding"])
     if first.ndim == 3:  # one image, whose value is a scalar in any case
         first, second, average = first[None], second[None], True
     elif first.ndim == 5:  # the frames of a clip are planes as the channels of an image are
         first, second = first.flatten(1, 2), second.flatten(1, 2)
     height, width = first.shape[2:]
-    made = LossJob.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of caches
-    job = made(where, average, height=height, width=width, **options)
+    make = _job if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of caches
+    job = make(backend, device, average, height=height, width=width, **options)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()
     return traced_value(first, second, job) if torch.compiler.is_compiling() else value(first, second, job)
 
 
-@lru_cache(maxsize=64)
-def _kept_job(where: Where, average: bool, **options: Any) -> LossJob:
-    """Return a job; the same one for the same arguments, because to make it takes a tenth of a small step's time."""
-    return LossJob.of(where, average, **options)
+def _job(backend: str, device: str | int | None, average: bool, **options: Any) -> LossJob:
+    return LossJob(Loss(**options), backend, device, average)
+
+
+_kept_job = lru_cache(maxsize=64)(_job)  # to make a job takes a tenth of a small step's time
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding) -> None:

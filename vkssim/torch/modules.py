@@ -34,28 +34,14 @@ class SSIM(_Similarity):
 
     Parameters
     ----------
-    data_range : float
-        The largest possible sample.
-    size_average : bool
-        Return the mean over all images; otherwise each image's own value.
-    win_size : int
-        Taps of the window; it must be 11.
-    win_sigma : float
-        Standard deviation of the window in samples; it must be 1.5.
+    data_range, size_average, win_size, win_sigma : optional
+        As for `ssim`.
     channel : int
         It may be any number: the images have their channels.
     spatial_dims : int
         It must be 2.
-    K : (float, float)
-        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
-    nonnegative_ssim : bool
-        A channel's negative value counts as 0, with gradient 0.
-    padding : {"valid", "same"}
-        Windows lie inside the images, or on every sample with zeros beyond the border.
-    backend : {"vulkan", "cpu"}
-        The backend that computes it; see `fused_ssim`.
-    device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+    K, nonnegative_ssim, padding, backend, device : optional
+        As for `ssim`.
 
     Raises
     ------
@@ -98,32 +84,14 @@ class MS_SSIM(_Similarity):  # noqa: N801
 
     Parameters
     ----------
-    data_range : float
-        The largest possible sample.
-    size_average : bool
-        Return the mean over all images; otherwise each image's own value.
-    win_size : int
-        Taps of the window; it must be 11.
-    win_sigma : float
-        Standard deviation of the window in samples; it must be 1.5.
+    data_range, size_average, win_size, win_sigma : optional
+        As for `ms_ssim`.
     channel : int
         It may be any number: the images have their channels.
     spatial_dims : int
         It must be 2.
-    weights : sequence of float, optional
-        The exponent of each scale, the finest first; see `ms_ssim`.
-    K : (float, float)
-        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
-    pyramid : {"average", "libvmaf"}
-        How a scale is made from the previous one; see `ms_ssim`.
-    padding : {"valid", "same"}
-        Windows lie inside the images, or on every sample with zeros beyond the border.
-    negative : {"clamp", "null"}
-        The value of a channel whose mean is negative: 0, with gradient 0, or NaN.
-    backend : {"vulkan", "cpu"}
-        The backend that computes it; see `fused_ssim`.
-    device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+    weights, K, pyramid, padding, negative, backend, device : optional
+        As for `ms_ssim`.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..loss.spec import Loss, Negative, Padding, Pyramid
-from .autograd import LossJob, Where, differentiable_gradients, has_tangent, leading, transforms_active
+from .autograd import LossJob, differentiable_gradients, has_tangent, leading, transforms_active
 
 # A CUDA graph would record the signals to Vulkan, but not the work of Vulkan.
 _TAGS: dict[str, Any] = {"tags": (torch.Tag.cudagraph_unsafe,)} if hasattr(torch.Tag, "cudagraph_unsafe") else {}
@@ -82,10 +82,10 @@ value_and_gradients.register_autograd(_backward, setup_context=_setup_context)
 
 def _packed(job: LossJob) -> tuple[list[float], str]:
     """Return a job as arguments of the operator: the constants, the range and the weights, and the choices between spaces."""
-    loss, where = job.loss, job.where
+    loss = job.loss
     choices = f"{loss.padding.value} {loss.pyramid.value} {loss.negative.value}"
-    device = "" if where.device is None else where.device
-    return [loss.c1, loss.c2, loss.data_range, *loss.weights], f"{choices} {where.backend} {device}"
+    device = "" if job.device is None else job.device
+    return [loss.c1, loss.c2, loss.data_range, *loss.weights], f"{choices} {job.backend} {device}"
 
 
 def _job(images: Tensor, average: bool, numbers: list[float], words: str) -> LossJob:
@@ -95,7 +95,7 @@ def _job(images: Tensor, average: bool, numbers: list[float], words: str) -> Los
     choices = Padding(padding), tuple(weights), Pyramid(pyramid), Negative(negative)
     height, width = images.shape[2:]
     loss = Loss(height, width, c1, c2, *choices, data_range=data_range)
-    return LossJob(loss, Where(backend, device or None), average)
+    return LossJob(loss, backend, device or None, average)
 
 
 def traced_value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:

@@ -15,7 +15,9 @@ from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+from ..host.closing import Closable as Closable  # also for those who may not import host
 
 SECONDS_TO_END = 30.0
 """How long `close` waits for threads that have no more work, in seconds."""
@@ -25,20 +27,6 @@ _MARK = "_vkssim_still_in_use"
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Call = tuple[Future[Any], Callable[[], Any]]
-
-
-class Closable(Protocol):
-    """An object that can be closed, and that a `with` statement closes at its end."""
-
-    def close(self) -> None:
-        """Close it; a second call does nothing."""
-        ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 Resource = TypeVar("Resource", bound=Closable)
