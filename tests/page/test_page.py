@@ -145,7 +145,7 @@ def test_pooled_values_are_the_reports() -> None:
 def test_terms_are_told_from_metrics() -> None:
     reports = [page_report(0, names=(*METRICS, *TERMS)), page_report(1)]
     assert tables.split_names(reports) == (list(METRICS), list(TERMS))
-    (table,) = tables.term_tables(reports, TERMS)
+    (table,) = tables.term_tables(reports, TERMS, ["mean"])
     assert table.scales == ("0", "1", "2", "3", "4")
     assert [term for term, _ in table.groups] == ["luminance", "contrast", "structure"]
     structure = table.groups[2][1]

@@ -186,7 +186,7 @@ def write_page_of(
     from ..ladder.page_clips import read_clips
     from ..page.render import PageDetails, render_page, scored
     from ..page.tables import split_names
-    from ..page.template import check_installed, date_of_file
+    from ..page.template import check_installed, date_of
     from ..scoring.comparability import check_alike
 
     check_installed()
@@ -203,7 +203,7 @@ def write_page_of(
         limits,
         find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
         rates,
-        dates=[date_of_file(clip.source) for clip in found.clips],
+        dates=[date_of(clip.source) for clip in found.clips],
         manifest=[clip.labels for clip in found.clips],
         failed=found.failed,
     )
@@ -245,7 +245,7 @@ def page_output(
         from ..page.pictures import no_pictures
         from ..page.render import PageDetails, render_page
         from ..page.tables import length_limit
-        from ..page.template import date_of_now
+        from ..page.template import date_of
 
         if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
@@ -257,7 +257,7 @@ def page_output(
         if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
             # The report has the warnings of these.
             report = replace(report, warnings=[*report.warnings, str(failure)])
-        write_page(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of_now()])))
+        write_page(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of()])))
 
     return deliver
 

@@ -28,7 +28,7 @@ _XML_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _XML_MISSING = "nan"  # C's printf writes NaN in this way: float() reads it, and no reader mistakes it for a score
 _HTML_POOLINGS = ("mean", "min", "p5", "p50", "max")
 _CHART_WIDTH, _CHART_HEIGHT = 240, 32
-_SUBTITLE_COMMANDS = str.maketrans("{}|", "()/")
+_NOT_OF_SUBTITLES = str.maketrans("{}|", "()/")  # these end a line or begin a command
 
 
 def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
@@ -136,14 +136,10 @@ def _sub(report: ScoreReport, numbers: NumberFormat) -> str:
     """Return the report as MicroDVD subtitles, which show the scores of each frame over the clip, as libvmaf writes them."""
     lines = []
     for frame in report.frames:
-        scores = "|".join(f"{_shown(name)}: {numbers.text(value, 'null')}" for name, value in frame.metrics.items())
+        texts = {name: numbers.text(value, "null") for name, value in frame.metrics.items()}
+        scores = "|".join(f"{visible(name).translate(_NOT_OF_SUBTITLES)}: {text}" for name, text in texts.items())
         lines.append(f"{{{frame.index}}}{{{frame.index + 1}}}frame: {frame.index}|{scores}\n")
     return "".join(lines)
-
-
-def _shown(name: str) -> str:
-    """Return a name without the characters that end a line of a subtitle or begin a command."""
-    return visible(name).translate(_SUBTITLE_COMMANDS)
 
 
 WRITERS: dict[str, Callable[[ScoreReport, NumberFormat], str]] = {"json": _json, "xml": _xml, "csv": _csv, "sub": _sub}
@@ -192,20 +188,15 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
 def render_html(report: ScoreReport) -> str:
     """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
     heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
-    rows = "".join(_html_row(report, name, pooled) for name, pooled in report.pooled().items())
+    rows = []
+    for name, pooled in report.pooled().items():
+        values = [pooled.get(pooling, np.nan) for pooling in _HTML_POOLINGS]
+        numbers = [f"{value:.6f}" if np.isfinite(value) else str(value) for value in values]
+        cells = escape(visible(name)), *numbers, _html_chart(report.column(name)) if report.frames else ""
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in report.warnings)
-    title = escape(visible(report.title))
-    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{warnings}</ul>"
-
-
-def _html_row(report: ScoreReport, name: str, pooled: Mapping[str, float]) -> str:
-    numbers = (_html_number(pooled.get(pooling, np.nan)) for pooling in _HTML_POOLINGS)
-    chart = _html_chart(report.column(name)) if report.frames else ""
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in (escape(visible(name)), *numbers, chart))}</tr>"
-
-
-def _html_number(value: float) -> str:
-    return f"{value:.6f}" if np.isfinite(value) else str(value)
+    title, body = escape(visible(report.title)), "".join(rows)
+    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><ul>{warnings}</ul>"
 
 
 def _html_chart(scores: Doubles) -> str:
