@@ -30,8 +30,8 @@ from .options import (
     single_device,
     urls_option,
 )
-from .output import PathOrUrlType, check_target
-from .report import PageOptions, PageSources, below_limits, check_page, write_page_of
+from .output import PathOrUrlType, check_target, check_targets
+from .report import PageOptions, PageSources, below_limits, write_page_of
 from .tables import TableLayout, decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def command(
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
         return
-    check_page(html, [str(manifest), str(path)])
+    check_targets([("--html", html)], [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
     run = ManifestRun(manifest, path, options, workers, quiet, frames, task_seconds, find_offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,16 +58,13 @@ def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: S
     goes to standard output. Raises OptionError or OutputError if an output cannot be written.
     """
     from ..report.numbers import NumberFormat
-    from ..storage.folder import check_output
 
     NumberFormat.parse(precision)
     if not paths:
         return [] if form is None else [Output(None, form, precision)]
     forms = [form or form_of(path) for path in paths]
     files = [path for path in paths if not to_standard_output([path], form)]
-    for place, path in enumerate(files):
-        check_target(path, "--output", [*inputs, *files[:place]])
-        check_output(path)
+    check_targets([("--output", path) for path in files], inputs)
     if len(paths) - len(files) > 1:
         raise OutputError("two reports would go to standard output; give one of them a file with --output")
     return [
@@ -121,6 +118,25 @@ def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
         raise OutputError(
             f"{flag} {redact_url(target)} would overwrite another file of this command; give it a name of its own"
         )
+
+
+def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Sequence[str]) -> None:
+    """Check files by the flags that name them, before anything is read or scored; None is a flag that was not given.
+
+    Raises OptionError if pages cannot be made; OutputError if a file cannot be written, or is another one of the command.
+    """
+    from ..storage.folder import check_output
+
+    others = list(inputs)
+    for flag, target in targets:
+        if target is not None:
+            if flag == "--html":
+                from ..page.template import check_installed
+
+                check_installed()
+            check_target(target, flag, others)
+            check_output(target)
+            others.append(str(target))
 
 
 def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport) -> None:

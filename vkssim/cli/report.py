@@ -262,17 +262,6 @@ def page_output(
     return deliver
 
 
-def check_page(html: str | None, others: Sequence[str]) -> None:
-    """Raise OptionError or OutputError if the page of `--html` cannot be written beside the other files. None is no page."""
-    from ..page.template import check_installed
-    from ..storage.folder import check_output
-
-    if html is not None:
-        check_installed()
-        check_target(html, "--html", others)
-        check_output(html)
-
-
 def _destination(target: str, flag: str, inputs: Sequence[str]) -> Callable[[str], None]:
     from ..report import write
     from ..storage.atomic import check_writable
