@@ -31,7 +31,7 @@ from .options import (
     urls_option,
 )
 from .output import PathOrUrlType, check_target, check_targets
-from .report import PageOptions, PageSources, below_limits, write_page_of
+from .report import PageOptions, below_limits, write_page_of
 from .tables import TableLayout, decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ..frames.options import RawDescription
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..report.thresholds import Threshold
     from ..scoring.options import ScoreOptions
     from ..storage.location import PathOrUrl
 
@@ -141,19 +140,18 @@ def command(
     if not quiet:
         _print(rows, path)
     if html is not None:
-        sources = PageSources([Path(path)], raw, force=True, urls=urls)
-        write_page_of(sources, html, "--html", PageOptions(fail_under=fail_under), **alone)
+        write_page_of([Path(path)], html, "--html", PageOptions(raw, alone, thresholds=thresholds, urls=urls))
         if not quiet:
             say_written(html)
     check_all_scored(rows, path)
-    below = below_limits([row["distorted"] for row in rows if not _meets(row, thresholds)], len(rows))
+    failed = []
+    for row in rows:
+        pooled = {one: row.get(f"{one.name}_{one.pooling}") for one in thresholds}
+        if any(value is None or value < one.limit for one, value in pooled.items()):
+            failed.append(row["distorted"])
+    below = below_limits(failed, len(rows))
     if below is not None:
         raise below
-
-
-def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
-    values = [(row.get(f"{one.name}_{one.pooling}"), one.limit) for one in thresholds]
-    return all(limit is None or (value is not None and value >= limit) for value, limit in values)
 
 
 @dataclass(frozen=True)
@@ -210,8 +208,8 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
         say(f"note: {expected.opened} of {expected.pairs} pairs were looked at")
     for failure in expected.failed[:_MOST_FAILURES]:
         say(f"warning: {failure}")
-    if len(expected.failed) > _MOST_FAILURES:
-        say(f"warning: {len(expected.failed) - _MOST_FAILURES:,} more of these pairs cannot be scored")
+    if (more := len(expected.failed) - _MOST_FAILURES) > 0:
+        say(f"warning: {more:,} more of these pairs cannot be scored")
     say(
         "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"
     )

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import OptionError, OutputError, ThresholdError, VkssimError
 from ..report.numbers import NumberFormat
-from ..utils.interruption import check
 from .messages import say, say_written
 from .output import Output, check_target, print_pooled, print_text, to_standard_output
 
@@ -83,20 +82,23 @@ class OutputOptions:
             journal.settle(done.failures)
         if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
             done.failures.append(lines_failure)
-        self.show(done)
+        for note in done.report.notes if not self.quiet else ():
+            say(f"note: {note}")
+        for warning in [*done.report.worker_warnings, *done.report.warnings]:
+            say(f"warning: {warning}")
+        if not self.quiet:
+            done.attempt(self._print_tables, done.report)
         if self.printed and done.complete:
             done.attempt(print_pooled, self.pooled, self.precision, done.report)
 
-    def show(self, done: Deliveries) -> None:
-        """Print notes, warnings and tables."""
-        report = done.report
-        for note in report.notes if not self.quiet else ():
-            say(f"note: {note}")
-        for warning in [*report.worker_warnings, *report.warnings]:
-            say(f"warning: {warning}")
-        if not self.quiet:
-            file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
-            done.attempt(_print_tables, report, TABLE_WORST if self.worst is None else self.worst, self.profile, file)
+    def _print_tables(self, report: ScoreReport) -> None:
+        from .summary import print_profile, print_summary, print_worst
+
+        file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
+        print_summary(report, file)
+        print_worst(report, TABLE_WORST if self.worst is None else self.worst, file)
+        if self.profile:
+            print_profile(report, file)
 
 
 class Deliveries:
@@ -117,11 +119,6 @@ class Deliveries:
         else:
             self.written += [] if name is None else [name]
 
-    def check(self) -> None:
-        """Stop if the user interrupts and nothing has failed; after a failure the rest is written all the same."""
-        if not self.failures:
-            check()
-
     def end(self, *, quiet: bool) -> None:
         """Print the names of the outputs. Raises the last failure."""
         for name in self.written if not quiet else ():
@@ -135,8 +132,8 @@ class Deliveries:
 class LiveLines:
     """A printer of each frame's line, as soon as the frame is scored.
 
-    Where a line cannot be written, a run with results to write elsewhere goes on without lines, and `failure` says why. With
-    `ends_run` there is nothing else to go on for, and a call raises the failure, which is an OutputError.
+    If a line cannot be written, the run goes on without lines, and `failure` says why. With `ends_run`, for want of results to
+    write elsewhere, a call raises the failure.
     """
 
     def __init__(self, precision: str, *, ends_run: bool) -> None:
@@ -148,19 +145,20 @@ class LiveLines:
         """Print the lines of these frames. Raises OutputError."""
         if self.failure is not None:
             return
+        entries = [
+            {
+                "frameNum": frame.index,
+                "time": None if frame.time is None else round(frame.time, 6),
+                "metrics": {name: self._numbers.number(value) for name, value in frame.metrics.items()},
+            }
+            for frame in frames
+        ]
         try:
-            print_text("".join(json.dumps(self._entry(frame), allow_nan=False) + "\n" for frame in frames))
+            print_text("".join(json.dumps(entry, allow_nan=False) + "\n" for entry in entries))
         except OutputError as error:
             self.failure = OutputError(f"{error}; {'the run ended there' if self._ends_run else 'the run went on without it'}")
             if self._ends_run:
                 raise self.failure from None
-
-    def _entry(self, frame: FrameScores) -> dict[str, object]:
-        return {
-            "frameNum": frame.index,
-            "time": None if frame.time is None else round(frame.time, 6),
-            "metrics": {name: self._numbers.number(value) for name, value in frame.metrics.items()},
-        }
 
 
 def open_journal(
@@ -189,12 +187,3 @@ def open_journal(
         return None
     click.get_current_context().with_resource(journal)
     return journal
-
-
-def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:
-    from .summary import print_profile, print_summary, print_worst
-
-    print_summary(report, file)
-    print_worst(report, worst, file)
-    if profile:
-        print_profile(report, file)

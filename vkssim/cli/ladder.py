@@ -146,8 +146,8 @@ def command(
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    files = [(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)]
-    say_files(write_files(files), quiet=quiet)
+    written = write_files([(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)])
+    say_files(written, quiet=quiet)
     if commands is not None and not choice.commands:
         say(f"note: {commands} is not written, since there are no rungs")
     if not choice.rungs:

@@ -67,9 +67,8 @@ def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: S
     check_targets([("--output", path) for path in files], inputs)
     if len(paths) - len(files) > 1:
         raise OutputError("two reports would go to standard output; give one of them a file with --output")
-    return [
-        Output(None if path in _STANDARD_OUTPUT else path, chosen, precision) for path, chosen in zip(paths, forms, strict=True)
-    ]
+    named = [None if path in _STANDARD_OUTPUT else path for path in paths]
+    return [Output(path, chosen, precision) for path, chosen in zip(named, forms, strict=True)]
 
 
 form_options = add_options(

@@ -113,9 +113,10 @@ def command(
     The pictures come from the clips that the files name, if they can still be read. Files that were not scored alike are
     refused, and the error names the difference.
     """
-    options = PageOptions(worst, budget, fail_under)
-    sources = PageSources(files, raw, ladder=ladder, rate=rate, force=force, urls=urls)
-    failed = write_page_of(sources, target, "--output", options, **where)
+    from ..report.thresholds import parse_threshold
+
+    options = PageOptions(raw, where, worst, budget, [parse_threshold(text) for text in fail_under], urls=urls)
+    failed = write_page_of(files, target, "--output", options, ladder=ladder, rate=rate, force=force)
     if target != "-":
         say_written(target)
     if failed is not None:
@@ -124,31 +125,25 @@ def command(
 
 @dataclass(frozen=True)
 class PageOptions:
-    """The page of `vkssim score`: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
+    """The options of a page: `worst` moments as pictures, within `budget` megabytes, and the limits whose verdicts it shows.
 
-    `fail_under` and `strict` are the limits whose verdicts the page shows.
+    The clips are read with `raw`, and by URL only with `urls`; their maps are made on the backend and the device of `where`.
     """
 
-    worst: int | None = None
+    raw: RawDescription
+    where: dict[str, Any]
+    worst: int = WORST
     budget: float = PICTURE_BUDGET / _MEGA
-    fail_under: Sequence[str] = ()
+    thresholds: Sequence[Threshold] = ()
     strict: bool = False
+    urls: bool = True
 
-    def __post_init__(self) -> None:
-        self.thresholds()  # a limit that is no number is an error before any file is read
-
-    def thresholds(self) -> list[Threshold]:
-        """Return the limits. Raises OptionError for any text that is none."""
-        from ..report.thresholds import parse_threshold
-
-        return [parse_threshold(text) for text in self.fail_under]
-
-    def gallery(self, reports: Sequence[ScoreReport], **how: Any) -> Gallery:
+    def gallery(self, reports: Sequence[ScoreReport]) -> Gallery:
         """Return the pictures of reports, with flags in the reasons for which clips have none."""
         from ..page.pictures import worst_frames
 
-        worst, budget = WORST if self.worst is None else self.worst, round(self.budget * _MEGA)
-        found = worst_frames(reports, worst, budget=budget, **how)
+        budget = round(self.budget * _MEGA)
+        found = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
         return replace(found, reasons={number: with_flags(reason) for number, reason in found.reasons.items()})
 
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:
@@ -156,32 +151,26 @@ class PageOptions:
         from ..page.tables import Limit
         from ..report.thresholds import check_names, verdicts
 
-        thresholds = self.thresholds()
         names = dict.fromkeys(name for report in reports for name in report.names)
-        check_names(thresholds, names, {name for report in reports for name in report.similarities})
-        return [[Limit.of(verdict) for verdict in verdicts(thresholds, report)] for report in reports]
-
-
-@dataclass(frozen=True)
-class PageSources:
-    """The files of a page, and the way to read them and the clips that they name.
-
-    `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
-    are shown beside each other. With `urls`, the URLs in the files are connected to.
-    """
-
-    files: Sequence[Path]
-    raw: RawDescription
-    ladder: Sequence[str] = ()
-    rate: str | None = None
-    force: bool = False
-    urls: bool = False
+        check_names(self.thresholds, names, {name for report in reports for name in report.similarities})
+        return [[Limit.of(verdict) for verdict in verdicts(self.thresholds, report)] for report in reports]
 
 
 def write_page_of(
-    sources: PageSources, target: str, flag: str, options: PageOptions, *, backend: str, device: str | None
+    files: Sequence[Path],
+    target: str,
+    flag: str,
+    options: PageOptions,
+    *,
+    ladder: Sequence[str] = (),
+    rate: str | None = None,
+    force: bool = True,
 ) -> ThresholdError | None:
-    """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target."""
+    """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target.
+
+    `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
+    are shown beside each other.
+    """
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
     from ..page.render import PageDetails, render_page, scored
@@ -190,14 +179,13 @@ def write_page_of(
     from ..scoring.comparability import check_alike
 
     check_installed()
-    found = read_clips(sources.files, ladder=sources.ladder, rate=sources.rate)
+    found = read_clips(files, ladder=ladder, rate=rate)
     reports, named = [clip.report for clip in found.clips], [clip.file for clip in found.clips]
-    say_findings(check_alike(scored(reports, named), force=sources.force))
+    say_findings(check_alike(scored(reports, named), force=force))
     limits, rates = options.limits(reports), [clip.rate for clip in found.clips]
-    read = [str(path) for path in dict.fromkeys([*sources.files, *(clip.source for clip in found.clips)])]
+    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
     clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
     deliver = _destination(target, flag, [*read, *clips])
-    gallery = options.gallery(reports, raw=sources.raw, backend=backend, device=device, urls=sources.urls)
     details = PageDetails(
         named,
         limits,
@@ -207,7 +195,7 @@ def write_page_of(
         manifest=[clip.labels for clip in found.clips],
         failed=found.failed,
     )
-    deliver(render_page(reports, gallery, details))
+    deliver(render_page(reports, options.gallery(reports), details))
     failed = [
         report.distorted or name
         for name, report, of_clip in zip(named, reports, limits, strict=True)
@@ -225,12 +213,11 @@ def below_limits(failed: Sequence[str], clips: int) -> ThresholdError | None:
 
 
 def page_output(
-    target: str | None, inputs: Sequence[str], options: PageOptions, **how: Any
+    target: str | None, inputs: Sequence[str], options: PageOptions
 ) -> Callable[[ScoreReport, VkssimError | None], None] | None:
     """Return the maker of the page of `--html`, checked before anything is scored; None if no page was requested.
 
-    It gets the report, and what went wrong where the report is not complete. `how` are the raw format, backend and device with
-    which the pictures are read.
+    It gets the report, and what went wrong if the report is not complete.
     """
     if target is None:
         return None
@@ -250,10 +237,8 @@ def page_output(
         if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
         else:
-            gallery = options.gallery([report], urls=True, **how)
-        (limits,) = options.limits([report])
-        if options.strict:
-            limits.append(length_limit(report))
+            gallery = options.gallery([report])
+        limits = [*options.limits([report])[0], *([length_limit(report)] if options.strict else [])]
         if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
             # The report has the warnings of these.
             report = replace(report, warnings=[*report.warnings, str(failure)])

@@ -241,12 +241,13 @@ def _search_for_shots(
     run_search(running, progress, _shot_line)
     shots = [{name: value for name, value in asdict(shot).items() if name not in ("scores", "tried")} for shot in running.shots]
     text = json_text({"parameter": running.parameter, "bytes": running.bytes, "shots": shots})
-    files = [
-        (zones, running.zones if is_list else lambda: text),
-        (scores, lambda: render(running.report, "json")),
-        (html, partial(shots_page, running)),
-    ]
-    written = write_files(files)
+    written = write_files(
+        [
+            (zones, running.zones if is_list else lambda: text),
+            (scores, lambda: render(running.report, "json")),
+            (html, partial(shots_page, running)),
+        ]
+    )
     short = [shot for shot in running.shots if not shot.meets]
     if as_json:
         print_text(text)

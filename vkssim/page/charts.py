@@ -115,8 +115,11 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
         missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
         kept = _extremes(places, scores)
         heights = HEIGHT * (1 - (scores[kept] - up.low) / (up.high - up.low))
-        scored = np.flatnonzero(np.isfinite(heights))[-1:] if len(series) > 1 else []  # the last one has the line's marker
-        marks = [(round(float(100 * places[kept][one]), 2), round(float(100 * (heights / HEIGHT)[one]), 2)) for one in scored]
+        marks = [  # at the last score, to tell the line from others
+            (round(float(100 * places[kept][last]), 2), round(float(100 * (heights / HEIGHT)[last]), 2))
+            for last in np.flatnonzero(np.isfinite(heights))[-1:]
+            if len(series) > 1
+        ]
         lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing), tuple(marks)))
     return Chart(across, up, tuple(lines))
 

@@ -259,8 +259,8 @@ def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
     """Return facts, with those that all clips share separated from those in which they differ."""
     same = tuple((title, texts[0]) for title, texts in rows if len(set(texts)) == 1)
     different = [(title, texts) for title, texts in rows if len(set(texts)) > 1]
-    rows = enumerate(zip(*(texts for _, texts in different), strict=True))
-    return Facts(same, tuple(title for title, _ in different), tuple(rows))
+    columns = zip(*(texts for _, texts in different), strict=True)
+    return Facts(same, tuple(title for title, _ in different), tuple(enumerate(columns)))
 
 
 def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:

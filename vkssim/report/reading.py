@@ -70,7 +70,7 @@ def _report(data: Any) -> ScoreReport:
             raise ValueError(f"frame {frame.index} has other metrics than the first")
     rate = data.get("frame_rate")
     scoring = None if data.get("scoring") is None else from_json(ScoringRecord, data["scoring"], "scoring")
-    skipped = (int(data.get(key, 0)) for key in ("frame_skip_ref", "frame_skip_dist"))
+    selected = {"skip_reference": "frame_skip_ref", "skip_distorted": "frame_skip_dist", "offset": "offset"}
     return ScoreReport(
         reference=str(data.get("reference", "")),
         distorted=str(data.get("distorted", "")),
@@ -88,7 +88,9 @@ def _report(data: Any) -> ScoreReport:
             for name, pooled in data.get("pooled_metrics", {}).items()
             if "mean_db" in pooled and (name in names or not frames)
         ),
-        selection=scoring.selection if scoring else Selection(*skipped, offset=int(data.get("offset", 0))),
+        selection=scoring.selection
+        if scoring
+        else Selection(**{name: int(data.get(key, 0)) for name, key in selected.items()}),
         sync=str(data.get("sync", "index")),
         pictures=scoring.pictures
         if scoring

@@ -123,7 +123,7 @@ class ScoreReport:
             The values that `vkssim.report.render` writes as JSON, without rounding. A score that does not exist is None.
 
         """
-        from .writing import as_dict
+        from .schema import as_dict
 
         return as_dict(self, NumberFormat(None))
 

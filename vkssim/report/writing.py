@@ -21,6 +21,7 @@ from ..utils.sanitize import cell, visible
 from ..utils.version import __version__
 from .numbers import NumberFormat, shortest
 from .results import ScoreReport
+from .schema import as_dict
 
 __all__ = ["WRITERS", "render", "write"]
 
@@ -29,46 +30,6 @@ _XML_MISSING = "nan"  # C's printf writes NaN in this way: float() reads it, and
 _HTML_POOLINGS = ("mean", "min", "p5", "p50", "max")
 _CHART_WIDTH, _CHART_HEIGHT = 240, 32
 _NOT_OF_SUBTITLES = str.maketrans("{}|", "()/")  # these end a line or begin a command
-
-
-def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
-    """Return the values of the JSON. A score that does not exist is None."""
-    return {
-        "version": report.version,
-        "fps": round(report.profiled_fps, 2),
-        "frames": [
-            {
-                "frameNum": frame.index,
-                **({} if frame.time is None else {"time": round(frame.time, 6)}),
-                "metrics": {name: numbers.number(value) for name, value in frame.metrics.items()},
-            }
-            for frame in report.frames
-        ],
-        "pooled_metrics": {
-            name: {pooling: numbers.number(value) for pooling, value in pooled.items()}
-            for name, pooled in report.pooled().items()
-        },
-        "aggregate_metrics": {},
-        "reference": report.reference,
-        "distorted": report.distorted,
-        "width": report.width,
-        "height": report.height,
-        "bitdepth": report.bits,
-        "backend": report.backend.backend,
-        "device": report.backend.device,
-        "driver": report.backend.driver,
-        "warnings": report.warnings,
-        "notes": report.notes,
-        "frame_rate": report.rate,
-        "frame_skip_ref": report.selection.skip_reference,
-        "frame_skip_dist": report.selection.skip_distorted,
-        "offset": report.selection.offset,
-        "sync": report.sync,
-        "crop": report.pictures.crop,
-        "scale": report.pictures.scale,
-        "resampler": report.pictures.resampler,
-        **({} if report.scoring is None else {"scoring": to_json(report.scoring)}),
-    }
 
 
 def _json(report: ScoreReport, numbers: NumberFormat) -> str:
