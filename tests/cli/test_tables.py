@@ -17,9 +17,7 @@ from vkssim.cli.summary import print_summary
 from vkssim.cli.tables import TableLayout, print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 from ..support.commands import vkssim
 

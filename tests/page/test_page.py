@@ -24,10 +24,9 @@ from vkssim.page import tables
 from vkssim.page.ladders import Ladder, Ladders, Rung
 from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import PageDetails, render_page
-from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import time_code
 from vkssim.report.reading import read_report
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
 
 from ..support.golden import FIXTURES
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report

@@ -43,7 +43,9 @@ def test_a_colour_or_a_symbol_stands_for_one_thing() -> None:
         first = [clips[clip] for clip in of_ladder[: len(MARKERS)]]
         assert {(one.classes, one.dashes) for one in first} == {(style.classes, style.dashes)}
     others = [clip for clip in range(100) if not any(clip in of_ladder for of_ladder in ladders)]
-    assert not {(clips[clip].classes, clips[clip].dashes) for clip in others} & {(style.classes, style.dashes) for style in lines}
+    assert not {(clips[clip].classes, clips[clip].dashes) for clip in others} & {
+        (style.classes, style.dashes) for style in lines
+    }
     assert page_styles(3, []) == ([line_style(number) for number in range(3)], [])
 
 

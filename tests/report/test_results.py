@@ -13,8 +13,7 @@ import pytest
 from vkssim import errors
 from vkssim.errors import OptionError, exit_code
 from vkssim.report import render
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import pool
+from vkssim.report.results import FrameScores, pool
 
 from .reports import small_report
 

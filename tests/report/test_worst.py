@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from vkssim.cli.summary import print_summary, print_worst
-from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import time_code
-from vkssim.report.results import worst_frames
+from vkssim.report.results import FrameScores, worst_frames
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim

@@ -17,8 +17,7 @@ from .messages import say, say_written
 from .output import Output, check_target, print_pooled, print_text, to_standard_output
 
 if TYPE_CHECKING:
-    from ..report.frame_scores import FrameScores
-    from ..report.results import ScoreReport
+    from ..report.results import FrameScores, ScoreReport
     from ..report.thresholds import Threshold
     from ..scoring.journal import Journal
     from ..scoring.options import Clips, ScoreOptions

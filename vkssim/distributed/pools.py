@@ -21,7 +21,7 @@ from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
 from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo
-from ..report.backend_info import BackendInfo
+from ..report.results import BackendInfo
 from ..scoring.options import Clips, ScoreOptions, Selector
 from ..scoring.run import frame_metrics
 from ..utils.choices import ENGINES

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report.frame_scores import FrameScores
 from ..report.numbers import finite
-from ..report.results import ScoreReport
+from ..report.results import FrameScores, ScoreReport
 from ..types import Doubles
 from ..utils.sanitize import visible
 from .ladders import Ladders

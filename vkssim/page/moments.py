@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..report.frame_scores import FrameScores
 from ..report.numbers import time_code
-from ..report.results import ScoreReport, metric_of_choice, without_nan, worst_frames
+from ..report.results import FrameScores, ScoreReport, metric_of_choice, without_nan, worst_frames
 from ..types import Doubles
 from .data import frame_time
 from .tables import score_text

@@ -13,10 +13,8 @@ from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..utils.facts import from_json
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES
-from .backend_info import BackendInfo
-from .frame_scores import FrameScores
 from .record import ScoringRecord
-from .results import ScoreReport
+from .results import BackendInfo, FrameScores, ScoreReport
 
 _VMAF_TERMS = "integer_"
 """The start of the names of the terms of VMAF, which libvmaf's files list beside it."""

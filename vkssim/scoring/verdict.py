@@ -11,9 +11,8 @@ import numpy as np
 from ..errors import InputError, ThresholdError, VkssimError
 from ..frames.outcome import ReadOutcome, listed_frames
 from ..frames.source import changed_error
-from ..report.backend_info import merged_info
 from ..report.record import given_flags
-from ..report.results import ScoreReport
+from ..report.results import ScoreReport, merged_info
 from ..report.thresholds import Threshold, unmet
 from ..utils.wording import counted
 from .ranges import RangeScores
