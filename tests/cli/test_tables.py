@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from vkssim.cli import batch, tables
-from vkssim.cli.summary import print_summary
+from vkssim.cli.delivery import print_summary
 from vkssim.cli.tables import TableLayout, print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.cli.summary import print_summary, print_worst
+from vkssim.cli.delivery import print_summary, print_worst
 from vkssim.report.numbers import time_code
 from vkssim.report.results import FrameScores, worst_frames
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from ..errors import OptionError, OutputError, ThresholdError, VkssimError
-from ..report.numbers import NumberFormat
+from ..report.numbers import NumberFormat, time_code
+from ..utils.wording import counted
 from .messages import say, say_written
-from .output import Output, check_target, print_pooled, print_text, to_standard_output
+from .output import Output, check_target, print_text, to_standard_output
+from .tables import TableLayout, print_line, print_table
 
 if TYPE_CHECKING:
     from ..report.results import FrameScores, ScoreReport
@@ -24,6 +27,18 @@ if TYPE_CHECKING:
 
 TABLE_WORST = 3
 """The worst frames in the table below the summary."""
+
+_HEADS = {
+    "mean": "mean",
+    "mean_db": "mean dB",
+    "harmonic_mean": "harmonic",
+    "min": "min",
+    "p5": "p5",
+    "p50": "p50",
+    "max": "max",
+    "stddev": "stddev",
+}
+"""The pooled values that are shown, and their headings."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +103,13 @@ class OutputOptions:
         if not self.quiet:
             done.attempt(self._print_tables, done.report)
         if self.printed and done.complete:
-            done.attempt(print_pooled, self.pooled, self.precision, done.report)
+            done.attempt(self._print_pooled, done.report)
+
+    def _print_pooled(self, report: ScoreReport) -> None:
+        numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in self.pooled]
+        print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
     def _print_tables(self, report: ScoreReport) -> None:
-        from .summary import print_profile, print_summary, print_worst
-
         file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
         print_summary(report, file)
         print_worst(report, TABLE_WORST if self.worst is None else self.worst, file)
@@ -186,3 +203,59 @@ def open_journal(
         return None
     click.get_current_context().with_resource(journal)
     return journal
+
+
+def print_summary(report: ScoreReport, file: TextIO) -> None:
+    """Print the pooled scores, and below them what was compared and how fast."""
+    rows = [
+        [name, *(_number(pooled[column], column) if column in pooled else "" for column in _HEADS)]
+        for name, pooled in report.pooled().items()
+    ]
+    title, narrow = f"{report.distorted} against {report.reference}", ("stddev", "p50", "harmonic", "max", "mean dB", "p5")
+    print_table(title, ["score", *_HEADS.values()], rows, file, TableLayout(optional=narrow))
+    backend = report.backend
+    print_line(
+        file,
+        f"{counted(len(report.frames), 'frame')} of {report.width}x{report.height}, {report.bits} bit,"
+        f" {report.fps:.1f} frames/s on {backend.device} ({backend.driver}), {backend.backend}",
+    )
+
+
+def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
+    """Print the frames with the lowest scores of the first metric, with all scores and, if known, presentation times."""
+    from ..features import FEATURES
+    from ..report.results import worst_frames
+
+    if not (count and report.frames):
+        return
+    names = [name for name in report.names if name in FEATURES]
+    frames = worst_frames(report, names[0], count)
+    timed = any(frame.time is not None for frame in frames)
+    rows = [
+        [
+            str(frame.index),
+            *(["" if frame.time is None else time_code(frame.time)] if timed else []),
+            *(_number(frame.metrics[name]) for name in names),
+        ]
+        for frame in frames
+    ]
+    print_line(file, (f"worst frames by {names[0]}", "italic"))
+    print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, TableLayout(texts=0, optional=names[:0:-1]))
+
+
+def print_profile(report: ScoreReport, file: TextIO) -> None:
+    """Print the milliseconds a frame of each stage, which overlap, and the decoder of each clip."""
+    frames = max(1, len(report.frames) - report.resumed)
+    seconds = {**report.stage_seconds, "whole run": report.seconds}
+    rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]
+    print_table("where the time goes", ["stage", "ms a frame"], rows, file, TableLayout(total=True))
+    if report.scoring is not None:
+        for clip in (report.scoring.reference, report.scoring.distorted):
+            reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""
+            print_line(file, f"{clip.path}: decoder {clip.decoder or 'unknown'}{reason}")
+
+
+def _number(value: float, column: str = "") -> str:
+    if math.isnan(value):
+        return "null"
+    return f"{value:.3f}" if column == "mean_db" else f"{value:.6f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from .command import CommandOption, add_options
 
 if TYPE_CHECKING:
     from ..report.results import ScoreReport
-    from ..report.thresholds import Threshold
 
 SUFFIXES = tuple(f".{form}" for form in FORMS)
 """The endings of files by which the form of a report is recognised."""
@@ -78,10 +76,9 @@ form_options = add_options(
 
 
 def form_of(path: str) -> str:
-    """Return the form that the ending of a path names; XML, as libvmaf's tool writes, where the path has no ending.
+    """Return the form that the ending of a path names; XML, as libvmaf's tool writes, if it has none, or one like ``run.2``.
 
-    Raises OptionError for any other ending: the file would not be what its name says. A suffix that begins with a digit, as in
-    ``run.2``, does not count as an ending.
+    Raises OptionError for any other ending: the file would not be what its name says.
     """
     ending = suffix_of(path)
     if ending.removeprefix(".") in FORMS:
@@ -136,15 +133,6 @@ def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Seque
             check_target(target, flag, others)
             check_output(target)
             others.append(str(target))
-
-
-def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport) -> None:
-    """Print the bare values that were asked for to standard output, one a line. Raises OutputError."""
-    from ..report.numbers import NumberFormat
-
-    numbers = NumberFormat.parse(precision)
-    values = [threshold.value(report) for threshold in asked]
-    print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
 
 def json_text(answer: Any) -> str:

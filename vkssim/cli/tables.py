@@ -32,10 +32,7 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """Return the width that the column needs.
-
-        A column of numbers needs the width of its longest word, and a text its whole width, or less if it can be folded.
-        """
+        """Return the width that the column needs: of numbers the longest word, of texts the longest, unless they are folded."""
         if not self.is_text:
             return _longest([word for text in (self.head, *self.cells) for word in text.split()])
         longest = _longest([self.head, *self.cells])
@@ -51,10 +48,9 @@ class _Column:
 class TableLayout:
     """The layout of a table whose first `texts` columns are text, the others numbers.
 
-    Where the table is wider than the terminal, headings and intervals are broken at their blanks and the columns named in
-    `paths` are folded; then the columns named in `optional` are left out, the first one first; then all texts are folded.
-    `elsewhere` says where the columns left out can be seen; they are named below the table if it is given. `total` sets the
-    last row apart.
+    On a narrow terminal, headings and intervals are broken at their blanks and the columns named in `paths` are folded; then
+    the columns named in `optional` are left out, the first one first, and named with `elsewhere`, the place where they can be
+    seen; then all texts are folded. `total` sets the last row apart.
     """
 
     texts: int = 1

@@ -100,10 +100,7 @@ def _round_step(extent: float, least: float) -> float:
 
 
 def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
-    """Return the chart of scores over frames.
-
-    Each series is (number, frames, scores), ordered by frame; None without any score.
-    """
+    """Return the chart of scores over frames, of series (number, frames in order, scores); None without any score."""
     finite = [scores[np.isfinite(scores)] for _, _, scores in series]
     if not any(map(len, finite)):
         return None
@@ -125,10 +122,7 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
 
 
 def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
-    """Return the chart of the share of frames at or below each score.
-
-    Each series is (number, scores); None without any score.
-    """
+    """Return the chart of the share of frames at or below each score, of series (number, scores); None without any score."""
     finite = [(number, np.sort(scores[np.isfinite(scores)])) for number, scores in series]
     if not any(len(scores) for _, scores in finite):
         return None
@@ -148,10 +142,7 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
 
 
 def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]]) -> Chart | None:
-    """Return the chart of scores over bit rates.
-
-    Each series is (number, (rate, score, clip) by rate); None without any score.
-    """
+    """Return the chart of scores over bit rates, of series (number, (rate, score, clip) by rate); None without any score."""
     finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
     rates = [rate for _, points in finite for rate, _, _ in points]
     if not rates:

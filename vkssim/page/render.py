@@ -47,10 +47,9 @@ class MetricCharts:
 class PageDetails:
     """The facts of a page besides its reports and pictures. Sequences have an entry for each report, or are empty.
 
-    `files` are the files from which the reports were read: reports of libvmaf's tools have no other name. `limits` are the
-    verdicts on each report. `ladders` is the result of `vkssim.ladder.curves.find_ladders`, and `rates` are the bit rates in
-    its unit; without them those in the reports are used, in kbit/s. `dates` say when each report was written. `manifest` has
-    the labels of each clip in its batch, and `failed` the pairs that could not be scored: (distorted clip, error).
+    `files` have the reports: those of libvmaf's tools have no other name. `rates` are in the unit of `ladders`; without them
+    those in the reports are used, in kbit/s. `dates` say when each report was written. `manifest` has the labels of each clip
+    in its batch, and `failed` the pairs that could not be scored: (distorted clip, error).
     """
 
     files: Sequence[str] = ()

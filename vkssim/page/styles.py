@@ -30,11 +30,9 @@ class LineStyle:
 
 
 def line_style(number: int) -> LineStyle:
-    """Return the style of the line with a number. No two numbers have the same style.
+    """Return the style of the line with a number. No two are the same, and neighbours differ in colour and in marker.
 
-    Neighbours differ in colour and in marker, so that they can be distinguished without colours as well. The dashes change
-    after every six lines. After all short dashes, the pairing of markers and colours changes; after all markers, the dashes get
-    longer.
+    The dashes change after every six lines, then the pairing of markers and colours; after all markers, dashes get longer.
     """
     block, colour = divmod(number, _COLOURS)
     round_of_dashes, dash = divmod(block, _CHEAP_DASHES)
