@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
+from ..support.commands import TINY, refuse, start_vkssim, succeed, vkssim, vkssim_process
 from ..support.pictures import clip
 
 LUMA = clip(5, 40, 48)
@@ -32,8 +32,7 @@ def words(reference: str, tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_lines_are_the_frames_of_the_report(words: tuple[str, ...], tmp_path: Path) -> None:
-    result = vkssim(*words, "--live", "-o", str(tmp_path / "scores.json"))
-    assert result.exit_code == 0
+    result = succeed(*words, "--live", "-o", str(tmp_path / "scores.json"))
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [list(line) for line in lines] == [["frameNum", "time", "metrics"]] * len(LUMA)
     frames = json.loads((tmp_path / "scores.json").read_text())["frames"]
@@ -76,9 +75,7 @@ def test_a_line_does_not_wait_for_the_next_frame(reference: str, backend: str) -
 
 @pytest.mark.parametrize("output", [("--json",), ("-o", "-"), ("-o", "/dev/stdout"), ("-o", "-", "--csv")])
 def test_report_on_standard_output_is_in_the_way(words: tuple[str, ...], output: tuple[str, ...]) -> None:
-    result = vkssim(*words, "--live", *output)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "give the report a file with --output" in result.stderr
+    refuse("give the report a file with --output", *words, "--live", *output)
 
 
 def test_reader_that_goes_away(words: tuple[str, ...], tmp_path: Path) -> None:

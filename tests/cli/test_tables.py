@@ -19,7 +19,7 @@ from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
-from ..support.commands import vkssim
+from ..support.commands import succeed
 
 NAMES = ("float_ms_ssim", "float_ssim")
 NUMBER = re.compile(r"[-+]?\d+\.\d+")
@@ -77,8 +77,7 @@ def _check(text: str, width: int, decimals: tuple[int, ...]) -> list[str]:
 
 
 def test_correlate(width: int, tmp_path: Path) -> None:
-    result = vkssim("correlate", _results(tmp_path / "r.csv"))
-    assert result.exit_code == 0, result.output
+    result = succeed("correlate", _results(tmp_path / "r.csv"))
     heads = _check(result.stdout, width, (3, 4))
     assert "PLCC" in heads
     left_out = [name for name in ("KROCC", "SROCC", "RMSE") if name not in heads]
@@ -89,14 +88,12 @@ def test_correlate(width: int, tmp_path: Path) -> None:
 
 def test_bd_rate(width: int, tmp_path: Path) -> None:
     words = ("--anchor", "codec=x264", "--test", "codec=x265")
-    result = vkssim("bd-rate", _results(tmp_path / "r.csv"), *words)
-    assert result.exit_code == 0, result.output
+    result = succeed("bd-rate", _results(tmp_path / "r.csv"), *words)
     assert _check(result.stdout, width, (2, 6)).count("BD-rate") == 1
 
 
 def test_compare(width: int, tmp_path: Path) -> None:
-    result = vkssim("compare", _report(tmp_path / "a.json"), _report(tmp_path / "b.json", 0.0123))
-    assert result.exit_code == 0, result.output
+    result = succeed("compare", _report(tmp_path / "a.json"), _report(tmp_path / "b.json", 0.0123))
     heads = _check(result.stdout, width, (6,))
     assert {"before", "after", "score"} <= set(heads)
 

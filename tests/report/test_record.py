@@ -28,7 +28,7 @@ from vkssim.utils.facts import facts_of, to_json
 from ..distributed.in_ranges import same_in_ranges, small_ranges
 from ..ladder.ladders import encode, lossless, manifest
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, vkssim
+from ..support.commands import TINY, succeed, vkssim
 from ..support.pictures import clip
 
 FEATURE = "float_ssim=scale=1"
@@ -260,7 +260,7 @@ def test_a_batch_says_the_same(folder: Path, tmp_path: Path) -> None:
     names = ["dis.mp4", "short.mp4", "bars.mkv"]
     rows = [{"reference": str(folder / "ref.mkv"), "distorted": str(folder / name), "codec": "a label"} for name in names]
     words = ("batch", manifest(tmp_path / "ladder.csv", rows), "-o", str(tmp_path / "out.jsonl"), "--frames", str(tmp_path))
-    assert vkssim(*words, *TINY, "-q").exit_code == 0
+    succeed(*words, *TINY, "-q")
     for line, name in zip((tmp_path / "out.jsonl").read_text().splitlines(), names, strict=True):
         row, alone = json.loads(line), scored(folder, distorted=name)
         assert Path(row["report"]).read_text() == render(alone, "json", "max")
@@ -288,8 +288,7 @@ def test_the_command_scores_the_same(folder: Path, tmp_path: Path, words: tuple[
     name = tmp_path / "it's a clip.mkv"
     (folder / "ref.mkv").rename(name)
     try:
-        first = vkssim("score", "-r", str(name), "-d", str(folder / "dis.mp4"), "--json", "-q", *words)
-        assert first.exit_code == 0, first.stderr
+        first = succeed("score", "-r", str(name), "-d", str(folder / "dis.mp4"), "--json", "-q", *words)
         command = shlex.split(json.loads(first.stdout)["scoring"]["command"])
         assert command[:2] == ["vkssim", "score"]
         assert vkssim(*command[1:], "--json", "-q").stdout == first.stdout

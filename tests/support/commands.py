@@ -30,6 +30,27 @@ def vkssim(*words: str) -> Result:
     return CliRunner().invoke(main, words)
 
 
+def succeed(*words: str) -> Result:
+    """Run `vkssim WORDS`, which exits with 0."""
+    result = vkssim(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def fail(code: int, message: str, *words: str) -> Result:
+    """Run `vkssim WORDS`, which exits with this code and says this on standard error."""
+    result = vkssim(*words)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+    return result
+
+
+def refuse(message: str, *words: str) -> Result:
+    """Run `vkssim WORDS`, which prints no result, exits with 2, and says this on standard error."""
+    result = fail(2, message, *words)
+    assert result.stdout == ""
+    return result
+
+
 def harmful(text: str, keeps: str = "\n\t") -> list[str]:
     """Characters that a terminal obeys or cannot show."""
     obeyed = [character for character in text if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")]
