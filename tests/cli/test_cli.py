@@ -27,8 +27,8 @@ from vkssim.features import FEATURES
 from vkssim.host import notices
 from vkssim.host.devices import DEVICE_VARIABLE
 
-from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, fail, refuse, start_vkssim, succeed, vkssim, vkssim_process
+from ..support.clips import raw_bytes, y4m_bytes
+from ..support.commands import TINY, fail, pair_words, refuse, start_vkssim, succeed, vkssim, vkssim_process
 from ..support.golden import clip_paths
 from ..support.pictures import clip
 
@@ -41,8 +41,7 @@ DISTORTED = np.roll(LUMA, 1, axis=2)
 @pytest.fixture
 def raw_pair(tmp_path: Path) -> tuple[str, ...]:
     """The words that score a pair of raw clips."""
-    reference, distorted = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
-    return ("score", "-r", reference, "-d", distorted, *raw_flags(LUMA), *TINY)
+    return pair_words(tmp_path, LUMA, DISTORTED)
 
 
 # -- help and usage ---------------------------------------------------------------------------------------------------
@@ -283,8 +282,7 @@ def test_summary_without_an_output(raw_pair: tuple[str, ...]) -> None:
 
 
 def test_profile(raw_pair: tuple[str, ...]) -> None:
-    words = [word if word != "cpu" else "vulkan" for word in raw_pair]
-    result = succeed(*words, "--profile")
+    result = succeed(*(word if word != "cpu" else "vulkan" for word in raw_pair), "--profile")
     for word in ("where the time goes", "read", "ssim", "whole run"):
         assert word in result.stdout
 

@@ -179,7 +179,10 @@ def test_labels_are_short_and_differ(paths: list[str], labels: list[str]) -> Non
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "00:00:00.000"), (3725.0416, "01:02:05.042"), (59.9996, "00:01:00.000"), (-0.04, "-00:00:00.040"), (None, "")],
+    [
+        *((0.0, "00:00:00.000"), (1 / 3, "00:00:00.333"), (3725.0416, "01:02:05.042"), (59.9996, "00:01:00.000")),
+        *((3599.9999, "01:00:00.000"), (360_000, "100:00:00.000"), (-0.04, "-00:00:00.040"), (None, "")),
+    ],
 )
 def test_time_codes(seconds: float | None, text: str) -> None:
     assert time_code(seconds) == text

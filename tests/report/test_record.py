@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
-import click
 import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, __version__, score_files
 from vkssim.backends.cpu import CpuBackend
-from vkssim.cli import main
 from vkssim.features import FEATURES
 from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.run import score_range
-from vkssim.utils.facts import facts_of, to_json
+from vkssim.utils.facts import to_json
 
 from ..distributed.in_ranges import same_in_ranges, small_ranges
 from ..ladder.ladders import encode, lossless, manifest
@@ -77,12 +74,9 @@ def test_all_options_of_a_feature_as_they_were_used(folder: Path) -> None:
 
 
 def test_what_was_asked_for_is_not_automatic(folder: Path) -> None:
-    (feature,) = features_of(folder, "float_ssim=precision=fast:scale=2").values()
+    """The limit of decibels goes by size and depth."""
+    (feature,) = features_of(folder, "float_ssim=precision=fast:scale=2:enable_db=true:clip_db=true").values()
     assert (feature.options["precision"], feature.options["scale"], feature.automatic) == ("fast", 2, ())
-
-
-def test_the_limit_of_decibels_goes_by_size_and_depth(folder: Path) -> None:
-    (feature,) = features_of(folder, "float_ssim=enable_db=true:clip_db=true").values()
     assert feature.limit_db == np.ceil(10 * np.log10(255**2 * 2 * 96 * 64))
 
 
@@ -140,6 +134,7 @@ def test_facts_of_a_container(folder: Path) -> None:
         "cropped_to": None,
         "resampler": None,
     }
+    assert record_of(scored(folder)).version == __version__
     assert clip_facts.decoder_version == f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}"
 
 
@@ -323,26 +318,9 @@ def test_what_grants_access_is_in_no_record(folder: Path) -> None:
 # -- declared once ----------------------------------------------------------------------------------------------------
 
 
-def test_every_option_that_scores_depend_on_has_its_flag() -> None:
-    """An option that is added to one of these turns up in the record by itself; in the command by its flag alone."""
-    command = main.get_command(click.Context(main), "score")
-    assert command is not None
-    left_alone = command.make_context("score", ["-r", "a", "-d", "b"]).params
-    names = {flag: option.name for option in command.params for flag in option.opts}
-    for kind in (Selection, PictureOptions, RawDescription):
-        for option in fields(kind):
-            flag = facts_of(kind)[option.name].flag
-            assert flag in names, f"{kind.__name__}.{option.name} has no flag of `vkssim score`"
-            assert left_alone[names[flag]] == option.default
-
-
 def test_features_say_all_of_their_options(folder: Path) -> None:
     for name in FEATURES:
         luma = clip(1, 180, 190)
         path = write(folder / "large.y4m", y4m_bytes(luma))
         (feature,) = features_of(folder, name, reference=path, distorted=path).values()
         assert list(feature.options) == list(FEATURES[name].options)
-
-
-def test_the_version(folder: Path) -> None:
-    assert record_of(scored(folder)).version == __version__

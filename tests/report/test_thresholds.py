@@ -17,8 +17,8 @@ from vkssim.report.numbers import shortest, told_apart
 from vkssim.report.results import pool
 from vkssim.report.thresholds import POOLINGS, Threshold, Verdict, parse_threshold, unmet
 
-from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, refuse, vkssim
+from ..support.clips import raw_bytes, write
+from ..support.commands import pair_words, refuse, vkssim
 from ..support.pictures import clip
 from .reports import small_report
 
@@ -30,8 +30,7 @@ def words(tmp_path: Path) -> tuple[str, ...]:
     """The words that score a pair of raw clips, one of whose frames is worse than the others."""
     distorted = np.roll(LUMA, 1, axis=2)
     distorted[4] = np.roll(LUMA[4], 3, axis=1)
-    clips = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(distorted))
-    return ("score", "-r", clips[0], "-d", clips[1], *raw_flags(LUMA), *TINY)
+    return pair_words(tmp_path, LUMA, distorted)
 
 
 @pytest.fixture
