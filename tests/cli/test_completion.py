@@ -14,7 +14,7 @@ from vkssim.cli import main
 from vkssim.cli.main import COMMANDS
 from vkssim.features import FEATURES
 
-from ..support.commands import fail, python_process, run_program, succeed, vkssim, vkssim_process
+from ..support.commands import python_process, run_program, succeed, vkssim, vkssim_process
 
 VARIABLE = "_VKSSIM_COMPLETE"
 
@@ -84,10 +84,6 @@ def test_scripts(shell: str, sign: str) -> None:
     result = succeed("completion", shell)
     assert sign in result.stdout
     assert VARIABLE in result.stdout
-
-
-def test_unknown_shell() -> None:
-    fail(2, "'tcsh' is not one of 'bash', 'zsh', 'fish'", "completion", "tcsh")
 
 
 def test_bash_completes() -> None:

@@ -51,6 +51,22 @@ def pair(tmp_path: Path) -> tuple[str, str]:
     return write(tmp_path / "ref.y4m", slow[0]), write(tmp_path / "dis.y4m", slow[1])
 
 
+@pytest.fixture
+def words(pair: tuple[str, str]) -> tuple[str, ...]:
+    """The words that score the pair."""
+    return ("score", "-r", pair[0], "-d", pair[1], *TINY)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    return tmp_path / "page.html"
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    return tmp_path / "scores.json"
+
+
 def frames_shown(page: Path) -> list[int]:
     return [int(number) for number in re.findall(r'<article class="frame[^>]* data-frame="(\d+)"', page.read_text())]
 
@@ -61,8 +77,7 @@ def worst(scores: Path, count: int) -> list[int]:
     return [frame["frameNum"] for frame in ordered[:count]]
 
 
-def test_score_writes_a_page(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
+def test_score_writes_a_page(pair: tuple[str, str], page: Path, scores: Path, asked: list[Selection]) -> None:
     words = ("-r", pair[0], "-d", pair[1], *TINY, "--frame_skip_ref", "1", "--frame_skip_dist", "1")
     succeed("score", *words, "--html", str(page), "-o", str(scores))
     assert frames_shown(page) == worst(scores, 6)
@@ -82,9 +97,8 @@ def tiles(page: Path) -> dict[str, str]:
     return dict(cells)
 
 
-def test_the_page_of_score_has_as_many_frames_as_asked_for_and_the_verdicts(pair: tuple[str, str], tmp_path: Path) -> None:
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
-    words = ("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page), "-o", str(scores), "--worst", "2")
+def test_the_page_of_score_has_frames_and_verdicts(words: tuple[str, ...], page: Path, scores: Path) -> None:
+    words = (*words, "-q", "--html", str(page), "-o", str(scores), "--worst", "2")
     limits = ("--fail-under", "float_ssim:p5=0.999", "--fail-under", "float_ssim=0.01", "--strict")
     assert vkssim(*words, *limits).exit_code == 1
     assert frames_shown(page) == worst(scores, 2)
@@ -102,9 +116,10 @@ def test_the_page_of_score_has_as_many_frames_as_asked_for_and_the_verdicts(pair
     assert tiles(page)["limits"] == "pass"
 
 
-def test_the_page_says_when_scores_were_written(pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
-    words = ("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--worst", "0", "-o", str(scores))
+def test_the_page_says_when_scores_were_written(
+    words: tuple[str, ...], page: Path, scores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*words, "-q", "--worst", "0", "-o", str(scores))
     succeed(*words)
     os.utime(scores, (0, 86_400 * 365 + 60))
     succeed("report", str(scores), "-o", str(page), "--worst", "0")
@@ -114,13 +129,12 @@ def test_the_page_says_when_scores_were_written(pair: tuple[str, str], tmp_path:
     assert "<dt>scores written</dt><dd>2001-09-09 01:46 UTC</dd>" in page.read_text()
 
 
-def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str, str], page: Path, tmp_path: Path) -> None:
     """Two clips have one reference: its pictures, and those of equal clips, are in the page once."""
     copy = shutil.copy(pair[1], tmp_path / "copy.y4m")
     scores = [str(tmp_path / name) for name in ("a.json", "b.json")]
     for path, distorted in zip(scores, (pair[1], str(copy)), strict=True):
         succeed("score", "-r", pair[0], "-d", distorted, *TINY, "-q", "-o", path)
-    page = tmp_path / "page.html"
     succeed("report", *scores, "-o", str(page), "--worst", "3")
     embedded = re.findall(r"data:image/webp;base64,[^\"]*", page.read_text())
     assert len(embedded) == len(set(embedded)) == 3 * 3 + 1  # reference, distorted clip and map; the colours of maps
@@ -133,8 +147,7 @@ def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str
     assert "they did not fit into the budget" in page.read_text()
 
 
-def test_maps_of_an_even_window_lie_over_the_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
+def test_maps_of_an_even_window_lie_over_the_pictures(pair: tuple[str, str], page: Path) -> None:
     words = ("--backend", "cpu", "--feature", "float_ssim=scale=1:window=uniform8", "-q", "--worst", "1")
     succeed("score", "-r", pair[0], "-d", pair[1], *words, "--html", str(page))
     encoded = re.findall(r'<img src="data:image/webp;base64,([^"]*)" alt="[^"]*" data-picture', page.read_text())
@@ -142,12 +155,11 @@ def test_maps_of_an_even_window_lie_over_the_pictures(pair: tuple[str, str], tmp
     assert sizes == [(32, 24)] * 3
 
 
-def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
+def test_a_page_of_several_files(pair: tuple[str, str], page: Path, tmp_path: Path, asked: list[Selection]) -> None:
     scores = [tmp_path / name for name in ("a.json", "b.json")]
     for path, skip in zip(scores, ("0", "2"), strict=True):
         words = ("-r", pair[0], "-d", pair[1], *TINY, "-q", "--frame_skip_ref", skip, "--frame_skip_dist", skip)
         succeed("score", *words, "-o", str(path))
-    page = tmp_path / "page.html"
     result = vkssim("report", *map(str, scores), "-o", str(page), "--worst", "2")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "differ: selection: frames skipped of the reference 0 against 2" in result.stderr
@@ -156,13 +168,12 @@ def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: P
     assert "dis.y4m (2)" in page.read_text()
 
 
-def test_files_that_were_not_scored_alike(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_files_that_were_not_scored_alike(pair: tuple[str, str], page: Path, tmp_path: Path) -> None:
     """A page puts them side by side, so it says so where somebody insists."""
     scores = [tmp_path / name for name in ("a.json", "b.json")]
     for path, feature in zip(scores, ("float_ssim=scale=1", "float_ssim=scale=2:window=uniform8"), strict=True):
         words = ("-r", pair[0], "-d", pair[1], "--backend", "cpu", "-q", "--feature", feature)
         succeed("score", *words, "-o", str(path))
-    page = tmp_path / "page.html"
     report = ("report", *map(str, scores), "-o", str(page), "--worst", "0")
     result = vkssim(*report)
     told = "were not scored alike: features: float_ssim scale 1 against 2, float_ssim window gaussian11 against uniform8"
@@ -174,9 +185,8 @@ def test_files_that_were_not_scored_alike(pair: tuple[str, str], tmp_path: Path)
     assert "not scored alike" not in page.read_text()
 
 
-def test_raw_clips_are_described(tmp_path: Path) -> None:
+def test_raw_clips_are_described(page: Path, scores: Path, tmp_path: Path) -> None:
     reference, distorted = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
-    scores, page = tmp_path / "scores.json", tmp_path / "page.html"
     words = ("-r", reference, "-d", distorted, *raw_flags(LUMA), *TINY, "-q")
     succeed("score", *words, "-o", str(scores))
     succeed("report", str(scores), "-o", str(page))
@@ -186,23 +196,21 @@ def test_raw_clips_are_described(tmp_path: Path) -> None:
     assert len(frames_shown(page)) == 1, "the frames of less than a second are one moment"
 
 
-def test_clips_that_are_gone_are_a_reason_not_an_error(pair: tuple[str, str], tmp_path: Path) -> None:
-    scores, page = tmp_path / "scores.json", tmp_path / "page.html"
-    succeed("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "-o", str(scores))
+def test_clips_that_are_gone_are_a_reason(words: tuple[str, ...], pair: tuple[str, str], page: Path, scores: Path) -> None:
+    succeed(*words, "-q", "-o", str(scores))
     Path(pair[1]).unlink()
     succeed("report", str(scores), "-o", str(page))
     assert f"No pictures: {pair[1]} cannot be read: No such file or directory." in page.read_text()
 
 
 @pytest.mark.parametrize("frames", ["[]", '[{"frameNum": 0, "metrics": {}}]'])
-def test_a_report_without_scores_has_no_pictures(tmp_path: Path, frames: str) -> None:
+def test_a_report_without_scores_has_no_pictures(scores: Path, tmp_path: Path, frames: str) -> None:
     (tmp_path / "scores.json").write_text(f'{{"frames": {frames}, "reference": "a.mp4", "distorted": "b.mp4"}}')
     succeed("report", str(tmp_path / "scores.json"), "-o", str(tmp_path / "page.html"))
     assert "the report has no scores of frames" in (tmp_path / "page.html").read_text()
 
 
-def test_a_pipe_has_no_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
+def test_a_pipe_has_no_pictures(pair: tuple[str, str], page: Path) -> None:
     words = ("score", "-r", pair[0], "-d", "-", *TINY, "--html", str(page), "-q")
     result = vkssim_process(*words, stdin=Path(pair[1]).read_bytes())
     assert (result.returncode, result.stderr) == (0, b"")
@@ -215,21 +223,18 @@ def test_the_page_to_standard_output() -> None:
     assert "No pictures: the report does not name its clips" in result.stdout
 
 
-def test_what_was_scored_before_an_error_is_shown_with_the_error(
-    pair: tuple[str, str], tmp_path: Path, asked: list[Selection]
+def test_an_error_is_shown_with_what_was_scored(
+    words: tuple[str, ...], pair: tuple[str, str], page: Path, asked: list[Selection]
 ) -> None:
     Path(pair[1]).write_bytes(Path(pair[1]).read_bytes()[:-10])
-    page = tmp_path / "page.html"
-    result = vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page))
+    result = vkssim(*words, "-q", "--html", str(page))
     assert result.exit_code == 2
     (message,) = re.findall(r"vkssim: (.*)", result.stderr)
     assert f"<li>{message}</li>" in page.read_text()
     assert len(frames_shown(page)) == 5
 
 
-def test_an_interrupted_run_has_a_page_without_pictures(
-    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_has_no_pictures(words: tuple[str, ...], page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collect, calls = CpuBackend.collect, []
 
     def interrupted(self: CpuBackend, batch: Any) -> Any:
@@ -239,15 +244,14 @@ def test_an_interrupted_run_has_a_page_without_pictures(
         return collect(self, batch)
 
     monkeypatch.setattr(CpuBackend, "collect", interrupted)
-    page = tmp_path / "page.html"
-    result = vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page))
+    result = vkssim(*words, "-q", "--html", str(page))
     assert result.exit_code == 130
     assert "No pictures: the run was stopped" in page.read_text()
 
 
-def test_what_cannot_be_written_is_said_before_anything_is_scored(pair: tuple[str, str], tmp_path: Path) -> None:
-    scores = tmp_path / "scores.json"
-    words = ("score", "-r", pair[0], "-d", pair[1], *TINY)
+def test_what_cannot_be_written_is_said_first(
+    words: tuple[str, ...], pair: tuple[str, str], scores: Path, tmp_path: Path
+) -> None:
     for target, message in (
         (str(tmp_path / "none" / "page.html"), "none does not exist"),
         (str(tmp_path), "is a folder"),
@@ -257,30 +261,28 @@ def test_what_cannot_be_written_is_said_before_anything_is_scored(pair: tuple[st
     ):
         fail(2, message, *words, "-o", str(scores), "--html", target)
         assert not scores.exists()
-
-
-def test_a_page_over_its_scores_is_refused(tmp_path: Path) -> None:
-    scores = shutil.copy(FIXTURES / "bbb_576x324.libvmaf.json", tmp_path / "scores.json")
-    before = Path(scores).read_bytes()
-    fail(2, "would overwrite another file", "report", str(scores), "-o", str(scores))
-    assert Path(scores).read_bytes() == before
+    fail(
+        2,
+        "would overwrite another file",
+        "report",
+        shutil.copy(FIXTURES / "bbb_576x324.libvmaf.json", scores),
+        "-o",
+        str(scores),
+    )
+    assert scores.read_bytes() == (FIXTURES / "bbb_576x324.libvmaf.json").read_bytes()
 
 
 @pytest.mark.parametrize(("module", "package"), [("jinja2", "jinja2"), ("PIL", "pillow"), ("matplotlib", "matplotlib")])
-def test_a_missing_extra_is_named_before_anything_is_scored(
-    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
+def test_a_missing_extra_is_named_first(
+    words: tuple[str, ...], page: Path, scores: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
 ) -> None:
     import importlib.util
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else find_spec(name))
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
-    for words in (
-        ("score", "-r", pair[0], "-d", pair[1], *TINY, "-o", str(scores), "--html", str(page)),
-        ("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", str(page)),
-    ):
-        result = fail(2, f"needs {package}", *words)
-        assert "pip install 'vkssim[report]'" in result.stderr
+    report = ("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", str(page))
+    for asked in ((*words, "-o", str(scores), "--html", str(page)), report):
+        assert "pip install 'vkssim[report]'" in fail(2, f"needs {package}", *asked).stderr
         assert not page.exists()
         assert not scores.exists()
 

@@ -107,17 +107,6 @@ def test_batch(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"distorted", "frames", *NAMES} <= set(heads)
 
 
-@pytest.mark.parametrize("names", [NAMES, ("float_ms_ssim_cs_scale4_cb", "float_ssim")])
-def test_score(width: int, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    report = ScoreReport("r", "d", 32, 24, 8, names, BackendInfo("cpu", "", ""), similarities=names)
-    report.frames = [FrameScores(0, dict.fromkeys(names, 0.98635112))]
-    print_summary(report, sys.stdout)
-    shown = capsys.readouterr().out
-    assert {"mean", "min"} <= set(_check(shown, width, (3, 6)))
-    assert all(name in shown for name in names), "names are whole"
-    assert "\n1 frame of 32x24" in shown
-
-
 def test_a_column_without_values_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     """A score that is in dB already has no other mean in dB."""
     report = ScoreReport("r", "d", 32, 24, 8, NAMES, BackendInfo("cpu", "", ""))
