@@ -16,7 +16,7 @@ from ..errors import OptionError, OutputError, ThresholdError, VkssimError
 from ..report.numbers import NumberFormat, time_code
 from ..utils.wording import counted
 from .messages import say, say_written
-from .output import Output, check_target, print_text, to_standard_output
+from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, to_standard_output
 from .tables import TableLayout, print_line, print_table
 
 if TYPE_CHECKING:
@@ -77,10 +77,27 @@ class OutputOptions:
             second = "--live" if self.live else "the report"
             raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
 
+    def outputs(self, inputs: Sequence[str]) -> list[tuple[str | None, str]]:
+        """Return the outputs of the report, a path or None for standard output and a form, checked before anything is scored.
+
+        Without `form` each has the form of its ending (see `form_of`). A form without a path goes to standard output. Raises
+        OptionError or OutputError if an output cannot be written.
+        """
+        NumberFormat.parse(self.precision)
+        if not self.paths:
+            return [] if self.form is None else [(None, self.form)]
+        forms = [self.form or form_of(path) for path in self.paths]
+        files = [path for path in self.paths if path not in STANDARD_OUTPUT]
+        check_targets([("--output", path) for path in files], inputs)
+        if len(self.paths) - len(files) > 1:
+            raise OutputError("two reports would go to standard output; give one of them a file with --output")
+        named = [None if path in STANDARD_OUTPUT else path for path in self.paths]
+        return list(zip(named, forms, strict=True))
+
     def deliver(
         self,
         done: Deliveries,
-        outputs: Sequence[Output],
+        outputs: Sequence[tuple[str | None, str]],
         merged: Mapping[Path, ScoreReport],
         journal: Journal | None,
         lines_failure: OutputError | None,
@@ -88,10 +105,10 @@ class OutputOptions:
         """Write the report to its outputs, with the scores of other reports, and print what was asked for."""
         from ..report.reading import merge_report
 
-        for path, scores in merged.items():
-            done.attempt(merge_report, done.report, path, scores)
-        for output in outputs:
-            done.attempt(output.write, done.report, name=output.path)
+        for merged_path, scores in merged.items():
+            done.attempt(merge_report, done.report, merged_path, scores)
+        for path, form in outputs:
+            done.attempt(self._write, done.report, path, form, name=path)
         if journal is not None:
             journal.settle(done.failures)
         if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
@@ -104,6 +121,16 @@ class OutputOptions:
             done.attempt(self._print_tables, done.report)
         if self.printed and done.complete:
             done.attempt(self._print_pooled, done.report)
+
+    def _write(self, report: ScoreReport, path: str | None, form: str) -> None:
+        from ..report import render
+        from ..storage.folder import write_output
+
+        text = render(report, form, self.precision)
+        if path is None:
+            print_text(text)
+        else:
+            write_output(text, path)
 
     def _print_pooled(self, report: ScoreReport) -> None:
         numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in self.pooled]

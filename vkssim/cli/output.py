@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,54 +18,11 @@ from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from .command import CommandOption, add_options
 
-if TYPE_CHECKING:
-    from ..report.results import ScoreReport
-
 SUFFIXES = tuple(f".{form}" for form in FORMS)
 """The endings of files by which the form of a report is recognised."""
 
-_STANDARD_OUTPUT = ("-", "/dev/stdout")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 _PAGES = (".html", ".htm")
-
-
-@dataclass(frozen=True)
-class Output:
-    """An output of a report: the file at `path`, or standard output if that is None."""
-
-    path: str | None
-    form: str
-    precision: str
-
-    def write(self, report: ScoreReport) -> None:
-        """Write the report. Raises OutputError."""
-        from ..report import render
-        from ..storage.folder import write_output
-
-        text = render(report, self.form, self.precision)
-        if self.path is None:
-            print_text(text)
-        else:
-            write_output(text, self.path)
-
-
-def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: Sequence[str]) -> list[Output]:
-    """Return the outputs of a report, all of them checked before anything is scored; none if none was named.
-
-    `form` decides for every output; without it each has the form that its ending names (see `form_of`). A form without a path
-    goes to standard output. Raises OptionError or OutputError if an output cannot be written.
-    """
-    from ..report.numbers import NumberFormat
-
-    NumberFormat.parse(precision)
-    if not paths:
-        return [] if form is None else [Output(None, form, precision)]
-    forms = [form or form_of(path) for path in paths]
-    files = [path for path in paths if not to_standard_output([path], form)]
-    check_targets([("--output", path) for path in files], inputs)
-    if len(paths) - len(files) > 1:
-        raise OutputError("two reports would go to standard output; give one of them a file with --output")
-    named = [None if path in _STANDARD_OUTPUT else path for path in paths]
-    return [Output(path, chosen, precision) for path, chosen in zip(named, forms, strict=True)]
 
 
 form_options = add_options(
@@ -94,7 +50,7 @@ def form_of(path: str) -> str:
 
 def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
     """Return whether a report goes to standard output: by the name of an output, or by a form without any output."""
-    return any(path in _STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
+    return any(path in STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
 
 
 class PathOrUrlType(click.Path):
@@ -119,7 +75,7 @@ def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
 def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Sequence[str]) -> None:
     """Check files by the flags that name them, before anything is read or scored; None is a flag that was not given.
 
-    Raises OptionError if pages cannot be made; OutputError if a file cannot be written, or is another one of the command.
+    Raises OptionError if pages cannot be made; OutputError if a file cannot be written, or is named twice.
     """
     from ..storage.folder import check_output
 

@@ -22,7 +22,7 @@ from .command import CommandOption, add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
-from .output import SUFFIXES, form_options, outputs_of
+from .output import SUFFIXES, form_options
 from .report import PageOptions, budget_option, page_output
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def command(
     pair = Clips(*_name_clips(clips, reference, distorted), raw)
     asked.check()
     thresholds = [*map(parse_threshold, fail_under), *asked.pooled]
-    outputs = outputs_of(asked.paths, asked.form, asked.precision, [*pair.paths, *map(str, asked.merge)])
+    outputs = asked.outputs([*pair.paths, *map(str, asked.merge)])
     merged = {path: read_report(path) for path in asked.merge}
     maps.check(pair.paths)
     alone = single_device(where)
