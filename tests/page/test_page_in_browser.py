@@ -381,7 +381,7 @@ def test_theme(browser: Browser, path: Path, scheme: str) -> None:
         expect(button).to_have_text("Light theme" if is_dark() else "Dark theme")
 
 
-def test_the_comparison_by_keyboard(page: Page) -> None:
+def test_the_comparison_by_keyboard_and_by_mouse(page: Page) -> None:
     slider = page.get_by_role("slider", name=f"Border between Reference and {HOSTILE[1]}")
     left = page.locator(".stage .left-layer")
 
@@ -399,6 +399,13 @@ def test_the_comparison_by_keyboard(page: Page) -> None:
     assert width() == 45
     slider.press("End")
     assert width() == 100
+    stage = page.locator(".stage")
+    stage.scroll_into_view_if_needed()
+    box = box_of(stage)
+    page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + box["height"] / 2)
+    assert abs(int(stage.locator("input").input_value()) - 25) <= 1
+    divider = box_of(stage.locator(".divider"))
+    assert divider["x"] + divider["width"] / 2 == pytest.approx(box["x"] + 0.25 * box["width"], abs=0.02 * box["width"])
     page.get_by_label("B", exact=True).first.select_option(f"SSIM map of {HOSTILE[0]}")
     chosen = page.locator("article.frame:not(.off)")
     shown = page.locator(".stage .right")
@@ -422,16 +429,6 @@ def test_one_picture_at_a_time_by_keys(page: Page) -> None:
     page.keyboard.press(".")
     expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(SHOWN[1]))
     expect(page.get_by_label("B", exact=True).first).to_have_value("distorted 0")
-
-
-def test_the_comparison_by_mouse(page: Page) -> None:
-    stage = page.locator(".stage")
-    stage.scroll_into_view_if_needed()
-    box = box_of(stage)
-    page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + box["height"] / 2)
-    assert abs(int(stage.locator("input").input_value()) - 25) <= 1
-    divider = box_of(stage.locator(".divider"))
-    assert divider["x"] + divider["width"] / 2 == pytest.approx(box["x"] + 0.25 * box["width"], abs=0.02 * box["width"])
 
 
 def test_a_sample_is_a_pixel_and_the_picture_is_moved(show: Callable[..., Page]) -> None:
