@@ -200,14 +200,20 @@ def test_zoom_by_drag_and_by_keys(browser: Browser, path: Path) -> None:
 
 
 def test_decibels(show: Callable[..., Page]) -> None:
-    """Scores near 1 are far apart in dB; what is no similarity has none."""
+    """Scores near 1 are far apart in dB; what is no similarity has none. A tile has both units, the other one below."""
     report = page_report(0, FRAMES, ("float_ssim", "float_ssim_l"))
     report.similarities = ("float_ssim",)
     for number, frame in enumerate(report.frames):
         frame.metrics["float_ssim"] = 1 - 10.0 ** -(number % 4 + 1)  # type: ignore[index]
+    mean = report.pooled()["float_ssim"]["mean"]
+    texts = [f"{mean:.4f}", f"{-10 * math.log10(1 - mean):.2f} dB"]
     page = show(render_page([report], gallery()))
     plot = chart(page)
-    page.get_by_label("dB").check()
+    tile = page.locator(".tile", has=page.get_by_text("mean float_ssim", exact=True))
+    for label, (value, other) in (("linear", texts), ("dB", reversed(texts))):
+        page.get_by_label(label, exact=True).check()
+        expect(tile.locator(".value")).to_have_text(value)
+        expect(tile.locator(".other")).to_have_text(other)
     plot.focus()
     for decibels in (10, 20, 30, 40):
         expect(page.locator(READOUT)).to_contain_text(f"{decibels}.000 dB (0.9")
@@ -217,21 +223,6 @@ def test_decibels(show: Callable[..., Page]) -> None:
     choose_metric(page, "float_ssim_l")
     expect(page.get_by_label("dB")).to_be_disabled()
     expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim_l")
-
-
-def test_tiles_follow_the_switch(show: Callable[..., Page]) -> None:
-    """The other unit stands below, so that none is lost; four digits are as many as are read."""
-    report = page_report(0, FRAMES, ("float_ms_ssim", "float_ssim"))
-    report.similarities = ("float_ssim",)
-    mean = report.pooled()["float_ssim"]["mean"]
-    texts = [f"{mean:.4f}", f"{-10 * math.log10(1 - mean):.2f} dB"]
-    page = show(render_page([report], gallery()))
-    choose_metric(page, "float_ssim")
-    tile = page.locator(".tile", has=page.get_by_text("mean float_ssim", exact=True))
-    for label, (value, other) in (("linear", texts), ("dB", reversed(texts)), ("linear", texts)):
-        page.get_by_label(label, exact=True).check()
-        expect(tile.locator(".value")).to_have_text(value)
-        expect(tile.locator(".other")).to_have_text(other)
 
 
 def dipping(*dips: int, frames: int = 200) -> ScoreReport:
