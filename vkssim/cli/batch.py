@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,7 @@ from .options import (
     urls_option,
 )
 from .output import PathOrUrlType, check_target, check_targets
-from .report import PageOptions, below_limits, write_page_of
+from .report import PageOptions, check_limits, write_page_of
 from .tables import TableLayout, decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -135,8 +134,8 @@ def command(
     check_targets([("--html", html)], [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
-    run = ManifestRun(manifest, path, options, workers, quiet, frames, task_seconds, find_offset)
-    rows = run.score(pairs)
+    how: dict[str, Any] = {"seconds": task_seconds, "frames": frames, "find_offsets": find_offset}
+    rows = score_rows(manifest, path, pairs, options, workers, quiet=quiet, **how)
     if not quiet:
         _print(rows, path)
     if html is not None:
@@ -149,45 +148,40 @@ def command(
         pooled = {one: row.get(f"{one.name}_{one.pooling}") for one in thresholds}
         if any(value is None or value < one.limit for one, value in pooled.items()):
             failed.append(row["distorted"])
-    below = below_limits(failed, len(rows))
-    if below is not None:
-        raise below
+    check_limits(failed, len(rows))
 
 
-@dataclass(frozen=True)
-class ManifestRun:
-    """The scoring of a manifest's pairs into a table at `path`; see `vkssim.ladder.batch.score_manifest`."""
+def score_rows(
+    manifest: PathOrUrl,
+    path: PathOrUrl,
+    pairs: Sequence[Pair],
+    options: ScoreOptions,
+    workers: WorkerOptions,
+    *,
+    quiet: bool,
+    seconds: float = SECONDS,
+    **how: Any,
+) -> list[Row]:
+    """Score pairs into a table at `path`, show the progress, and return the rows; `how` is for `score_manifest`."""
+    from ..ladder.batch import BatchSettings, score_manifest
 
-    manifest: PathOrUrl
-    path: PathOrUrl
-    options: ScoreOptions
-    workers: WorkerOptions
-    quiet: bool
-    frames: PathOrUrl | None = None
-    task_seconds: float = SECONDS
-    find_offset: bool = False
-
-    def score(self, pairs: Sequence[Pair]) -> list[Row]:
-        """Score pairs, write their table, show the progress, and return the rows."""
-        from ..ladder.batch import BatchSettings, score_manifest
-
-        inputs = {str(self.manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
-        check_target(self.path, "--output", sorted(inputs))
-        if self.quiet:
-            notices.set_listener(None)
-        with closing(ProgressBar()) as bar:
-            settings = BatchSettings(
-                workers=self.workers,
-                seconds=self.task_seconds,
-                progress=bar if sys.stderr.isatty() and not self.quiet else None,
-                tell=lambda text: None if self.quiet else say(f"note: {text}"),
-                warn=lambda trouble: say(f"warning: {trouble}"),
-                worded=with_flags,
-            )
-            rows = score_manifest(pairs, self.path, self.options, settings, frames=self.frames, find_offsets=self.find_offset)
-        if not self.quiet:
-            say_written(self.path)
-        return rows
+    inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
+    check_target(path, "--output", sorted(inputs))
+    if quiet:
+        notices.set_listener(None)
+    with closing(ProgressBar()) as bar:
+        settings = BatchSettings(
+            workers=workers,
+            seconds=seconds,
+            progress=bar if sys.stderr.isatty() and not quiet else None,
+            tell=lambda text: None if quiet else say(f"note: {text}"),
+            warn=lambda trouble: say(f"warning: {trouble}"),
+            worded=with_flags,
+        )
+        rows = score_manifest(pairs, path, options, settings, **how)
+    if not quiet:
+        say_written(path)
+    return rows
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:

@@ -13,7 +13,7 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.choices import Section
 from ..utils.wording import counted
-from .batch import ManifestRun, check_all_scored
+from .batch import check_all_scored, score_rows
 from .command import make_command, option
 from .messages import say, say_findings
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, single_device, urls_option
@@ -103,11 +103,11 @@ def command(
     if not is_results(rows):
         if path is None:
             raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-        run = ManifestRun(table, path, score_options(values, **single_device(where)), WorkerOptions(**where), quiet)
+        options, workers = score_options(values, **single_device(where)), WorkerOptions(**where)
         pairs = read_manifest(table, raw, urls=urls)
         for row in rows:
             number(row, opinion, str(row["distorted"]))  # an opinion that is no number is an error before anything is scored
-        rows = run.score(pairs)
+        rows = score_rows(table, path, pairs, options, workers, quiet=quiet)
         check_all_scored(rows, path)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))

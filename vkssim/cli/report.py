@@ -116,11 +116,10 @@ def command(
     from ..report.thresholds import parse_threshold
 
     options = PageOptions(raw, where, worst, budget, [parse_threshold(text) for text in fail_under], urls=urls)
-    failed = write_page_of(files, target, "--output", options, ladder=ladder, rate=rate, force=force)
+    failed, count = write_page_of(files, target, "--output", options, ladder=ladder, rate=rate, force=force)
     if target != "-":
         say_written(target)
-    if failed is not None:
-        raise failed
+    check_limits(failed, count)
 
 
 @dataclass(frozen=True)
@@ -165,8 +164,8 @@ def write_page_of(
     ladder: Sequence[str] = (),
     rate: str | None = None,
     force: bool = True,
-) -> ThresholdError | None:
-    """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target.
+) -> tuple[list[str], int]:
+    """Write the page of reports and results to the target of a flag, and return the clips below limits, and how many there are.
 
     `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
     are shown beside each other.
@@ -201,15 +200,14 @@ def write_page_of(
         for name, report, of_clip in zip(named, reports, limits, strict=True)
         if not all(limit.met for limit in of_clip)
     ]
-    return below_limits(failed, len(named))
+    return failed, len(named)
 
 
-def below_limits(failed: Sequence[str], clips: int) -> ThresholdError | None:
-    """Return the error that names the clips below their limits, if there are any."""
-    if not failed:
-        return None
-    listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
-    return ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
+def check_limits(failed: Sequence[str], clips: int) -> None:
+    """Raise ThresholdError, which names the clips below their limits, if there are any."""
+    if failed:
+        listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
+        raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
 def page_output(
