@@ -33,8 +33,7 @@ from vkssim.frames.options import Selection
 from vkssim.host.api import vk
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, ScoreReport
 from vkssim.shaders.interface import INTERFACES, Precision, Shape
 from vkssim.types import FrameFormat
 

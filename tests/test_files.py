@@ -19,7 +19,7 @@ from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, T
 from vkssim.frames import raw
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
-from vkssim.report.frame_scores import FrameScores
+from vkssim.report.results import FrameScores
 from vkssim.scoring.journal import Journal
 from vkssim.utils.progress import ProgressBar
 

@@ -14,7 +14,7 @@ from .gradients import ms_ssim_and_grad as ms_ssim_and_grad
 from .gradients import ssim_and_grad as ssim_and_grad
 from .many import PairScores as PairScores
 from .many import score_many as score_many
-from .report.frame_scores import FrameScores as FrameScores
+from .report.results import FrameScores as FrameScores
 from .report.results import ScoreReport as ScoreReport
 from .scorer import Scorer as Scorer
 from .scoring.offset import find_offset as find_offset

@@ -21,8 +21,7 @@ from .backends.lending import Lending
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.plane_metrics import FrameMetrics, plane_formats
-from .report.backend_info import BackendInfo
-from .report.frame_scores import FrameScores, rows
+from .report.results import BackendInfo, FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import DepthCheck, FrameFormat, Samples, check_not_masked
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .backends.device_cache import tried_again
 from .errors import FrameError
-from .report.frame_scores import FrameScores
+from .report.results import FrameScores
 from .scorer import Scorer
 from .utils.wording import counted
 

@@ -27,8 +27,8 @@ from vkssim.features import FEATURES
 from vkssim.host import notices
 from vkssim.host.devices import DEVICE_VARIABLE
 
-from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
+from ..support.clips import raw_bytes, y4m_bytes
+from ..support.commands import TINY, fail, pair_words, refuse, start_vkssim, succeed, vkssim, vkssim_process
 from ..support.golden import clip_paths
 from ..support.pictures import clip
 
@@ -41,15 +41,15 @@ DISTORTED = np.roll(LUMA, 1, axis=2)
 @pytest.fixture
 def raw_pair(tmp_path: Path) -> tuple[str, ...]:
     """The words that score a pair of raw clips."""
-    reference, distorted = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
-    return ("score", "-r", reference, "-d", distorted, *raw_flags(LUMA), *TINY)
+    return pair_words(tmp_path, LUMA, DISTORTED)
 
 
 # -- help and usage ---------------------------------------------------------------------------------------------------
 
 
-def test_the_list_of_commands_has_whole_sentences() -> None:
+def test_the_list_of_commands_has_whole_sentences_and_exit_codes_follow() -> None:
     text = click.testing.CliRunner().invoke(main, ["--help"], terminal_width=80).stdout
+    assert "Exit codes: 0 scored; 1 the scores fail a demand" in text
     listed = text.split("Commands:\n")[1].split("\n\n")[0].splitlines()
     assert len(listed) == len(main.list_commands(click.Context(main)))
     assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
@@ -66,24 +66,19 @@ def test_the_list_of_commands_has_whole_sentences() -> None:
     ids=repr,
 )
 def test_a_library_that_no_memory_is_left_for_is_no_fault_of_vkssim(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(*_arguments: object, **_options: object) -> None:
+    def broken(*_arguments: object, **_options: object) -> None:
         raise error
 
-    monkeypatch.setattr("vkssim.distributed.engine.score_pair", fail)
+    monkeypatch.setattr("vkssim.distributed.engine.score_pair", broken)
     result = vkssim("score", "-r", "a.y4m", "-d", "b.y4m")
     assert result.exit_code == 2
     assert result.stderr.startswith("vkssim: there is not enough memory. ")
 
 
-def test_help_has_the_exit_codes() -> None:
-    assert "Exit codes: 0 scored; 1 the scores fail a demand" in vkssim("--help").output
-
-
 def test_h_is_the_height(raw_pair: tuple[str, ...]) -> None:
     """As in libvmaf's tool."""
-    assert vkssim(*raw_pair).exit_code == 0
-    result = vkssim("score", "-h")
-    assert (result.exit_code, "It is the height; --help shows the help" in result.stderr) == (2, True)
+    succeed(*raw_pair)
+    fail(2, "It is the height; --help shows the help", "score", "-h")
 
 
 @pytest.mark.parametrize("words", [(), ("compare",), ("bd-rate",), ("devices",), ("features",), ("completion",)])
@@ -145,22 +140,6 @@ def test_examples_can_be_parsed(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (("scor",), "score"),
-        (("bdrate",), "bd-rate"),
-        (("score", "-r", "a", "-d", "b", "--planes", "yu"), "yuv"),
-        (("score", "-r", "a", "-d", "b", "--backend", "Vulkan"), "vulkan"),
-        (("score", "-r", "a", "-d", "b", "--fail-under", "float_ssim:percentile5=1"), "p5"),
-        (("score", "-r", "a", "-d", "b", "--print", "float_ssim:harmonic"), "harmonic_mean"),
-    ],
-)
-def test_a_mistyped_word_is_met_with_the_one_that_was_meant(words: tuple[str, ...], meant: str) -> None:
-    result = vkssim(*words)
-    assert (result.exit_code, f"(did you mean {meant}?)" in result.stderr) == (2, True), result.stderr
-
-
-@pytest.mark.parametrize(
     ("words", "message"),
     [
         (("-p", "411"), "'411' is not one of '420', '422', '444', '400'"),
@@ -171,21 +150,31 @@ def test_a_mistyped_word_is_met_with_the_one_that_was_meant(words: tuple[str, ..
         (("--frame_skip_ref", "-1"), "-1 is not in the range"),
         (("--backend", "cuda"), "'cuda' is not one of"),
         (("stray",), "a reference and a distorted clip are needed, and stray, -r "),
+        (("--planes", "yu"), "(did you mean yuv?)"),
+        (("--backend", "Vulkan"), "(did you mean vulkan?)"),
+        (("--fail-under", "float_ssim:percentile5=1"), "(did you mean p5?)"),
+        (("--print", "float_ssim:harmonic"), "(did you mean harmonic_mean?)"),
+        (("--print", "vmaf"), "--print: vmaf is not scored. Available scores: float_ssim"),
+        (("--print", "ssim"), "--print: ssim is not scored (did you mean float_ssim?)"),
+        (("--print", "float_ssim:median"), "--print 'float_ssim:median': unknown pooling 'median' (did you mean p50?)"),
+        (("--print", "float_ssim=1"), "is not of the form NAME or NAME:POOLING"),
+        (("--print", "float_ssim", "--json"), "--print and the report both go to standard output"),
+        (("--print", "float_ssim", "--live"), "--print and --live both go to standard output"),
     ],
 )
-def test_usage_errors(raw_pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
-    result = vkssim(*raw_pair, *words)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stdout == ""
+def test_refused_before_anything_is_scored(raw_pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
+    refuse(message, *raw_pair, *words)
 
 
-@pytest.mark.parametrize("words", [(), ("a.y4m",), ("-r", "a.y4m"), ("-d", "a.y4m"), ("a.y4m", "b.y4m", "c.y4m")], ids=" ".join)
-def test_two_clips_are_needed(words: tuple[str, ...]) -> None:
-    result = vkssim("score", *words)
-    assert result.exit_code == 2
-    given = ", ".join(words).replace("-r, ", "-r ").replace("-d, ", "-d ") or "no file"
-    assert f"a reference and a distorted clip are needed, and {given} is given" in result.stderr
+@pytest.mark.parametrize(("word", "meant"), [("scor", "score"), ("bdrate", "bd-rate")])
+def test_a_mistyped_command_is_met_with_the_one_that_was_meant(word: str, meant: str) -> None:
+    refuse(f"(did you mean {meant}?)", word)
+
+
+@pytest.mark.parametrize("words", ["", "a.y4m", "-r a.y4m", "-d a.y4m", "a.y4m b.y4m c.y4m"])
+def test_two_clips_are_needed(words: str) -> None:
+    given = words if words.startswith("-") else words.replace(" ", ", ")
+    refuse(f"a reference and a distorted clip are needed, and {given or 'no file'} is given", "score", *words.split())
 
 
 @pytest.mark.parametrize("words", ["REF DIS", "-r REF DIS", "-d DIS REF", "REF -d DIS", "-d DIS -r REF"])
@@ -203,49 +192,40 @@ def test_flags_or_places_name_the_clips(raw_pair: tuple[str, ...], words: str) -
 def test_forms_to_standard_output_and_to_a_file(raw_pair: tuple[str, ...], tmp_path: Path, form: str) -> None:
     """The form follows the flag or the ending; both give the same. Nothing else is on standard output."""
     file, by_flag, other = tmp_path / f"scores.{form}", tmp_path / "by_flag", ("-o", "-", f"--{form}")
-    printed = vkssim(*raw_pair, f"--{form}")
-    assert printed.exit_code == 0
+    printed = succeed(*raw_pair, f"--{form}")
     assert "float_ssim" in printed.stderr, "the summary makes way"
     assert vkssim(*raw_pair, "-o", str(file)).exit_code == vkssim(*raw_pair, "-o", str(by_flag), f"--{form}").exit_code == 0
 
     assert file.read_text() == printed.stdout == by_flag.read_text()
     assert vkssim(*raw_pair, *other).stdout == printed.stdout
+    several = succeed(*raw_pair, "-o", str(file), "-o", "-", "-o", str(by_flag))
+    assert file.read_text() == printed.stdout
+    assert several.stdout == by_flag.read_text() == vkssim(*raw_pair, "--xml").stdout, "without an ending it is XML"
 
 
 @pytest.mark.parametrize("name", ["scores", "json", "run.2", ".hidden"])
 def test_without_an_ending_it_is_xml(raw_pair: tuple[str, ...], tmp_path: Path, name: str) -> None:
     """As libvmaf's tool has it."""
-    assert vkssim(*raw_pair, "-o", str(tmp_path / name)).exit_code == 0
+    succeed(*raw_pair, "-o", str(tmp_path / name))
     assert ElementTree.parse(tmp_path / name).getroot().tag == "VMAF"
 
 
 @pytest.mark.parametrize("name", ["scores.txt", "scores.yaml", "scores.parquet", "page.html", "page.HTM", "scores.js\x1b[2Jon"])
 def test_unknown_endings_are_refused(raw_pair: tuple[str, ...], tmp_path: Path, name: str) -> None:
     """A file that is not what its name says helps nobody; a flag for the form takes any name."""
-    result = vkssim(*raw_pair, "-o", str(tmp_path / "scores.json"), "-o", str(tmp_path / name))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "the endings are .json, .xml, .csv, .sub" in result.stderr
+    result = refuse(
+        "the endings are .json, .xml, .csv, .sub", *raw_pair, "-o", str(tmp_path / "scores.json"), "-o", str(tmp_path / name)
+    )
     hint = f"--html {tmp_path / name} writes the page" if "page" in name else "--json --xml --csv --sub give the form"
     assert hint in result.stderr
     assert "\x1b" not in result.stderr
     assert not list(tmp_path.glob("*.json*"))
-    assert vkssim(*raw_pair, "-q", "-o", str(tmp_path / name), "--csv").exit_code == 0
+    succeed(*raw_pair, "-q", "-o", str(tmp_path / name), "--csv")
     assert (tmp_path / name).read_text().startswith("Frame,")
 
 
-def test_every_output_is_written(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
-    names = ["a.json", "b.xml", "c.csv", "d.sub", "-"]
-    result = vkssim(*raw_pair, *(word for name in names for word in ("-o", str(tmp_path / name) if name != "-" else name)))
-    assert result.exit_code == 0
-    for name in names[:4]:
-        assert (tmp_path / name).read_text() == vkssim(*raw_pair, f"--{name[2:]}").stdout
-    assert result.stdout == (tmp_path / "b.xml").read_text()
-
-
 def test_an_output_that_fails_keeps_no_other_from_being_written(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
-    result = vkssim(*raw_pair, "-q", "-o", "/dev/full", "-o", str(tmp_path / "scores.json"))
-    assert result.exit_code == 2
-    assert "/dev/full cannot be written" in result.stderr
+    fail(2, "/dev/full cannot be written", *raw_pair, "-q", "-o", "/dev/full", "-o", str(tmp_path / "scores.json"))
     assert json.loads((tmp_path / "scores.json").read_text())["frames"]
 
 
@@ -261,9 +241,7 @@ def test_outputs_that_are_one(
     raw_pair: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = vkssim(*raw_pair, "-o", names[0], "-o", names[1])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    refuse(message, *raw_pair, "-o", names[0], "-o", names[1])
     assert not (tmp_path / "a.json").exists()
 
 
@@ -271,8 +249,7 @@ def test_outputs_that_are_one(
 def test_print(raw_pair: tuple[str, ...], quiet: tuple[str, ...]) -> None:
     """The bare numbers are all that is on standard output."""
     words = ("--print", "float_ssim", "--print", "float_ssim:p5")
-    result = vkssim(*raw_pair, *words, *quiet)
-    assert result.exit_code == 0, result.stderr
+    result = succeed(*raw_pair, *words, *quiet)
     pooled = json.loads(vkssim(*raw_pair, "--json").stdout)["pooled_metrics"]["float_ssim"]
     assert result.stdout == f"{pooled['mean']:.6f}\n" + f"{pooled['p5']:.6f}\n"
     assert ("float_ssim" in result.stderr) == (not quiet)
@@ -287,23 +264,6 @@ def test_print_with_a_demand_that_is_not_met(raw_pair: tuple[str, ...]) -> None:
     assert re.fullmatch(r"\d\.\d{6}\n", result.stdout)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--print", "vmaf"), "--print: vmaf is not scored. Available scores: float_ssim"),
-        (("--print", "ssim"), "--print: ssim is not scored (did you mean float_ssim?)"),
-        (("--print", "float_ssim:median"), "--print 'float_ssim:median': unknown pooling 'median' (did you mean p50?)"),
-        (("--print", "float_ssim=1"), "is not of the form NAME or NAME:POOLING"),
-        (("--print", "float_ssim", "--json"), "--print and the report both go to standard output"),
-        (("--print", "float_ssim", "--live"), "--print and --live both go to standard output"),
-    ],
-)
-def test_print_is_refused_before_anything_is_scored(raw_pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
-    result = vkssim(*raw_pair, *words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-
-
 def test_what_was_written_is_said(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
     scores, page, maps = (str(tmp_path / name) for name in ("scores.json", "page.html", "maps"))
     words = (*raw_pair, "-o", scores, "--html", page, "--map", maps)
@@ -315,17 +275,14 @@ def test_what_was_written_is_said(raw_pair: tuple[str, ...], tmp_path: Path) -> 
 
 
 def test_summary_without_an_output(raw_pair: tuple[str, ...]) -> None:
-    result = vkssim(*raw_pair)
-    assert result.exit_code == 0
+    result = succeed(*raw_pair)
     for word in ("float_ssim", "mean", "harmonic", "6 frames of 32x24, 8 bit", "NumPy"):
         assert word in result.stdout
     assert result.stderr == "", "no progress where there is no terminal"
 
 
 def test_profile(raw_pair: tuple[str, ...]) -> None:
-    words = [word if word != "cpu" else "vulkan" for word in raw_pair]
-    result = vkssim(*words, "--profile")
-    assert result.exit_code == 0
+    result = succeed(*(word if word != "cpu" else "vulkan" for word in raw_pair), "--profile")
     for word in ("where the time goes", "read", "ssim", "whole run"):
         assert word in result.stdout
 
@@ -375,7 +332,7 @@ def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkey
 def test_quiet_commands_give_no_notices(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(notices, "_listener", said.append)
-    assert vkssim(*raw_pair, "-q").exit_code == 0
+    succeed(*raw_pair, "-q")
     notices.notify("a driver takes long")
     assert said == []
 
@@ -428,13 +385,11 @@ def test_selection_flags(raw_pair: tuple[str, ...]) -> None:
 
 
 def test_unexpected_error_is_a_message(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("vkssim.distributed.engine.score_pair", fail)
-    result = vkssim(*raw_pair)
-    assert result.exit_code == 2
-    assert "unexpected ZeroDivisionError: a fault of ours" in result.stderr
+    monkeypatch.setattr("vkssim.distributed.engine.score_pair", broken)
+    fail(2, "unexpected ZeroDivisionError: a fault of ours", *raw_pair)
     monkeypatch.setenv("VKSSIM_TRACEBACK", "1")
     assert isinstance(vkssim(*raw_pair).exception, ZeroDivisionError)
 
@@ -461,8 +416,7 @@ def test_device_that_devices_lists_can_be_chosen(raw_pair: tuple[str, ...], monk
     )
     monkeypatch.delenv(DEVICE_VARIABLE)
     words = [word if word != "cpu" else "vulkan" for word in raw_pair]
-    result = vkssim(*words, "--json", "--device", row["uuid"])
-    assert result.exit_code == 0
+    result = succeed(*words, "--json", "--device", row["uuid"])
     assert json.loads(result.stdout)["device"] == row["name"]
 
 

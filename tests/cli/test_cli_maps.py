@@ -14,8 +14,8 @@ import vkssim as package
 from vkssim.maps.frames import colour, png
 from vkssim.maps.picture import map_corner
 
-from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.clips import raw_bytes, write, y4m_bytes
+from ..support.commands import TINY, fail, pair_words, refuse, succeed, vkssim, vkssim_process
 from ..support.pictures import clip
 
 LUMA = clip(7)
@@ -26,8 +26,7 @@ DISTORTED = np.stack([np.roll(frame, shift, axis=1) for shift, frame in enumerat
 @pytest.fixture
 def words(tmp_path: Path) -> tuple[str, ...]:
     """The words that score a pair of raw clips."""
-    paths = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
-    return ("score", "-r", paths[0], "-d", paths[1], *raw_flags(LUMA), *TINY)
+    return pair_words(tmp_path, LUMA, DISTORTED)
 
 
 def _files(folder: Path) -> list[str]:
@@ -40,8 +39,7 @@ def _names(*indices: int) -> list[str]:
 
 def test_maps_of_the_worst_five_by_default(words: tuple[str, ...], tmp_path: Path) -> None:
     folder = tmp_path / "made" / "maps"
-    result = vkssim(*words, "--map", str(folder), "--csv")
-    assert result.exit_code == 0, result.output
+    result = succeed(*words, "--map", str(folder), "--csv")
     scores = [float(line.split(",")[1]) for line in result.stdout.splitlines()[1:]]
     worst = sorted(np.argsort(scores)[:5].tolist())
     assert _files(folder) == _names(*worst)
@@ -67,34 +65,28 @@ def test_maps_of_the_worst_five_by_default(words: tuple[str, ...], tmp_path: Pat
 def test_frames_by_choice(
     words: tuple[str, ...], tmp_path: Path, how: str, flags: tuple[str, ...], expected: tuple[int]
 ) -> None:
-    assert vkssim(*words, *flags, "-q", "--map", str(tmp_path / "maps"), "--map-frames", how).exit_code == 0
+    succeed(*words, *flags, "-q", "--map", str(tmp_path / "maps"), "--map-frames", how)
     assert _files(tmp_path / "maps") == _names(*expected)
     if "--frame_skip_ref" in flags:
         expected_map = package.ssim(LUMA[1], DISTORTED[1], return_map=True, backend="cpu")[1]
         np.testing.assert_array_equal(np.load(tmp_path / "maps" / "frame_000000.npy"), expected_map)
 
 
-def test_maps_at_full_size_whatever_was_scored(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("feature", "window", "size"),
+    [("float_ms_ssim", "gaussian11", (170, 181)), ("float_ssim=window=uniform8:scale=2", "uniform8", (173, 184))],
+)
+def test_maps_at_full_size_of_the_scored_window(tmp_path: Path, feature: str, window: str, size: tuple[int, int]) -> None:
     """By the device too, and with no float_ssim asked for."""
     luma = clip(2, 180, 191)
     paths = [write(tmp_path / name, y4m_bytes(frames)) for name, frames in (("ref", luma), ("dis", np.roll(luma, 1, axis=1)))]
     folder = tmp_path / "maps"
-    result = vkssim("score", "-r", paths[0], "-d", paths[1], "--feature", "float_ms_ssim", "-q", "--map", str(folder))
-    assert result.exit_code == 0, result.output
+    succeed("score", "-r", paths[0], "-d", paths[1], "--feature", feature, "-q", "--map", str(folder))
     assert _files(folder) == _names(0, 1)
     ssim_map = np.load(folder / "frame_000001.npy")
-    assert (ssim_map.shape, ssim_map.dtype) == ((170, 181), np.float32)
-    np.testing.assert_array_equal(ssim_map, package.ssim(luma[1], np.roll(luma[1], 1, axis=0), return_map=True)[1])
-
-
-def test_maps_of_the_window_that_was_scored(tmp_path: Path) -> None:
-    luma = clip(1, 40, 61)
-    paths = [write(tmp_path / name, y4m_bytes(frames)) for name, frames in (("ref", luma), ("dis", np.roll(luma, 1, axis=1)))]
-    feature = "float_ssim=window=uniform8:scale=2"
-    result = vkssim("score", "-r", paths[0], "-d", paths[1], "--feature", feature, "-q", "--map", str(tmp_path / "maps"))
-    assert result.exit_code == 0, result.output
-    expected = package.ssim(luma[0], np.roll(luma[0], 1, axis=0), window="uniform8", return_map=True)[1]
-    np.testing.assert_array_equal(np.load(tmp_path / "maps" / "frame_000000.npy"), expected)
+    assert (ssim_map.shape, ssim_map.dtype) == (size, np.float32)
+    expected = package.ssim(luma[1], np.roll(luma[1], 1, axis=0), window=window, return_map=True)[1]
+    np.testing.assert_array_equal(ssim_map, expected)
 
 
 def test_a_demand_that_is_not_met_keeps_the_maps(words: tuple[str, ...], tmp_path: Path) -> None:
@@ -107,9 +99,8 @@ def test_a_demand_that_is_not_met_keeps_the_maps(words: tuple[str, ...], tmp_pat
 def test_frame_that_was_not_scored(words: tuple[str, ...], tmp_path: Path) -> None:
     """Known after scoring only: the scores are there."""
     scores = tmp_path / "scores.json"
-    result = vkssim(*words, "-o", str(scores), "--map", str(tmp_path / "maps"), "--map-frames", "7")
-    assert result.exit_code == 2
-    assert "frame 7 was not scored; 7 frames from 0 to 6 were" in result.stderr
+    chosen = ("-o", str(scores), "--map", str(tmp_path / "maps"), "--map-frames", "7")
+    fail(2, "frame 7 was not scored; 7 frames from 0 to 6 were", *words, *chosen)
     assert scores.exists()
 
 
@@ -118,23 +109,16 @@ def test_frame_that_was_not_scored(words: tuple[str, ...], tmp_path: Path) -> No
 
 def _refused(words: tuple[str, ...], folder: Path, message: str, *more: str) -> None:
     scores = folder.parent / "scores.json"
-    result = vkssim(*words, "-o", str(scores), "--map", str(folder), *more)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    fail(2, message, *words, "-o", str(scores), "--map", str(folder), *more)
     assert not scores.exists()
 
 
-def test_choice_that_is_none(words: tuple[str, ...], tmp_path: Path) -> None:
-    _refused(words, tmp_path / "maps", "'best:5' chooses no frames", "--map-frames", "best:5")
-    result = vkssim(*words, "--map-frames", "worst:5")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--map DIR has to say where" in result.stderr
-
-
-def test_folder_that_cannot_be(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_choice_that_is_none_and_folder_that_cannot_be(words: tuple[str, ...], tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("a file")
     _refused(words, taken, f"--map {taken} cannot be made: File exists")
+    _refused(words, tmp_path / "maps", "'best:5' chooses no frames", "--map-frames", "best:5")
+    refuse("--map DIR has to say where", *words, "--map-frames", "worst:5")
 
 
 def test_missing_extra(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +153,8 @@ def test_pictures_that_are_read_are_not_overwritten(tmp_path: Path) -> None:
         (tmp_path / "link", sequence),
         (pictures, str(pictures / "frame_000001.png")),
     ):
-        result = vkssim("score", "-r", reference, "-d", sequence, *TINY, "-q", "--map", str(folder))
-        assert result.exit_code == 2
-        assert f"--map {folder} would overwrite {pictures}/frame_00000" in result.stderr
-    assert vkssim("score", "-r", sequence, "-d", sequence, *TINY, "-q", "--map", str(maps)).exit_code == 0
+        words = ("score", "-r", reference, "-d", sequence, *TINY, "-q", "--map", str(folder))
+        fail(2, f"--map {folder} would overwrite {pictures}/frame_00000", *words)
+    succeed("score", "-r", sequence, "-d", sequence, *TINY, "-q", "--map", str(maps))
     assert len(_files(maps)) == 10
     assert {path.name: path.read_bytes() for path in pictures.iterdir()} == before

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
+from ..support.clips import raw_bytes, raw_flags
+from ..support.commands import pair_words, refuse, start_vkssim, succeed, vkssim, vkssim_process
 from ..support.pictures import clip
 
 LUMA = clip(5, 40, 48)
@@ -21,19 +21,13 @@ PATIENCE = 60  # seconds until a run that waits for what it will not get is ende
 
 
 @pytest.fixture
-def reference(tmp_path: Path) -> str:
-    return write(tmp_path / "ref.yuv", raw_bytes(LUMA))
-
-
-@pytest.fixture
-def words(reference: str, tmp_path: Path) -> tuple[str, ...]:
+def words(tmp_path: Path) -> tuple[str, ...]:
     """The words that score a pair of raw clips."""
-    return ("score", "-r", reference, "-d", write(tmp_path / "dis.yuv", raw_bytes(DISTORTED)), *raw_flags(LUMA), *TINY)
+    return pair_words(tmp_path, LUMA, DISTORTED)
 
 
 def test_lines_are_the_frames_of_the_report(words: tuple[str, ...], tmp_path: Path) -> None:
-    result = vkssim(*words, "--live", "-o", str(tmp_path / "scores.json"))
-    assert result.exit_code == 0
+    result = succeed(*words, "--live", "-o", str(tmp_path / "scores.json"))
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [list(line) for line in lines] == [["frameNum", "time", "metrics"]] * len(LUMA)
     frames = json.loads((tmp_path / "scores.json").read_text())["frames"]
@@ -50,10 +44,9 @@ def test_what_has_no_score_is_null(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("backend", ["cpu", "vulkan"])
-def test_a_line_does_not_wait_for_the_next_frame(reference: str, backend: str) -> None:
+def test_a_line_does_not_wait_for_the_next_frame(words: tuple[str, ...], backend: str) -> None:
     """Each frame is written to the pipe only after the line of the one before it was read."""
-    command = ["score", "-r", reference, "-d", "-", *raw_flags(LUMA), "--live", "-q"]
-    command += ["--backend", backend, "--feature", "float_ssim"]
+    command = [*words[:4], "-", *raw_flags(LUMA), "--live", "-q", "--backend", backend, "--feature", "float_ssim"]
     with start_vkssim(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -76,9 +69,7 @@ def test_a_line_does_not_wait_for_the_next_frame(reference: str, backend: str) -
 
 @pytest.mark.parametrize("output", [("--json",), ("-o", "-"), ("-o", "/dev/stdout"), ("-o", "-", "--csv")])
 def test_report_on_standard_output_is_in_the_way(words: tuple[str, ...], output: tuple[str, ...]) -> None:
-    result = vkssim(*words, "--live", *output)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "give the report a file with --output" in result.stderr
+    refuse("give the report a file with --output", *words, "--live", *output)
 
 
 def test_reader_that_goes_away(words: tuple[str, ...], tmp_path: Path) -> None:

@@ -91,12 +91,6 @@ def test_every_form_has_a_flag_an_ending_and_a_title(form: str) -> None:
     assert f"`--{form}`" in (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_every_backend_that_is_offered_opens(backend: str) -> None:
-    with Scorer(32, 24, bits=8, features="float_ssim", backend=backend) as scorer:
-        assert scorer.info.backend == backend
-
-
 @pytest.mark.parametrize(
     ("name", "choices"), [("backend", BACKENDS), ("engine", ENGINES), ("planes", PLANES), ("sync", SYNCS)], ids=str
 )

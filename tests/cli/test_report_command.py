@@ -22,7 +22,7 @@ from vkssim.maps import frames as maps
 from vkssim.report.results import ScoreReport
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.commands import TINY, fail, python_process, succeed, vkssim, vkssim_process
 from ..support.golden import FIXTURES
 from ..support.pictures import clip
 
@@ -51,6 +51,22 @@ def pair(tmp_path: Path) -> tuple[str, str]:
     return write(tmp_path / "ref.y4m", slow[0]), write(tmp_path / "dis.y4m", slow[1])
 
 
+@pytest.fixture
+def words(pair: tuple[str, str]) -> tuple[str, ...]:
+    """The words that score the pair."""
+    return ("score", "-r", pair[0], "-d", pair[1], *TINY)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    return tmp_path / "page.html"
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    return tmp_path / "scores.json"
+
+
 def frames_shown(page: Path) -> list[int]:
     return [int(number) for number in re.findall(r'<article class="frame[^>]* data-frame="(\d+)"', page.read_text())]
 
@@ -61,11 +77,9 @@ def worst(scores: Path, count: int) -> list[int]:
     return [frame["frameNum"] for frame in ordered[:count]]
 
 
-def test_score_writes_a_page(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
+def test_score_writes_a_page(pair: tuple[str, str], page: Path, scores: Path, asked: list[Selection]) -> None:
     words = ("-r", pair[0], "-d", pair[1], *TINY, "--frame_skip_ref", "1", "--frame_skip_dist", "1")
-    result = vkssim("score", *words, "--html", str(page), "-o", str(scores))
-    assert result.exit_code == 0, result.output
+    succeed("score", *words, "--html", str(page), "-o", str(scores))
     assert frames_shown(page) == worst(scores, 6)
     assert asked == [Selection(1, 1)]
     encoded = re.findall(r'<img src="data:image/webp;base64,([^"]*)" alt="[^"]*" data-picture', page.read_text())
@@ -83,9 +97,8 @@ def tiles(page: Path) -> dict[str, str]:
     return dict(cells)
 
 
-def test_the_page_of_score_has_as_many_frames_as_asked_for_and_the_verdicts(pair: tuple[str, str], tmp_path: Path) -> None:
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
-    words = ("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page), "-o", str(scores), "--worst", "2")
+def test_the_page_of_score_has_frames_and_verdicts(words: tuple[str, ...], page: Path, scores: Path) -> None:
+    words = (*words, "-q", "--html", str(page), "-o", str(scores), "--worst", "2")
     limits = ("--fail-under", "float_ssim:p5=0.999", "--fail-under", "float_ssim=0.01", "--strict")
     assert vkssim(*words, *limits).exit_code == 1
     assert frames_shown(page) == worst(scores, 2)
@@ -99,56 +112,54 @@ def test_the_page_of_score_has_as_many_frames_as_asked_for_and_the_verdicts(pair
     text = page.read_text()
     assert f"float_ssim p5 ≥ 0.999: {pooled['p5']:.6f}" in text
     assert '<td>clips of equal length and pace (--strict)</td><td>they are</td><td class="pass">pass</td>' in text
-    assert vkssim(*words, "--fail-under", "float_ssim=0.01").exit_code == 0
+    succeed(*words, "--fail-under", "float_ssim=0.01")
     assert tiles(page)["limits"] == "pass"
 
 
-def test_the_page_says_when_scores_were_written(pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
-    words = ("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--worst", "0", "-o", str(scores))
-    assert vkssim(*words).exit_code == 0
+def test_the_page_says_when_scores_were_written(
+    words: tuple[str, ...], page: Path, scores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (*words, "-q", "--worst", "0", "-o", str(scores))
+    succeed(*words)
     os.utime(scores, (0, 86_400 * 365 + 60))
-    assert vkssim("report", str(scores), "-o", str(page), "--worst", "0").exit_code == 0
+    succeed("report", str(scores), "-o", str(page), "--worst", "0")
     assert "<dt>scores written</dt><dd>1971-01-01 00:01 UTC</dd>" in page.read_text()
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
-    assert vkssim(*words, "--html", str(page)).exit_code == 0
+    succeed(*words, "--html", str(page))
     assert "<dt>scores written</dt><dd>2001-09-09 01:46 UTC</dd>" in page.read_text()
 
 
-def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str, str], page: Path, tmp_path: Path) -> None:
     """Two clips have one reference: its pictures, and those of equal clips, are in the page once."""
     copy = shutil.copy(pair[1], tmp_path / "copy.y4m")
     scores = [str(tmp_path / name) for name in ("a.json", "b.json")]
     for path, distorted in zip(scores, (pair[1], str(copy)), strict=True):
-        assert vkssim("score", "-r", pair[0], "-d", distorted, *TINY, "-q", "-o", path).exit_code == 0
-    page = tmp_path / "page.html"
-    assert vkssim("report", *scores, "-o", str(page), "--worst", "3").exit_code == 0
+        succeed("score", "-r", pair[0], "-d", distorted, *TINY, "-q", "-o", path)
+    succeed("report", *scores, "-o", str(page), "--worst", "3")
     embedded = re.findall(r"data:image/webp;base64,[^\"]*", page.read_text())
     assert len(embedded) == len(set(embedded)) == 3 * 3 + 1  # reference, distorted clip and map; the colours of maps
     assert frames_shown(page) == worst(Path(scores[0]), 3)
     least = 0.000_001 * sum(map(len, embedded)) / 2
-    assert vkssim("report", *scores, "-o", str(page), "--worst", "3", "--picture-budget", str(least)).exit_code == 0
+    succeed("report", *scores, "-o", str(page), "--worst", "3", "--picture-budget", str(least))
     assert 0 < len(frames_shown(page)) < 3
     assert "of 3 frames are left out." in page.read_text()
-    assert vkssim("report", *scores, "-o", str(page), "--picture-budget", "0").exit_code == 0
+    succeed("report", *scores, "-o", str(page), "--picture-budget", "0")
     assert "they did not fit into the budget" in page.read_text()
 
 
-def test_maps_of_an_even_window_lie_over_the_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
+def test_maps_of_an_even_window_lie_over_the_pictures(pair: tuple[str, str], page: Path) -> None:
     words = ("--backend", "cpu", "--feature", "float_ssim=scale=1:window=uniform8", "-q", "--worst", "1")
-    assert vkssim("score", "-r", pair[0], "-d", pair[1], *words, "--html", str(page)).exit_code == 0
+    succeed("score", "-r", pair[0], "-d", pair[1], *words, "--html", str(page))
     encoded = re.findall(r'<img src="data:image/webp;base64,([^"]*)" alt="[^"]*" data-picture', page.read_text())
     sizes = [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in encoded]
     assert sizes == [(32, 24)] * 3
 
 
-def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
+def test_a_page_of_several_files(pair: tuple[str, str], page: Path, tmp_path: Path, asked: list[Selection]) -> None:
     scores = [tmp_path / name for name in ("a.json", "b.json")]
     for path, skip in zip(scores, ("0", "2"), strict=True):
         words = ("-r", pair[0], "-d", pair[1], *TINY, "-q", "--frame_skip_ref", skip, "--frame_skip_dist", skip)
-        assert vkssim("score", *words, "-o", str(path)).exit_code == 0
-    page = tmp_path / "page.html"
+        succeed("score", *words, "-o", str(path))
     result = vkssim("report", *map(str, scores), "-o", str(page), "--worst", "2")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "differ: selection: frames skipped of the reference 0 against 2" in result.stderr
@@ -157,54 +168,49 @@ def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: P
     assert "dis.y4m (2)" in page.read_text()
 
 
-def test_files_that_were_not_scored_alike(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_files_that_were_not_scored_alike(pair: tuple[str, str], page: Path, tmp_path: Path) -> None:
     """A page puts them side by side, so it says so where somebody insists."""
     scores = [tmp_path / name for name in ("a.json", "b.json")]
     for path, feature in zip(scores, ("float_ssim=scale=1", "float_ssim=scale=2:window=uniform8"), strict=True):
         words = ("-r", pair[0], "-d", pair[1], "--backend", "cpu", "-q", "--feature", feature)
-        assert vkssim("score", *words, "-o", str(path)).exit_code == 0
-    page = tmp_path / "page.html"
+        succeed("score", *words, "-o", str(path))
     report = ("report", *map(str, scores), "-o", str(page), "--worst", "0")
     result = vkssim(*report)
     told = "were not scored alike: features: float_ssim scale 1 against 2, float_ssim window gaussian11 against uniform8"
     assert (result.exit_code, told in result.stderr.replace("exact true against false, float_ssim ", "")) == (2, True)
     assert not page.exists()
-    assert vkssim(*report, "--force").exit_code == 0
+    succeed(*report, "--force")
     assert "dis.y4m (2) were not scored alike: features: float_ssim" in page.read_text()
-    assert vkssim("report", str(scores[0]), "-o", str(page), "--worst", "0").exit_code == 0
+    succeed("report", str(scores[0]), "-o", str(page), "--worst", "0")
     assert "not scored alike" not in page.read_text()
 
 
-def test_raw_clips_are_described(tmp_path: Path) -> None:
+def test_raw_clips_are_described(page: Path, scores: Path, tmp_path: Path) -> None:
     reference, distorted = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
-    scores, page = tmp_path / "scores.json", tmp_path / "page.html"
     words = ("-r", reference, "-d", distorted, *raw_flags(LUMA), *TINY, "-q")
-    assert vkssim("score", *words, "-o", str(scores)).exit_code == 0
-    assert vkssim("report", str(scores), "-o", str(page)).exit_code == 0
+    succeed("score", *words, "-o", str(scores))
+    succeed("report", str(scores), "-o", str(page))
     assert frames_shown(page) == []
     assert "if it is raw YUV, give --width" in page.read_text()
-    assert vkssim("report", str(scores), "-o", str(page), *raw_flags(LUMA)).exit_code == 0
+    succeed("report", str(scores), "-o", str(page), *raw_flags(LUMA))
     assert len(frames_shown(page)) == 1, "the frames of less than a second are one moment"
 
 
-def test_clips_that_are_gone_are_a_reason_not_an_error(pair: tuple[str, str], tmp_path: Path) -> None:
-    scores, page = tmp_path / "scores.json", tmp_path / "page.html"
-    assert vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "-o", str(scores)).exit_code == 0
+def test_clips_that_are_gone_are_a_reason(words: tuple[str, ...], pair: tuple[str, str], page: Path, scores: Path) -> None:
+    succeed(*words, "-q", "-o", str(scores))
     Path(pair[1]).unlink()
-    assert vkssim("report", str(scores), "-o", str(page)).exit_code == 0
+    succeed("report", str(scores), "-o", str(page))
     assert f"No pictures: {pair[1]} cannot be read: No such file or directory." in page.read_text()
 
 
 @pytest.mark.parametrize("frames", ["[]", '[{"frameNum": 0, "metrics": {}}]'])
-def test_a_report_without_scores_has_no_pictures(tmp_path: Path, frames: str) -> None:
+def test_a_report_without_scores_has_no_pictures(scores: Path, tmp_path: Path, frames: str) -> None:
     (tmp_path / "scores.json").write_text(f'{{"frames": {frames}, "reference": "a.mp4", "distorted": "b.mp4"}}')
-    result = vkssim("report", str(tmp_path / "scores.json"), "-o", str(tmp_path / "page.html"))
-    assert result.exit_code == 0, result.output
+    succeed("report", str(tmp_path / "scores.json"), "-o", str(tmp_path / "page.html"))
     assert "the report has no scores of frames" in (tmp_path / "page.html").read_text()
 
 
-def test_a_pipe_has_no_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
+def test_a_pipe_has_no_pictures(pair: tuple[str, str], page: Path) -> None:
     words = ("score", "-r", pair[0], "-d", "-", *TINY, "--html", str(page), "-q")
     result = vkssim_process(*words, stdin=Path(pair[1]).read_bytes())
     assert (result.returncode, result.stderr) == (0, b"")
@@ -212,27 +218,23 @@ def test_a_pipe_has_no_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_the_page_to_standard_output() -> None:
-    result = vkssim("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", "-")
-    assert result.exit_code == 0
+    result = succeed("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", "-")
     assert result.stdout.startswith("<!DOCTYPE html>")
     assert "No pictures: the report does not name its clips" in result.stdout
 
 
-def test_what_was_scored_before_an_error_is_shown_with_the_error(
-    pair: tuple[str, str], tmp_path: Path, asked: list[Selection]
+def test_an_error_is_shown_with_what_was_scored(
+    words: tuple[str, ...], pair: tuple[str, str], page: Path, asked: list[Selection]
 ) -> None:
     Path(pair[1]).write_bytes(Path(pair[1]).read_bytes()[:-10])
-    page = tmp_path / "page.html"
-    result = vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page))
+    result = vkssim(*words, "-q", "--html", str(page))
     assert result.exit_code == 2
     (message,) = re.findall(r"vkssim: (.*)", result.stderr)
     assert f"<li>{message}</li>" in page.read_text()
     assert len(frames_shown(page)) == 5
 
 
-def test_an_interrupted_run_has_a_page_without_pictures(
-    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_run_has_no_pictures(words: tuple[str, ...], page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collect, calls = CpuBackend.collect, []
 
     def interrupted(self: CpuBackend, batch: Any) -> Any:
@@ -242,15 +244,14 @@ def test_an_interrupted_run_has_a_page_without_pictures(
         return collect(self, batch)
 
     monkeypatch.setattr(CpuBackend, "collect", interrupted)
-    page = tmp_path / "page.html"
-    result = vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page))
+    result = vkssim(*words, "-q", "--html", str(page))
     assert result.exit_code == 130
     assert "No pictures: the run was stopped" in page.read_text()
 
 
-def test_what_cannot_be_written_is_said_before_anything_is_scored(pair: tuple[str, str], tmp_path: Path) -> None:
-    scores = tmp_path / "scores.json"
-    words = ("score", "-r", pair[0], "-d", pair[1], *TINY)
+def test_what_cannot_be_written_is_said_first(
+    words: tuple[str, ...], pair: tuple[str, str], scores: Path, tmp_path: Path
+) -> None:
     for target, message in (
         (str(tmp_path / "none" / "page.html"), "none does not exist"),
         (str(tmp_path), "is a folder"),
@@ -258,47 +259,32 @@ def test_what_cannot_be_written_is_said_before_anything_is_scored(pair: tuple[st
         (str(scores), "would overwrite another file"),
         ("-", "writes a page to standard output"),
     ):
-        result = vkssim(*words, "-o", str(scores), "--html", target)
-        assert result.exit_code == 2
-        assert message in result.stderr
+        fail(2, message, *words, "-o", str(scores), "--html", target)
         assert not scores.exists()
-
-
-def test_a_page_over_its_scores_is_refused(tmp_path: Path) -> None:
-    scores = shutil.copy(FIXTURES / "bbb_576x324.libvmaf.json", tmp_path / "scores.json")
-    before = Path(scores).read_bytes()
-    result = vkssim("report", str(scores), "-o", str(scores))
-    assert result.exit_code == 2
-    assert "would overwrite another file" in result.stderr
-    assert Path(scores).read_bytes() == before
+    shutil.copy(FIXTURES / "bbb_576x324.libvmaf.json", scores)
+    before = scores.read_bytes()
+    fail(2, "would overwrite another file", "report", str(scores), "-o", str(scores))
+    assert scores.read_bytes() == before
 
 
 @pytest.mark.parametrize(("module", "package"), [("jinja2", "jinja2"), ("PIL", "pillow"), ("matplotlib", "matplotlib")])
-def test_a_missing_extra_is_named_before_anything_is_scored(
-    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
+def test_a_missing_extra_is_named_first(
+    words: tuple[str, ...], page: Path, scores: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
 ) -> None:
     import importlib.util
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else find_spec(name))
-    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
-    for words in (
-        ("score", "-r", pair[0], "-d", pair[1], *TINY, "-o", str(scores), "--html", str(page)),
-        ("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", str(page)),
-    ):
-        result = vkssim(*words)
-        assert result.exit_code == 2
-        assert f"needs {package}" in result.stderr
-        assert "pip install 'vkssim[report]'" in result.stderr
+    report = ("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", str(page))
+    for asked in ((*words, "-o", str(scores), "--html", str(page)), report):
+        assert "pip install 'vkssim[report]'" in fail(2, f"needs {package}", *asked).stderr
         assert not page.exists()
         assert not scores.exists()
 
 
 def test_what_is_no_report_is_an_error(tmp_path: Path) -> None:
     bad = write(tmp_path / "bad.json", b"{}")
-    result = vkssim("report", bad, "-o", str(tmp_path / "page.html"))
-    assert result.exit_code == 2
-    assert "is no report" in result.stderr
+    fail(2, "is no report", "report", bad, "-o", str(tmp_path / "page.html"))
     assert vkssim("report", "-o", str(tmp_path / "page.html")).exit_code == 2
 
 

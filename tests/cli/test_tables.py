@@ -13,15 +13,13 @@ import pytest
 from rich.console import Console
 
 from vkssim.cli import batch, tables
-from vkssim.cli.summary import print_summary
+from vkssim.cli.delivery import print_summary
 from vkssim.cli.tables import TableLayout, print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
-from ..support.commands import vkssim
+from ..support.commands import succeed
 
 NAMES = ("float_ms_ssim", "float_ssim")
 NUMBER = re.compile(r"[-+]?\d+\.\d+")
@@ -79,8 +77,7 @@ def _check(text: str, width: int, decimals: tuple[int, ...]) -> list[str]:
 
 
 def test_correlate(width: int, tmp_path: Path) -> None:
-    result = vkssim("correlate", _results(tmp_path / "r.csv"))
-    assert result.exit_code == 0, result.output
+    result = succeed("correlate", _results(tmp_path / "r.csv"))
     heads = _check(result.stdout, width, (3, 4))
     assert "PLCC" in heads
     left_out = [name for name in ("KROCC", "SROCC", "RMSE") if name not in heads]
@@ -91,14 +88,12 @@ def test_correlate(width: int, tmp_path: Path) -> None:
 
 def test_bd_rate(width: int, tmp_path: Path) -> None:
     words = ("--anchor", "codec=x264", "--test", "codec=x265")
-    result = vkssim("bd-rate", _results(tmp_path / "r.csv"), *words)
-    assert result.exit_code == 0, result.output
+    result = succeed("bd-rate", _results(tmp_path / "r.csv"), *words)
     assert _check(result.stdout, width, (2, 6)).count("BD-rate") == 1
 
 
 def test_compare(width: int, tmp_path: Path) -> None:
-    result = vkssim("compare", _report(tmp_path / "a.json"), _report(tmp_path / "b.json", 0.0123))
-    assert result.exit_code == 0, result.output
+    result = succeed("compare", _report(tmp_path / "a.json"), _report(tmp_path / "b.json", 0.0123))
     heads = _check(result.stdout, width, (6,))
     assert {"before", "after", "score"} <= set(heads)
 
@@ -110,17 +105,6 @@ def test_batch(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     batch._print([row], "results.csv")
     heads = _check(capsys.readouterr().out, width, (6,))
     assert {"distorted", "frames", *NAMES} <= set(heads)
-
-
-@pytest.mark.parametrize("names", [NAMES, ("float_ms_ssim_cs_scale4_cb", "float_ssim")])
-def test_score(width: int, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    report = ScoreReport("r", "d", 32, 24, 8, names, BackendInfo("cpu", "", ""), similarities=names)
-    report.frames = [FrameScores(0, dict.fromkeys(names, 0.98635112))]
-    print_summary(report, sys.stdout)
-    shown = capsys.readouterr().out
-    assert {"mean", "min"} <= set(_check(shown, width, (3, 6)))
-    assert all(name in shown for name in names), "names are whole"
-    assert "\n1 frame of 32x24" in shown
 
 
 def test_a_column_without_values_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:

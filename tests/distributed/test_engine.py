@@ -33,9 +33,7 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 from vkssim.scoring.journal import Journal, open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import BatchScored, RangeEnded

@@ -27,8 +27,7 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted

@@ -22,8 +22,7 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import RangeBegun
 

@@ -9,9 +9,8 @@ from vkssim.frames.info import VideoInfo
 from vkssim.frames.picture.steps import Crop
 from vkssim.ladder.compare import DropLimit
 from vkssim.maps.frames import choose_frames
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import NumberFormat
+from vkssim.report.results import BackendInfo, FrameScores
 from vkssim.report.thresholds import check_names, parse_threshold, unmet
 
 from .harness import Choices, refusals

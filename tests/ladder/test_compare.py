@@ -14,10 +14,8 @@ import pytest
 from vkssim.frames.options import PictureOptions, Selection
 from vkssim.ladder.compare import DropLimit, compare_reports, evaluate
 from vkssim.report import render
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
 from vkssim.report.reading import read_report
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 from ..support.commands import TINY, vkssim
 from ..support.golden import FIXTURES

@@ -20,9 +20,7 @@ from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.picture.colour import to_rgb
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.differences import check_array

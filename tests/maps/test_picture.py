@@ -13,9 +13,7 @@ from PIL import ImageDraw
 from vkssim.errors import OptionError
 from vkssim.maps.frames import FramePictures, colour
 from vkssim.maps.picture import map_corner, map_picture
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 NAMES = ("float_ms_ssim", "float_ssim", "float_ssim_l")
 DRAWN = np.zeros((1, 1, 3), np.uint8)

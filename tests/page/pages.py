@@ -9,9 +9,7 @@ import numpy as np
 
 from vkssim.page.budget import STEPS, data_uri, encode
 from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 from ..report.reports import small_record
 

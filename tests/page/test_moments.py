@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from vkssim.page.moments import listed_moments, moments_of, shared_moments
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 RATE = 10.0
 

@@ -24,10 +24,9 @@ from vkssim.page import tables
 from vkssim.page.ladders import Ladder, Ladders, Rung
 from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import PageDetails, render_page
-from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import time_code
 from vkssim.report.reading import read_report
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
 
 from ..support.golden import FIXTURES
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
@@ -145,7 +144,7 @@ def test_pooled_values_are_the_reports() -> None:
 def test_terms_are_told_from_metrics() -> None:
     reports = [page_report(0, names=(*METRICS, *TERMS)), page_report(1)]
     assert tables.split_names(reports) == (list(METRICS), list(TERMS))
-    (table,) = tables.term_tables(reports, TERMS)
+    (table,) = tables.term_tables(reports, TERMS, ["mean"])
     assert table.scales == ("0", "1", "2", "3", "4")
     assert [term for term, _ in table.groups] == ["luminance", "contrast", "structure"]
     structure = table.groups[2][1]
@@ -180,7 +179,10 @@ def test_labels_are_short_and_differ(paths: list[str], labels: list[str]) -> Non
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "00:00:00.000"), (3725.0416, "01:02:05.042"), (59.9996, "00:01:00.000"), (-0.04, "-00:00:00.040"), (None, "")],
+    [
+        *((0.0, "00:00:00.000"), (1 / 3, "00:00:00.333"), (3725.0416, "01:02:05.042"), (59.9996, "00:01:00.000")),
+        *((3599.9999, "01:00:00.000"), (360_000, "100:00:00.000"), (-0.04, "-00:00:00.040"), (None, "")),
+    ],
 )
 def test_time_codes(seconds: float | None, text: str) -> None:
     assert time_code(seconds) == text

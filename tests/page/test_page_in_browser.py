@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,7 @@ from vkssim.page.render import PageDetails, render_page
 from vkssim.page.tables import Limit
 from vkssim.page.tiles import Tile
 from vkssim.report import write
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, ScoreReport
 
 from ..support.browser import keep_priority, launch, visit
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
@@ -73,6 +73,25 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture
+def page(browser: Browser, path: Path) -> Iterator[Page]:
+    """The page of both clips, opened."""
+    with visit(browser, path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """A function that opens the page of a text, with options of the browser's context."""
+    with ExitStack() as stack:
+
+        def shown(text: str, **options: Any) -> Page:
+            write(text, tmp_path / "page.html")
+            return stack.enter_context(visit(browser, tmp_path / "page.html", **options))
+
+        yield shown
+
+
 def chart(page: Page) -> Locator:
     """The one chart of scores that is to be seen."""
     return page.get_by_role("slider", name=re.compile("^Frame of the chart"))
@@ -106,31 +125,24 @@ def score(series: int, frame: int, name: str) -> str:
     return "null" if value != value else f"{value:.6f}"
 
 
-def test_arrow_keys_move_the_cursor(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        plot = chart(page)
-        readout = page.locator(READOUT)
-        plot.focus()
-        for keys, frame in (((), 0), (("ArrowRight",) * 3, 3), (("ArrowLeft",), 2), (("End",), 11), (("ArrowRight",), 11)):
-            for key in keys:
-                plot.press(key)
-            expect(readout).to_contain_text(f"Frame {frame} · 00:00:00.{frame * 40:03d}")
-            for series, label in enumerate(HOSTILE):
-                expect(readout).to_contain_text(f"{label} {score(series, frame, 'float_ms_ssim')}")
-            expect(plot).to_have_attribute("aria-valuenow", str(frame))
-            expect(plot).to_have_attribute("aria-valuetext", re.compile(f"^Frame {frame} "))
-        plot.press("Home")
-        expect(readout).to_contain_text("Frame 0 ")
-
-
-def test_a_frame_without_a_score_is_null(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        plot = chart(page)
-        plot.focus()
-        for _ in range(NULL_FRAME):
-            plot.press("ArrowRight")
-        expect(page.locator(READOUT)).to_contain_text(f"{HOSTILE[0]} null")
-        assert plot.locator(".dot").count() == 0
+def test_arrow_keys_move_the_cursor(page: Page) -> None:
+    plot = chart(page)
+    readout = page.locator(READOUT)
+    plot.focus()
+    for keys, frame in (((), 0), (("ArrowRight",) * 3, 3), (("ArrowLeft",), 2), (("End",), 11), (("ArrowRight",), 11)):
+        for key in keys:
+            plot.press(key)
+        expect(readout).to_contain_text(f"Frame {frame} · 00:00:00.{frame * 40:03d}")
+        for series, label in enumerate(HOSTILE):
+            expect(readout).to_contain_text(f"{label} {score(series, frame, 'float_ms_ssim')}")
+        expect(plot).to_have_attribute("aria-valuenow", str(frame))
+        expect(plot).to_have_attribute("aria-valuetext", re.compile(f"^Frame {frame} "))
+    plot.press("Home")
+    expect(readout).to_contain_text("Frame 0 ")
+    for _ in range(NULL_FRAME):
+        plot.press("ArrowRight")
+    expect(readout).to_contain_text(f"{HOSTILE[0]} null")
+    assert plot.locator(".dot").count() == 0
 
 
 def test_the_pointer_moves_the_cursor_and_dots_lie_on_the_lines(browser: Browser, path: Path) -> None:
@@ -148,24 +160,23 @@ def test_the_pointer_moves_the_cursor_and_dots_lie_on_the_lines(browser: Browser
             assert float(dot[2]) == pytest.approx(float(points[f"{float(dot[1]):.1f}"]), abs=0.06)
 
 
-def test_a_click_on_a_point_opens_that_frame_of_that_clip(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        plot = chart(page)
-        plot.scroll_into_view_if_needed()
-        for frame, series in ((3, 1), (7, 0), (3, 0)):
-            page.locator("#over-frames .plot").scroll_into_view_if_needed()
-            box = box_of(plot)
-            page.mouse.move(box["x"] + box["width"] * frame / (FRAMES - 1), box["y"])
-            dot = box_of(plot.locator(".dot").nth(series))
-            page.mouse.click(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
-            expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(frame))
-            expect(page.get_by_label("B", exact=True).first).to_have_value(f"distorted {series}")
-            expect(page.locator(".stage")).to_be_in_viewport()
-        page.get_by_role("button", name="Back to the chart").click()
-        expect(plot).to_be_focused()
-        plot.press("End")
-        plot.press("Enter")
-        expect(page.locator("#opened")).to_have_text("Frame 11 has no pictures; frame 7 is the nearest that has.")
+def test_a_click_on_a_point_opens_that_frame_of_that_clip(page: Page) -> None:
+    plot = chart(page)
+    plot.scroll_into_view_if_needed()
+    for frame, series in ((3, 1), (7, 0), (3, 0)):
+        page.locator("#over-frames .plot").scroll_into_view_if_needed()
+        box = box_of(plot)
+        page.mouse.move(box["x"] + box["width"] * frame / (FRAMES - 1), box["y"])
+        dot = box_of(plot.locator(".dot").nth(series))
+        page.mouse.click(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
+        expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(frame))
+        expect(page.get_by_label("B", exact=True).first).to_have_value(f"distorted {series}")
+        expect(page.locator(".stage")).to_be_in_viewport()
+    page.get_by_role("button", name="Back to the chart").click()
+    expect(plot).to_be_focused()
+    plot.press("End")
+    plot.press("Enter")
+    expect(page.locator("#opened")).to_have_text("Frame 11 has no pictures; frame 7 is the nearest that has.")
 
 
 def test_zoom_by_drag_and_by_keys(browser: Browser, path: Path) -> None:
@@ -188,43 +199,30 @@ def test_zoom_by_drag_and_by_keys(browser: Browser, path: Path) -> None:
         expect(page.get_by_role("button", name="All frames")).to_be_disabled()
 
 
-def test_decibels(browser: Browser, tmp_path: Path) -> None:
-    """Scores near 1 are far apart in dB; what is no similarity has none."""
+def test_decibels(show: Callable[..., Page]) -> None:
+    """Scores near 1 are far apart in dB; what is no similarity has none. A tile has both units, the other one below."""
     report = page_report(0, FRAMES, ("float_ssim", "float_ssim_l"))
     report.similarities = ("float_ssim",)
     for number, frame in enumerate(report.frames):
         frame.metrics["float_ssim"] = 1 - 10.0 ** -(number % 4 + 1)  # type: ignore[index]
-    path = tmp_path / "page.html"
-    path.write_text(render_page([report], gallery()), encoding="utf-8")
-    with visit(browser, path) as page:
-        plot = chart(page)
-        page.get_by_label("dB").check()
-        plot.focus()
-        for decibels in (10, 20, 30, 40):
-            expect(page.locator(READOUT)).to_contain_text(f"{decibels}.000 dB (0.9")
-            plot.press("ArrowRight")
-        expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim, dB")
-        assert page.locator("#scores .up text").all_text_contents() == ["10", "15", "20", "25", "30", "35", "40"]
-        choose_metric(page, "float_ssim_l")
-        expect(page.get_by_label("dB")).to_be_disabled()
-        expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim_l")
-
-
-def test_tiles_follow_the_switch(browser: Browser, tmp_path: Path) -> None:
-    """The other unit stands below, so that none is lost; four digits are as many as are read."""
-    report = page_report(0, FRAMES, ("float_ms_ssim", "float_ssim"))
-    report.similarities = ("float_ssim",)
-    path = tmp_path / "page.html"
-    path.write_text(render_page([report], gallery()), encoding="utf-8")
     mean = report.pooled()["float_ssim"]["mean"]
     texts = [f"{mean:.4f}", f"{-10 * math.log10(1 - mean):.2f} dB"]
-    with visit(browser, path) as page:
-        choose_metric(page, "float_ssim")
-        tile = page.locator(".tile", has=page.get_by_text("mean float_ssim", exact=True))
-        for label, (value, other) in (("linear", texts), ("dB", reversed(texts)), ("linear", texts)):
-            page.get_by_label(label, exact=True).check()
-            expect(tile.locator(".value")).to_have_text(value)
-            expect(tile.locator(".other")).to_have_text(other)
+    page = show(render_page([report], gallery()))
+    plot = chart(page)
+    tile = page.locator(".tile", has=page.get_by_text("mean float_ssim", exact=True))
+    for label, (value, other) in (("linear", texts), ("dB", reversed(texts))):
+        page.get_by_label(label, exact=True).check()
+        expect(tile.locator(".value")).to_have_text(value)
+        expect(tile.locator(".other")).to_have_text(other)
+    plot.focus()
+    for decibels in (10, 20, 30, 40):
+        expect(page.locator(READOUT)).to_contain_text(f"{decibels}.000 dB (0.9")
+        plot.press("ArrowRight")
+    expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim, dB")
+    assert page.locator("#scores .up text").all_text_contents() == ["10", "15", "20", "25", "30", "35", "40"]
+    choose_metric(page, "float_ssim_l")
+    expect(page.get_by_label("dB")).to_be_disabled()
+    expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim_l")
 
 
 def dipping(*dips: int, frames: int = 200) -> ScoreReport:
@@ -236,57 +234,50 @@ def dipping(*dips: int, frames: int = 200) -> ScoreReport:
     return report
 
 
-def test_the_worst_moments_are_marked_and_listed(browser: Browser, tmp_path: Path) -> None:
+def test_the_worst_moments_are_marked_and_listed(show: Callable[..., Page]) -> None:
     """By rank on the line, where a single line has no other marks; without pictures they are a table."""
     report, dips = dipping(60, 120, 62, 180), (60, 120, 180)  # 62 belongs to the moment of 60
-    path = tmp_path / "page.html"
-    path.write_text(render_page([report], no_pictures([report], "none are wanted")), encoding="utf-8")
-    with visit(browser, path) as page:
-        marks = page.locator("#scores .moment")
-        expect(page.locator("#scores .mark")).to_have_count(0)
-        expect(page.locator("#distribution .mark")).to_have_count(0)
-        ranks = marks.locator("text").all_text_contents()
-        assert ranks[:3] == ["1", "2", "3"]
-        for place, frame in enumerate(dips):
-            circle = marks.nth(place).locator("circle")
-            assert float((circle.get_attribute("cx") or "").rstrip("%")) == pytest.approx(100 * frame / 199, abs=0.01)
-        rows = page.locator("#worst tbody tr")
-        expect(rows).to_have_count(len(ranks))
-        assert [row.locator("td").first.text_content() for row in rows.all()[:3]] == [str(frame) for frame in dips]
-        expect(page.locator("#worst")).to_contain_text("No pictures: none are wanted.")
+    page = show(render_page([report], no_pictures([report], "none are wanted")))
+    marks = page.locator("#scores .moment")
+    expect(page.locator("#scores .mark")).to_have_count(0)
+    expect(page.locator("#distribution .mark")).to_have_count(0)
+    ranks = marks.locator("text").all_text_contents()
+    assert ranks[:3] == ["1", "2", "3"]
+    for place, frame in enumerate(dips):
+        circle = marks.nth(place).locator("circle")
+        assert float((circle.get_attribute("cx") or "").rstrip("%")) == pytest.approx(100 * frame / 199, abs=0.01)
+    rows = page.locator("#worst tbody tr")
+    expect(rows).to_have_count(len(ranks))
+    assert [row.locator("td").first.text_content() for row in rows.all()[:3]] == [str(frame) for frame in dips]
+    expect(page.locator("#worst")).to_contain_text("No pictures: none are wanted.")
 
 
-def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stands_out(
-    browser: Browser, tmp_path: Path
-) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(render_page(many(14), no_pictures(many(14), "none")), encoding="utf-8")
-    with visit(browser, path) as page:
-        boxes = page.locator(".legend input")
-        assert [box.is_checked() for box in boxes.all()] == [True] * 12 + [False] * 2
-        lines = page.locator("#scores .plot > svg").first.locator("[data-series]")
-        expect(lines).to_have_count(12)
-        looks = [tuple(line.get_attribute(name) for name in ("class", "stroke-dasharray")) for line in lines.all()]
-        assert len(set(looks)) == 12
-        page.locator('.legend [data-clip="3"]').hover()
-        expect(lines.nth(3)).to_have_class(re.compile(r"\bhot\b"))
-        expect(lines.nth(2)).to_have_css("opacity", "0.2")
-        page.get_by_role("button", name="All", exact=True).click()
-        expect(lines).to_have_count(14)
-        page.get_by_role("button", name="None", exact=True).click()
-        expect(lines).to_have_count(0)
-        expect(page.locator("#clip-count")).to_have_text("0 of 14 are drawn")
+def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stands_out(show: Callable[..., Page]) -> None:
+    page = show(render_page(many(14), no_pictures(many(14), "none")))
+    boxes = page.locator(".legend input")
+    assert [box.is_checked() for box in boxes.all()] == [True] * 12 + [False] * 2
+    lines = page.locator("#scores .plot > svg").first.locator("[data-series]")
+    expect(lines).to_have_count(12)
+    looks = [tuple(line.get_attribute(name) for name in ("class", "stroke-dasharray")) for line in lines.all()]
+    assert len(set(looks)) == 12
+    page.locator('.legend [data-clip="3"]').hover()
+    expect(lines.nth(3)).to_have_class(re.compile(r"\bhot\b"))
+    expect(lines.nth(2)).to_have_css("opacity", "0.2")
+    page.get_by_role("button", name="All", exact=True).click()
+    expect(lines).to_have_count(14)
+    page.get_by_role("button", name="None", exact=True).click()
+    expect(lines).to_have_count(0)
+    expect(page.locator("#clip-count")).to_have_text("0 of 14 are drawn")
 
 
-def test_tables_are_sorted_by_their_headings(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        choose_metric(page, "float_ssim")
-        table = page.locator("details.of-metric[open] table").first
-        heading = table.locator("th[scope=col]", has_text="kbit/s")
-        for order, first in (("ascending", "100"), ("descending", "400")):
-            heading.get_by_role("button").press("Enter")
-            expect(heading).to_have_attribute("aria-sort", order)
-            expect(table.locator("tbody tr").first).to_contain_text(first)
+def test_tables_are_sorted_by_their_headings(page: Page) -> None:
+    choose_metric(page, "float_ssim")
+    table = page.locator("details.of-metric[open] table").first
+    heading = table.locator("th[scope=col]", has_text="kbit/s")
+    for order, first in (("ascending", "100"), ("descending", "400")):
+        heading.get_by_role("button").press("Enter")
+        expect(heading).to_have_attribute("aria-sort", order)
+        expect(table.locator("tbody tr").first).to_contain_text(first)
 
 
 def test_the_first_screen_has_verdict_rate_and_scores(browser: Browser, path: Path) -> None:
@@ -318,64 +309,50 @@ def test_a_ladder_is_a_curve_with_its_deltas(browser: Browser, path: Path) -> No
         expect(page.locator(".part:visible table")).to_contain_text("+0.500")
 
 
-def test_few_ticks_are_all_to_be_read_on_a_phone(browser: Browser, path: Path) -> None:
-    """An axis with every other label left out would have a single one here."""
-    with visit(browser, path, viewport={"width": 390, "height": 844}) as page:
-        choose_metric(page, "float_ssim")
-        ticks = page.locator("#rates .across g").first.locator("text")
-        expect(ticks).to_have_count(2)
-        assert [tick.is_visible() for tick in ticks.all()] == [True, True]
-
-
-def test_names_are_broken_between_their_words_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+def test_names_are_broken_between_their_words_on_a_phone(show: Callable[..., Page]) -> None:
     report = page_report(0, FRAMES, ("float_ssim",))
     report.distorted = "a_first_rung_of_this_ladder_at_400_kbit.mp4"
-    path = tmp_path / "page.html"
-    path.write_text(render_page([report, REPORTS[1]], gallery()), encoding="utf-8")
-    with visit(browser, path, viewport={"width": 390, "height": 844}) as page:
-        name = page.locator(".tile:visible, .numbers th:visible").locator(".clip > span", has_text="a_first").first
-        lines: list[str] = name.evaluate(_LINES)
-        assert "".join(lines) == report.distorted
-        assert len(lines) > 1
-        assert all(line.endswith("_") for line in lines[:-1]), lines
-        assert lines[-1].endswith("kbit.mp4") or lines[-1] == ".mp4"
+    page = show(render_page([report, REPORTS[1]], gallery()), viewport={"width": 390, "height": 844})
+    name = page.locator(".tile:visible, .numbers th:visible").locator(".clip > span", has_text="a_first").first
+    lines: list[str] = name.evaluate(_LINES)
+    assert "".join(lines) == report.distorted
+    assert len(lines) > 1
+    assert all(line.endswith("_") for line in lines[:-1]), lines
+    assert lines[-1].endswith("kbit.mp4") or lines[-1] == ".mp4"
 
 
-def test_clips_of_other_frames_and_metrics(browser: Browser, tmp_path: Path) -> None:
+def test_clips_of_other_frames_and_metrics(show: Callable[..., Page]) -> None:
     """A clip says nothing of frames and metrics that it was not scored of; metrics may have names that objects have."""
     reports = [page_report(0, FRAMES, ("constructor", "float_ssim")), page_report(1, FRAMES, ("float_ssim",))]
     del reports[1].frames[1::2]
-    path = tmp_path / "page.html"
-    path.write_text(render_page(reports, gallery()), encoding="utf-8")
-    with visit(browser, path) as page:
-        plot, readout = chart(page), page.locator(READOUT)
-        plot.focus()
-        expect(readout).to_contain_text(HOSTILE[0])
-        expect(readout).not_to_contain_text(HOSTILE[1])
-        choose_metric(page, "float_ssim")
-        for frame in range(3):
-            expect(readout).to_contain_text(f"Frame {frame} ")
-            expect(readout.locator("span")).to_have_count(1 if frame == 1 else 2)
-            chart(page).press("ArrowRight")
+    page = show(render_page(reports, gallery()))
+    plot, readout = chart(page), page.locator(READOUT)
+    plot.focus()
+    expect(readout).to_contain_text(HOSTILE[0])
+    expect(readout).not_to_contain_text(HOSTILE[1])
+    choose_metric(page, "float_ssim")
+    for frame in range(3):
+        expect(readout).to_contain_text(f"Frame {frame} ")
+        expect(readout.locator("span")).to_have_count(1 if frame == 1 else 2)
+        chart(page).press("ArrowRight")
 
 
-def test_metric_and_legend(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        assert page.get_by_label("Metric", exact=True).locator("option").all_inner_texts() == [*METRICS, *TERMS]
-        chart(page).focus()
-        choose_metric(page, "float_ssim")
-        readout = page.locator(READOUT)
-        expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim")
-        expect(readout).to_contain_text(score(1, 0, "float_ssim"))
-        line = page.locator('#scores [data-series="1"], #distribution [data-series="1"]')
-        drawn = line.count()
-        assert drawn > 2
-        page.get_by_role("checkbox", name=HOSTILE[1]).press("Space")
-        expect(line).to_have_count(0)
-        expect(readout).not_to_contain_text(score(1, 0, "float_ssim"))
-        expect(readout).to_contain_text(score(0, 0, "float_ssim"))
-        page.get_by_role("checkbox", name=HOSTILE[1]).press("Space")
-        expect(line).to_have_count(drawn)
+def test_metric_and_legend(page: Page) -> None:
+    assert page.get_by_label("Metric", exact=True).locator("option").all_inner_texts() == [*METRICS, *TERMS]
+    chart(page).focus()
+    choose_metric(page, "float_ssim")
+    readout = page.locator(READOUT)
+    expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim")
+    expect(readout).to_contain_text(score(1, 0, "float_ssim"))
+    line = page.locator('#scores [data-series="1"], #distribution [data-series="1"]')
+    drawn = line.count()
+    assert drawn > 2
+    page.get_by_role("checkbox", name=HOSTILE[1]).press("Space")
+    expect(line).to_have_count(0)
+    expect(readout).not_to_contain_text(score(1, 0, "float_ssim"))
+    expect(readout).to_contain_text(score(0, 0, "float_ssim"))
+    page.get_by_role("checkbox", name=HOSTILE[1]).press("Space")
+    expect(line).to_have_count(drawn)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -395,95 +372,87 @@ def test_theme(browser: Browser, path: Path, scheme: str) -> None:
         expect(button).to_have_text("Light theme" if is_dark() else "Dark theme")
 
 
-def test_the_comparison_by_keyboard(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        slider = page.get_by_role("slider", name=f"Border between Reference and {HOSTILE[1]}")
-        left = page.locator(".stage .left-layer")
+def test_the_comparison_by_keyboard_and_by_mouse(page: Page) -> None:
+    slider = page.get_by_role("slider", name=f"Border between Reference and {HOSTILE[1]}")
+    left = page.locator(".stage .left-layer")
 
-        def width() -> float:
-            """Per cent of the left picture that are to be seen."""
-            clip = left.evaluate("image => getComputedStyle(image).clipPath")
-            hidden = re.match(r"inset\(0px (\S+)% 0px 0px\)|inset\(0px calc\(100% - (\S+)%\) 0px 0px\)", clip)
-            assert hidden is not None, clip
-            return 100 - float(hidden[1]) if hidden[1] else float(hidden[2])
+    def width() -> float:
+        """Per cent of the left picture that are to be seen."""
+        clip = left.evaluate("image => getComputedStyle(image).clipPath")
+        hidden = re.match(r"inset\(0px (\S+)% 0px 0px\)|inset\(0px calc\(100% - (\S+)%\) 0px 0px\)", clip)
+        assert hidden is not None, clip
+        return 100 - float(hidden[1]) if hidden[1] else float(hidden[2])
 
-        assert width() == 50
-        slider.focus()
-        for _ in range(5):
-            slider.press("ArrowLeft")
-        assert width() == 45
-        slider.press("End")
-        assert width() == 100
-        page.get_by_label("B", exact=True).first.select_option(f"SSIM map of {HOSTILE[0]}")
-        chosen = page.locator("article.frame:not(.off)")
-        shown = page.locator(".stage .right")
-        assert shown.get_attribute("src") == chosen.locator('[data-kind="map"][data-clip="0"] img').get_attribute("src")
-        expect(page.get_by_role("slider", name=f"Border between Reference and SSIM map of {HOSTILE[0]}")).to_have_count(1)
-
-
-def test_one_picture_at_a_time_by_keys(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        page.get_by_label("B", exact=True).first.select_option(HOSTILE[0])
-        page.locator(".stage input").focus()
-        for key, kind, clip in (("r", "reference", None), ("b", "distorted", 0), ("m", "map", 0), ("a", "reference", None)):
-            page.keyboard.press(key)
-            expect(page.locator(".stage")).to_have_class(re.compile("alone"))
-            place = f'[data-kind="{kind}"]' + ("" if clip is None else f'[data-clip="{clip}"]')
-            picture = page.locator(f"article.frame:not(.off) {place} img").get_attribute("src")
-            assert page.locator(".stage .left").get_attribute("src") == picture
-            if key != "a":
-                page.locator(".thumbs input:checked").focus()
-        page.keyboard.press("s")
-        expect(page.locator(".stage")).not_to_have_class(re.compile("alone"))
-        page.keyboard.press(".")
-        expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(SHOWN[1]))
-        expect(page.get_by_label("B", exact=True).first).to_have_value("distorted 0")
+    assert width() == 50
+    slider.focus()
+    for _ in range(5):
+        slider.press("ArrowLeft")
+    assert width() == 45
+    slider.press("End")
+    assert width() == 100
+    stage = page.locator(".stage")
+    stage.scroll_into_view_if_needed()
+    box = box_of(stage)
+    page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + box["height"] / 2)
+    assert abs(int(stage.locator("input").input_value()) - 25) <= 1
+    divider = box_of(stage.locator(".divider"))
+    assert divider["x"] + divider["width"] / 2 == pytest.approx(box["x"] + 0.25 * box["width"], abs=0.02 * box["width"])
+    page.get_by_label("B", exact=True).first.select_option(f"SSIM map of {HOSTILE[0]}")
+    chosen = page.locator("article.frame:not(.off)")
+    shown = page.locator(".stage .right")
+    assert shown.get_attribute("src") == chosen.locator('[data-kind="map"][data-clip="0"] img').get_attribute("src")
+    expect(page.get_by_role("slider", name=f"Border between Reference and SSIM map of {HOSTILE[0]}")).to_have_count(1)
 
 
-def test_the_comparison_by_mouse(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        stage = page.locator(".stage")
-        stage.scroll_into_view_if_needed()
-        box = box_of(stage)
-        page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + box["height"] / 2)
-        assert abs(int(stage.locator("input").input_value()) - 25) <= 1
-        divider = box_of(stage.locator(".divider"))
-        assert divider["x"] + divider["width"] / 2 == pytest.approx(box["x"] + 0.25 * box["width"], abs=0.02 * box["width"])
+def test_one_picture_at_a_time_by_keys(page: Page) -> None:
+    page.get_by_label("B", exact=True).first.select_option(HOSTILE[0])
+    page.locator(".stage input").focus()
+    for key, kind, clip in (("r", "reference", None), ("b", "distorted", 0), ("m", "map", 0), ("a", "reference", None)):
+        page.keyboard.press(key)
+        expect(page.locator(".stage")).to_have_class(re.compile("alone"))
+        place = f'[data-kind="{kind}"]' + ("" if clip is None else f'[data-clip="{clip}"]')
+        picture = page.locator(f"article.frame:not(.off) {place} img").get_attribute("src")
+        assert page.locator(".stage .left").get_attribute("src") == picture
+        if key != "a":
+            page.locator(".thumbs input:checked").focus()
+    page.keyboard.press("s")
+    expect(page.locator(".stage")).not_to_have_class(re.compile("alone"))
+    page.keyboard.press(".")
+    expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(SHOWN[1]))
+    expect(page.get_by_label("B", exact=True).first).to_have_value("distorted 0")
 
 
-def test_a_sample_is_a_pixel_and_the_picture_is_moved(browser: Browser, tmp_path: Path) -> None:
+def test_a_sample_is_a_pixel_and_the_picture_is_moved(show: Callable[..., Page]) -> None:
     large = data_uri(encode(np.zeros((900, 1600, 3), np.uint8), 1600, 90))
     pictures = Gallery((large,), (FrameGroup((0,), (FrameView(3, 0, (ClipView(0, 0, 0),)),)),))
     report = replace(page_report(), width=3200, height=1800)
-    path = tmp_path / "page.html"
-    path.write_text(render_page([report], pictures), encoding="utf-8")
-    with visit(browser, path, viewport={"width": 700, "height": 800}) as page:
-        expect(page.locator("#scale")).to_have_text("The pictures are stored 1600 pixels wide; the clip has 3200.")
-        button = page.locator("#actual")
-        stage, picture = page.locator(".stage"), page.locator(".stage .left")
-        button.click()
-        expect(button).to_have_attribute("aria-pressed", "true")
-        stage.scroll_into_view_if_needed()
-        shown, before = box_of(stage), box_of(picture)
-        assert (before["width"], before["height"]) == (1600, 900)
-        assert before["x"] + 800 == pytest.approx(shown["x"] + shown["width"] / 2, abs=1)
-        middle = shown["x"] + shown["width"] / 2, shown["y"] + shown["height"] / 2
-        page.mouse.move(*middle)
-        page.mouse.down()
-        page.mouse.move(middle[0] - 120, middle[1] + 30, steps=4)
-        page.mouse.up()
-        after = box_of(picture)
-        assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((-120, 30), abs=1)
+    page = show(render_page([report], pictures), viewport={"width": 700, "height": 800})
+    expect(page.locator("#scale")).to_have_text("The pictures are stored 1600 pixels wide; the clip has 3200.")
+    button = page.locator("#actual")
+    stage, picture = page.locator(".stage"), page.locator(".stage .left")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    stage.scroll_into_view_if_needed()
+    shown, before = box_of(stage), box_of(picture)
+    assert (before["width"], before["height"]) == (1600, 900)
+    assert before["x"] + 800 == pytest.approx(shown["x"] + shown["width"] / 2, abs=1)
+    middle = shown["x"] + shown["width"] / 2, shown["y"] + shown["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] - 120, middle[1] + 30, steps=4)
+    page.mouse.up()
+    after = box_of(picture)
+    assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((-120, 30), abs=1)
+    stage.press("ArrowLeft")
+    moved = box_of(picture)
+    assert moved["x"] - after["x"] == pytest.approx(40, abs=1)
+    for _ in range(50):
         stage.press("ArrowLeft")
-        moved = box_of(picture)
-        assert moved["x"] - after["x"] == pytest.approx(40, abs=1)
-        for _ in range(50):
-            stage.press("ArrowLeft")
-        edge = box_of(picture)
-        assert edge["x"] == pytest.approx(shown["x"], abs=1)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 700
-        stage.press("1")
-        expect(button).to_have_attribute("aria-pressed", "false")
+    edge = box_of(picture)
+    assert edge["x"] == pytest.approx(shown["x"], abs=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+    stage.press("1")
+    expect(button).to_have_attribute("aria-pressed", "false")
 
 
 def test_charts_are_saved_as_svg_and_their_data_as_csv(browser: Browser, path: Path) -> None:
@@ -575,51 +544,41 @@ def test_the_first_screen_of_an_answer_is_the_answer(browser: Browser, answer_pa
             assert box["y"] + box["height"] < 844
 
 
-def test_the_worst_frame_is_first_and_others_are_chosen_by_arrow_keys(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        radios = page.locator(".thumbs input")
-        assert radios.count() == len(SHOWN)
-        expect(radios.first).to_be_checked()
-        expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(SHOWN[0]))
-        before = page.locator(".stage .left").get_attribute("src")
-        radios.first.focus()
-        page.keyboard.press("ArrowRight")
-        chosen = page.locator("article.frame:not(.off)")
-        expect(chosen).to_have_attribute("data-frame", str(SHOWN[1]))
-        expect(chosen).to_contain_text("frame 3 · 00:00:00.120")
-        expect(chosen).to_contain_text(f"{REPORTS[0].frames[3].metrics['float_ssim']:.4f}")
-        expect(chosen).to_contain_text(f"{REPORTS[1].frames[3].metrics['float_ssim']:.4f}")
-        assert page.locator(".stage .left").get_attribute("src") not in (None, before)
+def test_the_worst_frame_is_first_and_others_are_chosen_by_arrow_keys(page: Page) -> None:
+    radios = page.locator(".thumbs input")
+    assert radios.count() == len(SHOWN)
+    expect(radios.first).to_be_checked()
+    expect(page.locator("article.frame:not(.off)")).to_have_attribute("data-frame", str(SHOWN[0]))
+    before = page.locator(".stage .left").get_attribute("src")
+    radios.first.focus()
+    page.keyboard.press("ArrowRight")
+    chosen = page.locator("article.frame:not(.off)")
+    expect(chosen).to_have_attribute("data-frame", str(SHOWN[1]))
+    expect(chosen).to_contain_text("frame 3 · 00:00:00.120")
+    expect(chosen).to_contain_text(f"{REPORTS[0].frames[3].metrics['float_ssim']:.4f}")
+    expect(chosen).to_contain_text(f"{REPORTS[1].frames[3].metrics['float_ssim']:.4f}")
+    assert page.locator(".stage .left").get_attribute("src") not in (None, before)
 
 
-def test_tab_reaches_every_control_and_shows_where_it_is(browser: Browser, path: Path) -> None:
+def test_tab_reaches_every_control_and_shows_where_it_is(page: Page) -> None:
     in_order = ("theme", "metric", "axis", "sort", "plot", "zoom-in", "frame", "side-a", "side-b", "view", "range")
     reached: list[str] = []
-    with visit(browser, path) as page:
-        while len(reached) < 80 and in_order[-1] not in reached:
-            page.keyboard.press("Tab")
-            name, outlined = page.evaluate(
-                """() => {
-                    const at = document.activeElement;
-                    let shown = at;
-                    if (at.matches(".stage input")) shown = at.parentNode;
-                    if (at.matches(".thumbs input")) shown = at.nextSibling;
-                    const name = at.id || at.name || at.className || at.type || at.tagName;
-                    return [name, getComputedStyle(shown).outlineStyle !== "none"];
-                }"""
-            )
-            assert outlined, name
-            reached.append(name)
+    while len(reached) < 80 and in_order[-1] not in reached:
+        page.keyboard.press("Tab")
+        name, outlined = page.evaluate(
+            """() => {
+                const at = document.activeElement;
+                let shown = at;
+                if (at.matches(".stage input")) shown = at.parentNode;
+                if (at.matches(".thumbs input")) shown = at.nextSibling;
+                const name = at.id || at.name || at.className || at.type || at.tagName;
+                return [name, getComputedStyle(shown).outlineStyle !== "none"];
+            }"""
+        )
+        assert outlined, name
+        reached.append(name)
     assert "scroll" in reached
     assert [name for name in dict.fromkeys(reached) if name in in_order] == list(in_order)
-
-
-def test_hostile_names_are_text(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        assert page.evaluate("document.querySelectorAll('[onerror], [onload], img[src=x]').length") == 0
-        for label in HOSTILE:
-            expect(page.locator(".legend-box")).to_contain_text(label)
-        assert page.title() == "2 clips against ref <b>.mp4 – vkssim"
 
 
 def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) -> None:
@@ -724,6 +683,10 @@ def test_no_width_scrolls_sideways_and_tables_say_that_they_do(browser: Browser,
         assert wider or width > 360
         said = table.evaluate("box => getComputedStyle(box, '::before').content")
         assert ("scroll it" in said) == wider
+        choose_metric(page, "float_ssim")
+        ticks = page.locator("#rates .across g").first.locator("text")
+        expect(ticks).to_have_count(2)  # an axis with every other label left out would have a single one here
+        assert [tick.is_visible() for tick in ticks.all()] == [True, True]
 
 
 def test_a_hundred_thousand_frames(browser: Browser, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from vkssim.page.styles import MARKERS, line_style, page_styles
 
 
 def test_no_two_lines_look_alike() -> None:
-    looks = {(style.colour, style.dashes, style.marker) for style in map(line_style, range(1000))}
+    looks = {(style.classes, style.dashes, style.marker) for style in map(line_style, range(1000))}
     assert len(looks) == 1000
 
 
@@ -27,7 +27,7 @@ def test_dashes_differ_wherever_their_repetition_begins() -> None:
 def test_neighbours_differ_in_colour_and_in_marker() -> None:
     styles = [line_style(number) for number in range(200)]
     for one, other in pairwise(styles):
-        assert one.colour != other.colour
+        assert one.classes != other.classes
         assert one.marker != other.marker
     assert {style.marker for style in styles[:6]} == set(range(len(MARKERS)))
 
@@ -36,14 +36,16 @@ def test_a_colour_or_a_symbol_stands_for_one_thing() -> None:
     """The clips of a ladder have its colour and dashes, and each has a marker."""
     ladders = [[0, 2, 4], [1, 3, 5], *([10 * number + place for place in range(8)] for number in range(1, 9))]
     clips, lines = page_styles(100, ladders)
-    looks = {(style.colour, style.dashes, style.marker) for style in clips}
+    looks = {(style.classes, style.dashes, style.marker) for style in clips}
     assert len(looks) == 100
-    assert len({(style.colour, style.dashes) for style in lines}) == len(lines)
+    assert len({(style.classes, style.dashes) for style in lines}) == len(lines)
     for style, of_ladder in zip(lines, ladders, strict=True):
         first = [clips[clip] for clip in of_ladder[: len(MARKERS)]]
-        assert {(one.colour, one.dashes) for one in first} == {(style.colour, style.dashes)}
+        assert {(one.classes, one.dashes) for one in first} == {(style.classes, style.dashes)}
     others = [clip for clip in range(100) if not any(clip in of_ladder for of_ladder in ladders)]
-    assert not {(clips[clip].colour, clips[clip].dashes) for clip in others} & {(style.colour, style.dashes) for style in lines}
+    assert not {(clips[clip].classes, clips[clip].dashes) for clip in others} & {
+        (style.classes, style.dashes) for style in lines
+    }
     assert page_styles(3, []) == ([line_style(number) for number in range(3)], [])
 
 

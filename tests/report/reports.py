@@ -7,10 +7,8 @@ import math
 from vkssim.features.options import OptionValue
 from vkssim.frames.info import ClipFacts
 from vkssim.frames.options import RawDescription
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
 from vkssim.report.record import FeatureFacts, ScoringRecord
-from vkssim.report.results import ScoreReport
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
 NAMES = ("float_ms_ssim", "float_ssim")
 

@@ -11,7 +11,7 @@ import pytest
 from easyvmaf import results as easyvmaf
 from ffmpeg_quality_metrics import FfmpegQualityMetrics
 
-from ..support.commands import vkssim
+from ..support.commands import succeed
 from ..support.golden import FIXTURES, clip_paths, clip_report
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -29,7 +29,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     reference, distorted = map(str, clip_paths(CLIP))
     found = {form: folder / f"scores.{form}" for form in ("json", "xml", "csv")}
     outputs = [word for path in found.values() for word in ("-o", str(path))]
-    assert vkssim("score", "-r", reference, "-d", distorted, "--frame_cnt", str(FRAMES), "-q", *outputs).exit_code == 0
+    succeed("score", "-r", reference, "-d", distorted, "--frame_cnt", str(FRAMES), "-q", *outputs)
     return found
 
 
@@ -83,7 +83,7 @@ def test_ffmpeg_quality_metrics_reads_the_json(tmp_path: Path) -> None:
     """The statistics of ours are those of libvmaf's file, to the decimals that it rounds to."""
     reference, distorted = map(str, clip_paths(CLIP))
     path = tmp_path / "scores.json"
-    assert vkssim("score", "-r", reference, "-d", distorted, "-q", "-o", str(path)).exit_code == 0
+    succeed("score", "-r", reference, "-d", distorted, "-q", "-o", str(path))
     ours, theirs = statistics(path), statistics(FIXTURES / f"{CLIP}.libvmaf.json")
     for name in NAMES:
         assert ours[name] == pytest.approx(theirs[name], abs=1.01e-3)
@@ -127,7 +127,7 @@ def test_vmafs_python_library_reads_the_xml(tmp_path: Path, attributes: dict[str
     reference, distorted = map(str, clip_paths(CLIP))
     path = tmp_path / "scores.xml"
     words = ["score", "-r", reference, "-d", distorted, "--frame_cnt", str(FRAMES), "-q", "--feature", feature]
-    assert vkssim(*words, "-o", str(path)).exit_code == 0
+    succeed(*words, "-o", str(path))
     scores = features_of_vmaf(path, attributes)
     for name, attribute in attributes.items():
         assert scores[name] == pytest.approx(golden(attribute, key), abs=CLOSE)

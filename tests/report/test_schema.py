@@ -16,7 +16,7 @@ from vkssim.report.schema import report_schema, schema_text
 
 from ..ladder.ladders import encode, lossless
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, vkssim
+from ..support.commands import TINY, succeed, vkssim
 from ..support.pictures import clip
 from .reports import small_record, small_report
 
@@ -81,8 +81,7 @@ def test_it_is_a_schema_and_the_published_one() -> None:
 def test_reports_of_every_kind(folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
     monkeypatch.chdir(folder)
     options = TINY[:2] if "--feature" in words else TINY
-    result = vkssim("score", *words, *options, "--json", "-q")
-    assert result.exit_code == 0, result.output
+    result = succeed("score", *words, *options, "--json", "-q")
     assert "scoring" in _check(result.stdout)
 
 

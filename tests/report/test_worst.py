@@ -10,32 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.cli.summary import print_summary, print_worst
-from vkssim.report.frame_scores import FrameScores
-from vkssim.report.numbers import time_code
-from vkssim.report.results import worst_frames
+from vkssim.cli.delivery import print_summary, print_worst
+from vkssim.report.results import FrameScores, worst_frames
 
-from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, vkssim
+from ..support.commands import pair_words, succeed
 from ..support.pictures import clip
 from .reports import small_report
 
 LUMA = clip(6)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "code"),
-    [
-        (0, "00:00:00.000"),
-        (1 / 3, "00:00:00.333"),
-        (59.9996, "00:01:00.000"),
-        (3599.9999, "01:00:00.000"),
-        (3723.0425, "01:02:03.042"),
-        (360000, "100:00:00.000"),
-    ],
-)
-def test_time_code(seconds: float, code: str) -> None:
-    assert time_code(seconds) == code
 
 
 def test_worst_first_and_what_has_no_score_before_all() -> None:
@@ -63,9 +45,7 @@ def test_table_with_and_without_times() -> None:
 def test_command_line(tmp_path: Path, flags: tuple[str, ...], frames: int) -> None:
     distorted = np.roll(LUMA, 1, axis=2)
     distorted[4] = 255 - LUMA[4]
-    clips = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(distorted))
-    result = vkssim("score", "-r", clips[0], "-d", clips[1], *raw_flags(LUMA), *TINY, *flags)
-    assert result.exit_code == 0
+    result = succeed(*pair_words(tmp_path, LUMA, distorted), *flags)
     _, heading, table = result.stdout.partition("worst frames by float_ssim")
     rows = [line.split("│")[1].strip() for line in table.splitlines() if line.startswith("│")]
     assert (bool(heading), len(rows)) == (frames > 0, frames)

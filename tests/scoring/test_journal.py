@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
 from vkssim.frames.info import VideoPackets
-from vkssim.report.backend_info import BackendInfo
-from vkssim.report.frame_scores import FrameScores
+from vkssim.report.results import BackendInfo, FrameScores
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal
 from vkssim.scoring.ranges import FrameRange, RangeBoundary

@@ -332,8 +332,7 @@ def test_errors_are_those_of_the_package(bucket: Bucket, tmp_path: Path) -> None
 
 def _pictures_of_a_stranger() -> Any:
     from vkssim.maps.frames import scored_pictures
-    from vkssim.report.backend_info import BackendInfo
-    from vkssim.report.results import ScoreReport
+    from vkssim.report.results import BackendInfo, ScoreReport
 
     report = ScoreReport("s3://a/b", "s3://a/c", 16, 16, 8, ("float_ssim",), BackendInfo("cpu", "", ""))
     return scored_pictures(report, [0])

@@ -22,7 +22,7 @@ from vkssim.backends.loss_engine import LossEngine
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.loss.spec import Loss, constants
-from vkssim.report.frame_scores import FrameScores, rows
+from vkssim.report.results import FrameScores, rows
 
 SIDE = 64
 CLIP_FRAMES = 1000

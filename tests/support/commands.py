@@ -13,12 +13,15 @@ import sys
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
 
 from vkssim.cli import main
 
+from .clips import raw_bytes, raw_flags, write
+from .pictures import Picture
 from .waiting import PATIENCE
 
 TINY = ("--backend", "cpu", "--feature", "float_ssim=scale=1")
@@ -28,6 +31,33 @@ TINY = ("--backend", "cpu", "--feature", "float_ssim=scale=1")
 def vkssim(*words: str) -> Result:
     """Run `vkssim WORDS` within this process."""
     return CliRunner().invoke(main, words)
+
+
+def pair_words(folder: Path, reference: Picture, distorted: Picture) -> tuple[str, ...]:
+    """The words that score a pair of raw clips, written to ref.yuv and dis.yuv."""
+    clips = write(folder / "ref.yuv", raw_bytes(reference)), write(folder / "dis.yuv", raw_bytes(distorted))
+    return ("score", "-r", clips[0], "-d", clips[1], *raw_flags(reference), *TINY)
+
+
+def succeed(*words: str) -> Result:
+    """Run `vkssim WORDS`, which exits with 0."""
+    result = vkssim(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def fail(code: int, message: str, *words: str) -> Result:
+    """Run `vkssim WORDS`, which exits with this code and says this on standard error."""
+    result = vkssim(*words)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+    return result
+
+
+def refuse(message: str, *words: str) -> Result:
+    """Run `vkssim WORDS`, which prints no result, exits with 2, and says this on standard error."""
+    result = fail(2, message, *words)
+    assert result.stdout == ""
+    return result
 
 
 def harmful(text: str, keeps: str = "\n\t") -> list[str]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..errors import FrameError
 from ..features.plane_metrics import PlaneMetrics
 from ..reference.samples import largest_samples
-from ..report.backend_info import BackendInfo
+from ..report.results import BackendInfo
 from ..types import Doubles, ExternalFrame, Samples
 from ..utils.thread_pool import Closable
 

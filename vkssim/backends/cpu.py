@@ -9,7 +9,7 @@ import numpy as np
 
 from ..features.plane_metrics import PlaneMetrics
 from ..reference.samples import ingest
-from ..report.backend_info import BackendInfo
+from ..report.results import BackendInfo
 from ..types import Doubles, Samples
 from .base import Backend, Batch, find_beyond
 

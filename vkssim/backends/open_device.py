@@ -22,7 +22,7 @@ from ..host.machine import Machine
 from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan, Role
 from ..host.unusable_gpus import unusable_gpus
-from ..report.backend_info import BackendInfo
+from ..report.results import BackendInfo
 from ..shaders import load_module
 
 Thing = TypeVar("Thing")

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +29,8 @@ from .options import (
     single_device,
     urls_option,
 )
-from .output import PathOrUrlType, check_target
-from .report import PageOptions, PageSources, below_limits, check_page, write_page_of
+from .output import PathOrUrlType, check_target, check_targets
+from .report import PageOptions, check_limits, write_page_of
 from .tables import TableLayout, decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from ..frames.options import RawDescription
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..report.thresholds import Threshold
     from ..scoring.options import ScoreOptions
     from ..storage.location import PathOrUrl
 
@@ -133,63 +131,57 @@ def command(
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
         return
-    check_page(html, [str(manifest), str(path)])
+    check_targets([("--html", html)], [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
-    run = ManifestRun(manifest, path, options, workers, quiet, frames, task_seconds, find_offset)
-    rows = run.score(pairs)
+    how: dict[str, Any] = {"seconds": task_seconds, "frames": frames, "find_offsets": find_offset}
+    rows = score_rows(manifest, path, pairs, options, workers, quiet=quiet, **how)
     if not quiet:
         _print(rows, path)
     if html is not None:
-        sources = PageSources([Path(path)], raw, force=True, urls=urls)
-        write_page_of(sources, html, "--html", PageOptions(fail_under=fail_under), **alone)
+        write_page_of([Path(path)], html, "--html", PageOptions(raw, alone, thresholds=thresholds, urls=urls))
         if not quiet:
             say_written(html)
     check_all_scored(rows, path)
-    below = below_limits([row["distorted"] for row in rows if not _meets(row, thresholds)], len(rows))
-    if below is not None:
-        raise below
+    failed = []
+    for row in rows:
+        pooled = {one: row.get(f"{one.name}_{one.pooling}") for one in thresholds}
+        if any(value is None or value < one.limit for one, value in pooled.items()):
+            failed.append(row["distorted"])
+    check_limits(failed, len(rows))
 
 
-def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
-    values = [(row.get(f"{one.name}_{one.pooling}"), one.limit) for one in thresholds]
-    return all(limit is None or (value is not None and value >= limit) for value, limit in values)
+def score_rows(
+    manifest: PathOrUrl,
+    path: PathOrUrl,
+    pairs: Sequence[Pair],
+    options: ScoreOptions,
+    workers: WorkerOptions,
+    *,
+    quiet: bool,
+    seconds: float = SECONDS,
+    **how: Any,
+) -> list[Row]:
+    """Score pairs into a table at `path`, show the progress, and return the rows; `how` is for `score_manifest`."""
+    from ..ladder.batch import BatchSettings, score_manifest
 
-
-@dataclass(frozen=True)
-class ManifestRun:
-    """The scoring of a manifest's pairs into a table at `path`; see `vkssim.ladder.batch.score_manifest`."""
-
-    manifest: PathOrUrl
-    path: PathOrUrl
-    options: ScoreOptions
-    workers: WorkerOptions
-    quiet: bool
-    frames: PathOrUrl | None = None
-    task_seconds: float = SECONDS
-    find_offset: bool = False
-
-    def score(self, pairs: Sequence[Pair]) -> list[Row]:
-        """Score pairs, write their table, show the progress, and return the rows."""
-        from ..ladder.batch import BatchSettings, score_manifest
-
-        inputs = {str(self.manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
-        check_target(self.path, "--output", sorted(inputs))
-        if self.quiet:
-            notices.set_listener(None)
-        with closing(ProgressBar()) as bar:
-            settings = BatchSettings(
-                workers=self.workers,
-                seconds=self.task_seconds,
-                progress=bar if sys.stderr.isatty() and not self.quiet else None,
-                tell=lambda text: None if self.quiet else say(f"note: {text}"),
-                warn=lambda trouble: say(f"warning: {trouble}"),
-                worded=with_flags,
-            )
-            rows = score_manifest(pairs, self.path, self.options, settings, frames=self.frames, find_offsets=self.find_offset)
-        if not self.quiet:
-            say_written(self.path)
-        return rows
+    inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
+    check_target(path, "--output", sorted(inputs))
+    if quiet:
+        notices.set_listener(None)
+    with closing(ProgressBar()) as bar:
+        settings = BatchSettings(
+            workers=workers,
+            seconds=seconds,
+            progress=bar if sys.stderr.isatty() and not quiet else None,
+            tell=lambda text: None if quiet else say(f"note: {text}"),
+            warn=lambda trouble: say(f"warning: {trouble}"),
+            worded=with_flags,
+        )
+        rows = score_manifest(pairs, path, options, settings, **how)
+    if not quiet:
+        say_written(path)
+    return rows
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:
@@ -210,8 +202,8 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
         say(f"note: {expected.opened} of {expected.pairs} pairs were looked at")
     for failure in expected.failed[:_MOST_FAILURES]:
         say(f"warning: {failure}")
-    if len(expected.failed) > _MOST_FAILURES:
-        say(f"warning: {len(expected.failed) - _MOST_FAILURES:,} more of these pairs cannot be scored")
+    if (more := len(expected.failed) - _MOST_FAILURES) > 0:
+        say(f"warning: {more:,} more of these pairs cannot be scored")
     say(
         "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"
     )

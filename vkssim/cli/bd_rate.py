@@ -100,34 +100,37 @@ def command(
     say_findings(check_alike(how_scored(compared), force=force))
     found: list[dict[str, Any]] = []
     for reference in references:
-        of_reference = [[row for row in ladder if row["reference"] == reference] for ladder in ladders]
         for score, column in score_columns(rows, scores, pooling).items():
             converted = not linear and is_similarity(rows, score)
             anchor_curve, test_curve = (
-                _curve(f"{' '.join(conditions)} of {reference}", ladder, rate, column, converted)
-                for conditions, ladder in zip((anchor, test), of_reference, strict=True)
+                _curve(
+                    f"{' '.join(conditions)} of {reference}",
+                    [row for row in ladder if row["reference"] == reference],
+                    (rate, column),
+                    converted,
+                )
+                for conditions, ladder in zip((anchor, test), ladders, strict=True)
             )
             deltas = bjontegaard_deltas(anchor_curve, test_curve, method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
             found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
-    means = _means(found) if len(references) > 1 else []
+    means = []
+    for score in dict.fromkeys(row["score"] for row in found) if len(references) > 1 else ():
+        of_score = [row for row in found if row["score"] == score]
+        mean = {name: sum(row[name] for row in of_score) / len(of_score) for name in ("bd_rate", "bd_score")}
+        means.append({"reference": "mean", "score": score, "db": of_score[0]["db"], **mean})
     if as_json:
         answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": found, "means": means}
         print_text(json_text(answer))
-    else:
-        title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-        _print(title, [*found, *means])
-
-
-def _print(title: str, found: Sequence[dict[str, Any]]) -> None:
+        return
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
-        for row in found
+        for row in (*found, *means)
     ]
-    columns = ("reference", "score", "BD-rate", "BD-score")
+    title, columns = f"{' '.join(test)} against {' '.join(anchor)}", ("reference", "score", "BD-rate", "BD-score")
     layout = TableLayout(texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
-    print_table(title, columns, cells, sys.stdout, layout)
+    print_table(f"{title}, {pooling}, {rate}, {method}", columns, cells, sys.stdout, layout)
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:
@@ -139,38 +142,19 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
             raise OptionError(
                 f"{flag} {condition}; it must be LABEL=VALUE, LABEL one of {', '.join(['reference', *labels_of(rows)])}"
             )
-        values = dict.fromkeys(_text(row[label]) for row in rows)
-        rows = [row for row in rows if _text(row[label]) == value]
+        texts = ["" if row[label] is None else str(row[label]) for row in rows]
+        rows = [row for row, text in zip(rows, texts, strict=True) if text == value]
         if not rows:
-            raise OptionError(f"{flag} {condition}: no row has that; {label} is {', '.join(values)}")
+            raise OptionError(f"{flag} {condition}: no row has that; {label} is {', '.join(dict.fromkeys(texts))}")
     return list(rows)
 
 
-def _curve(name: str, rows: Sequence[Row], rate: str, column: str, decibels: bool) -> RateCurve:
+def _curve(name: str, rows: Sequence[Row], columns: tuple[str, str], decibels: bool) -> RateCurve:
+    """Return the ladder of rows; `columns` have the bit rates and the scores."""
     import numpy as np
 
     from ..ladder.tables import number
     from ..report.bd_rate import RateCurve, in_decibels
 
-    rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
-    values = in_decibels(np.array(scores)) if decibels else scores
-    return RateCurve.of(name, list(zip(rates, values, strict=True)))
-
-
-def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    means = []
-    for score in dict.fromkeys(row["score"] for row in found):
-        rows = [row for row in found if row["score"] == score]
-        means.append(
-            {
-                "reference": "mean",
-                "score": score,
-                "db": rows[0]["db"],
-                **{name: sum(row[name] for row in rows) / len(rows) for name in ("bd_rate", "bd_score")},
-            }
-        )
-    return means
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    rates, scores = (np.array([number(row, column, row["distorted"]) for row in rows]) for column in columns)
+    return RateCurve.of(name, list(zip(rates, in_decibels(scores) if decibels else scores, strict=True)))

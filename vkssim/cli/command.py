@@ -60,7 +60,8 @@ class Command(click.Command):
         self.examples = list(zip(lines[::2], lines[1::2], strict=True))
         self.common = common.split()
         if common:
-            self.params.append(_help_all())
+            flag: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
+            self.params.append(CommandOption("--help-all", Section.GENERAL, "Show every option and exit.", **flag))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line. Raises click.UsageError."""
@@ -108,15 +109,11 @@ def sections(
             yield section.value, chosen
 
 
-def _help_all() -> CommandOption:
-    def show(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-        if asked and not ctx.resilient_parsing:
-            ctx.meta[_WHOLE] = True
-            click.echo(ctx.get_help(), color=ctx.color)
-            ctx.exit()
-
-    flags: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
-    return CommandOption("--help-all", Section.GENERAL, "Show every option and exit.", callback=show, **flags)
+def _show_all(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        ctx.meta[_WHOLE] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 def make_command(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +20,8 @@ from .output import json_text, print_text
 from .tables import TableLayout, decimals, print_table
 
 if TYPE_CHECKING:
-    from ..ladder.compare import Comparison, DropVerdict
+    from ..ladder.compare import Comparison
     from ..report.results import ScoreReport
-    from ..scoring.comparability import Findings
-
-
-_LEFT_OUT_FIRST = ("frames", "in frame", "largest drop", "mean before")
-"""The headings of the columns that a narrow terminal does without."""
 
 
 @make_command(
@@ -78,10 +72,21 @@ def command(
     found.warnings += _warnings(pair, reports, compared.frames)
     say_findings(found)
     if as_json:
-        print_text(_json(compared, verdicts, found))
+        answer = {
+            **asdict(compared),
+            "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
+            "passed": all(verdict.met for verdict in verdicts),
+            "warnings": found.warnings,
+            "notes": found.notes,
+        }
+        print_text(json_text(answer))
     else:
         _print(compared, f"{before} to {after}")
-    broken = [_sentence(verdict) for verdict in verdicts if not verdict.drop <= verdict.threshold.most]
+    broken = [
+        f"{limit.score} {limit.pooling} drops by {decimals(verdict.drop, limit.most)}, allowed are {shortest(limit.most)}"
+        for verdict in verdicts
+        if not verdict.drop <= (limit := verdict.threshold).most
+    ]
     if verdicts and compared.lost:
         broken.append(f"{after} lacks {counted(compared.lost, 'frame')} of {before}, and frames that are lost meet no limit")
     if broken:
@@ -107,12 +112,6 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
     return warnings
 
 
-def _sentence(verdict: DropVerdict) -> str:
-    threshold = verdict.threshold
-    drop = decimals(verdict.drop, threshold.most)
-    return f"{threshold.score} {threshold.pooling} drops by {drop}, allowed are {shortest(threshold.most)}"
-
-
 def _print(compared: Comparison, title: str) -> None:
     from ..ladder.compare import drop_of
 
@@ -129,15 +128,5 @@ def _print(compared: Comparison, title: str) -> None:
         ]
         for name, change in compared.scores.items()
     ]
-    print_table(title, columns, rows, sys.stdout, TableLayout(optional=_LEFT_OUT_FIRST, elsewhere="--json has all"))
-
-
-def _json(compared: Comparison, verdicts: Sequence[DropVerdict], found: Findings) -> str:
-    answer = {
-        **asdict(compared),
-        "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
-        "passed": all(verdict.met for verdict in verdicts),
-        "warnings": found.warnings,
-        "notes": found.notes,
-    }
-    return json_text(answer)
+    narrow = ("frames", "in frame", "largest drop", "mean before")
+    print_table(title, columns, rows, sys.stdout, TableLayout(optional=narrow, elsewhere="--json has all"))

@@ -13,7 +13,7 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.choices import Section
 from ..utils.wording import counted
-from .batch import ManifestRun, check_all_scored
+from .batch import check_all_scored, score_rows
 from .command import make_command, option
 from .messages import say, say_findings
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, single_device, urls_option
@@ -22,17 +22,12 @@ from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription
-    from ..ladder.correlate import Correlation
-    from ..ladder.manifest import Pair
     from ..ladder.tables import Row
 
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"
-_ALL = "all"
 _ESTIMATES = {"plcc": "PLCC", "plcc_raw": "PLCC raw", "srocc": "SROCC", "krocc": "KROCC", "rmse": "RMSE"}
 """The estimates and their headings."""
-_LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
-"""The headings of the columns that a narrow terminal does without."""
 
 
 @make_command(
@@ -93,20 +88,27 @@ def command(
     """
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
-    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table
+    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, number, read_table
     from ..scoring.comparability import check_alike
 
     rows = read_table(table)
-    opinion = opinion or _opinion(rows, table)
+    there = ", ".join(labels_of(rows)) or "no labels"
+    opinion = opinion or next((name for name in _OPINIONS if name in rows[0]), None)
+    if opinion is None:
+        raise InputError(f"{table} has no column {' or '.join(_OPINIONS)}. The columns are {there}. --score names the opinions")
     for column in (opinion, by):
         if column is not None and column not in rows[0]:
-            raise InputError(f"{table} has no column {column!r}. The columns are {', '.join(labels_of(rows)) or 'no labels'}")
+            raise InputError(f"{table} has no column {column!r}. The columns are {there}")
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
         if path is None:
             raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-        run = ManifestRun(table, path, score_options(values, **single_device(where)), WorkerOptions(**where), quiet)
-        rows = _scored(run, read_manifest(table, raw, urls=urls), rows, opinion)
+        options, workers = score_options(values, **single_device(where)), WorkerOptions(**where)
+        pairs = read_manifest(table, raw, urls=urls)
+        for row in rows:
+            number(row, opinion, str(row["distorted"]))  # an opinion that is no number is an error before anything is scored
+        rows = score_rows(table, path, pairs, options, workers, quiet=quiet)
+        check_all_scored(rows, path)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))
     try:
@@ -120,54 +122,44 @@ def command(
         print_text(csv_text([{key: value for key, value in row.items() if key != "fit"} for row in found]))
     else:
         cells = [
-            [row["score"], row["group"], str(row["pairs"]), *(_interval(row, name) for name in _ESTIMATES)] for row in found
+            [
+                *(row["score"], row["group"], str(row["pairs"])),
+                *(f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in _ESTIMATES),
+            ]
+            for row in found
         ]
         columns = ("score", by or "", "pairs", *_ESTIMATES.values())
-        title = f"{table}: {pooling} against {opinion}"
-        print_table(
-            title, columns, cells, sys.stdout, TableLayout(texts=2, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
-        )
-
-
-def _opinion(rows: Sequence[Row], table: Path) -> str:
-    from ..ladder.tables import labels_of
-
-    found = next((name for name in _OPINIONS if name in rows[0]), None)
-    if found is None:
-        there = ", ".join(labels_of(rows)) or "no labels"
-        raise InputError(f"{table} has no column {' or '.join(_OPINIONS)}. The columns are {there}. --score names the opinions")
-    return found
-
-
-def _scored(run: ManifestRun, pairs: Sequence[Pair], rows: Sequence[Row], opinion: str) -> list[Row]:
-    """Return the results of a manifest, scored after its opinions have been seen to be numbers."""
-    from ..ladder.tables import number
-
-    for row in rows:
-        number(row, opinion, str(row["distorted"]))
-    scored = run.score(pairs)
-    check_all_scored(scored, run.path)
-    return scored
+        layout = TableLayout(texts=2, optional=("KROCC", "PLCC raw", "RMSE", "SROCC"), elsewhere="--json has all")
+        print_table(f"{table}: {pooling} against {opinion}", columns, cells, sys.stdout, layout)
 
 
 def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:
     """Yield the correlation of each score and each group. Raises InputError, which names them."""
-    from ..ladder.tables import score_columns
+    import numpy as np
+
+    from ..ladder.correlate import correlate
+    from ..ladder.tables import number, score_columns
 
     groups = _groups(rows, by)
     for score, column in score_columns(rows, (), pooling).items():
         for name, chosen in groups:
             try:
-                yield {"score": score, "group": name, **_flat(_correlation(chosen, column, opinion))}
+                cells = ([number(row, key, str(row["distorted"])) for row in chosen] for key in (column, opinion))
+                found = correlate(*map(np.array, cells))
             except InputError as error:
                 raise InputError(f"{score}, {name}: {error}") from None
+            flat: dict[str, Any] = {"score": score, "group": name, "pairs": found.pairs}
+            for estimate in _ESTIMATES:
+                for part, value in asdict(getattr(found, estimate)).items():
+                    flat[estimate if part == "value" else f"{estimate}_{part}"] = value
+            yield {**flat, "fit": found.fit}
 
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
     """Return all rows, and the rows of each value of a column if there are enough; warn about the other values."""
     from ..ladder.correlate import LEAST_PAIRS
 
-    groups: list[tuple[str, Sequence[Row]]] = [(_ALL, rows)]
+    groups: list[tuple[str, Sequence[Row]]] = [("all", rows)]
     if by is None:
         return groups
     for value in dict.fromkeys(str(row[by]) for row in rows):
@@ -177,25 +169,3 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
         else:
             say(f"warning: {by} {value} is left out: {counted(len(chosen), 'pair')}, {LEAST_PAIRS} are needed")
     return groups
-
-
-def _correlation(rows: Sequence[Row], column: str, opinion: str) -> Correlation:
-    import numpy as np
-
-    from ..ladder.correlate import correlate
-    from ..ladder.tables import number
-
-    scores, opinions = (np.array([number(row, name, str(row["distorted"])) for row in rows]) for name in (column, opinion))
-    return correlate(scores, opinions)
-
-
-def _flat(correlation: Correlation) -> dict[str, Any]:
-    flat: dict[str, Any] = {"pairs": correlation.pairs}
-    for name in _ESTIMATES:
-        for part, value in asdict(getattr(correlation, name)).items():
-            flat[name if part == "value" else f"{name}_{part}"] = value
-    return {**flat, "fit": correlation.fit}
-
-
-def _interval(row: dict[str, Any], name: str) -> str:
-    return f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"

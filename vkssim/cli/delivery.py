@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,20 +13,32 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from ..errors import OptionError, OutputError, ThresholdError, VkssimError
-from ..report.numbers import NumberFormat
-from ..utils.interruption import check
+from ..report.numbers import NumberFormat, time_code
+from ..utils.wording import counted
 from .messages import say, say_written
-from .output import Output, check_target, print_pooled, print_text, to_standard_output
+from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, to_standard_output
+from .tables import TableLayout, print_line, print_table
 
 if TYPE_CHECKING:
-    from ..report.frame_scores import FrameScores
-    from ..report.results import ScoreReport
+    from ..report.results import FrameScores, ScoreReport
     from ..report.thresholds import Threshold
     from ..scoring.journal import Journal
     from ..scoring.options import Clips, ScoreOptions
 
 TABLE_WORST = 3
 """The worst frames in the table below the summary."""
+
+_HEADS = {
+    "mean": "mean",
+    "mean_db": "mean dB",
+    "harmonic_mean": "harmonic",
+    "min": "min",
+    "p5": "p5",
+    "p50": "p50",
+    "max": "max",
+    "stddev": "stddev",
+}
+"""The pooled values that are shown, and their headings."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +77,27 @@ class OutputOptions:
             second = "--live" if self.live else "the report"
             raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
 
+    def outputs(self, inputs: Sequence[str]) -> list[tuple[str | None, str]]:
+        """Return the outputs of the report, a path or None for standard output and a form, checked before anything is scored.
+
+        Without `form` each has the form of its ending (see `form_of`). A form without a path goes to standard output. Raises
+        OptionError or OutputError if an output cannot be written.
+        """
+        NumberFormat.parse(self.precision)
+        if not self.paths:
+            return [] if self.form is None else [(None, self.form)]
+        forms = [self.form or form_of(path) for path in self.paths]
+        files = [path for path in self.paths if path not in STANDARD_OUTPUT]
+        check_targets([("--output", path) for path in files], inputs)
+        if len(self.paths) - len(files) > 1:
+            raise OutputError("two reports would go to standard output; give one of them a file with --output")
+        named = [None if path in STANDARD_OUTPUT else path for path in self.paths]
+        return list(zip(named, forms, strict=True))
+
     def deliver(
         self,
         done: Deliveries,
-        outputs: Sequence[Output],
+        outputs: Sequence[tuple[str | None, str]],
         merged: Mapping[Path, ScoreReport],
         journal: Journal | None,
         lines_failure: OutputError | None,
@@ -75,28 +105,43 @@ class OutputOptions:
         """Write the report to its outputs, with the scores of other reports, and print what was asked for."""
         from ..report.reading import merge_report
 
-        for path, scores in merged.items():
-            done.attempt(merge_report, done.report, path, scores)
-        for output in outputs:
-            done.attempt(output.write, done.report, name=output.path)
+        for merged_path, scores in merged.items():
+            done.attempt(merge_report, done.report, merged_path, scores)
+        for path, form in outputs:
+            done.attempt(self._write, done.report, path, form, name=path)
         if journal is not None:
             journal.settle(done.failures)
         if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
             done.failures.append(lines_failure)
-        self.show(done)
-        if self.printed and done.complete:
-            done.attempt(print_pooled, self.pooled, self.precision, done.report)
-
-    def show(self, done: Deliveries) -> None:
-        """Print notes, warnings and tables."""
-        report = done.report
-        for note in report.notes if not self.quiet else ():
+        for note in done.report.notes if not self.quiet else ():
             say(f"note: {note}")
-        for warning in [*report.worker_warnings, *report.warnings]:
+        for warning in [*done.report.worker_warnings, *done.report.warnings]:
             say(f"warning: {warning}")
         if not self.quiet:
-            file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
-            done.attempt(_print_tables, report, TABLE_WORST if self.worst is None else self.worst, self.profile, file)
+            done.attempt(self._print_tables, done.report)
+        if self.printed and done.complete:
+            done.attempt(self._print_pooled, done.report)
+
+    def _write(self, report: ScoreReport, path: str | None, form: str) -> None:
+        from ..report import render
+        from ..storage.folder import write_output
+
+        text = render(report, form, self.precision)
+        if path is None:
+            print_text(text)
+        else:
+            write_output(text, path)
+
+    def _print_pooled(self, report: ScoreReport) -> None:
+        numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in self.pooled]
+        print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
+
+    def _print_tables(self, report: ScoreReport) -> None:
+        file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
+        print_summary(report, file)
+        print_worst(report, TABLE_WORST if self.worst is None else self.worst, file)
+        if self.profile:
+            print_profile(report, file)
 
 
 class Deliveries:
@@ -117,11 +162,6 @@ class Deliveries:
         else:
             self.written += [] if name is None else [name]
 
-    def check(self) -> None:
-        """Stop if the user interrupts and nothing has failed; after a failure the rest is written all the same."""
-        if not self.failures:
-            check()
-
     def end(self, *, quiet: bool) -> None:
         """Print the names of the outputs. Raises the last failure."""
         for name in self.written if not quiet else ():
@@ -135,8 +175,8 @@ class Deliveries:
 class LiveLines:
     """A printer of each frame's line, as soon as the frame is scored.
 
-    Where a line cannot be written, a run with results to write elsewhere goes on without lines, and `failure` says why. With
-    `ends_run` there is nothing else to go on for, and a call raises the failure, which is an OutputError.
+    If a line cannot be written, the run goes on without lines, and `failure` says why. With `ends_run`, for want of results to
+    write elsewhere, a call raises the failure.
     """
 
     def __init__(self, precision: str, *, ends_run: bool) -> None:
@@ -148,19 +188,20 @@ class LiveLines:
         """Print the lines of these frames. Raises OutputError."""
         if self.failure is not None:
             return
+        entries = [
+            {
+                "frameNum": frame.index,
+                "time": None if frame.time is None else round(frame.time, 6),
+                "metrics": {name: self._numbers.number(value) for name, value in frame.metrics.items()},
+            }
+            for frame in frames
+        ]
         try:
-            print_text("".join(json.dumps(self._entry(frame), allow_nan=False) + "\n" for frame in frames))
+            print_text("".join(json.dumps(entry, allow_nan=False) + "\n" for entry in entries))
         except OutputError as error:
             self.failure = OutputError(f"{error}; {'the run ended there' if self._ends_run else 'the run went on without it'}")
             if self._ends_run:
                 raise self.failure from None
-
-    def _entry(self, frame: FrameScores) -> dict[str, object]:
-        return {
-            "frameNum": frame.index,
-            "time": None if frame.time is None else round(frame.time, 6),
-            "metrics": {name: self._numbers.number(value) for name, value in frame.metrics.items()},
-        }
 
 
 def open_journal(
@@ -191,10 +232,57 @@ def open_journal(
     return journal
 
 
-def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:
-    from .summary import print_profile, print_summary, print_worst
+def print_summary(report: ScoreReport, file: TextIO) -> None:
+    """Print the pooled scores, and below them what was compared and how fast."""
+    rows = [
+        [name, *(_number(pooled[column], column) if column in pooled else "" for column in _HEADS)]
+        for name, pooled in report.pooled().items()
+    ]
+    title, narrow = f"{report.distorted} against {report.reference}", ("stddev", "p50", "harmonic", "max", "mean dB", "p5")
+    print_table(title, ["score", *_HEADS.values()], rows, file, TableLayout(optional=narrow))
+    backend = report.backend
+    print_line(
+        file,
+        f"{counted(len(report.frames), 'frame')} of {report.width}x{report.height}, {report.bits} bit,"
+        f" {report.fps:.1f} frames/s on {backend.device} ({backend.driver}), {backend.backend}",
+    )
 
-    print_summary(report, file)
-    print_worst(report, worst, file)
-    if profile:
-        print_profile(report, file)
+
+def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
+    """Print the frames with the lowest scores of the first metric, with all scores and, if known, presentation times."""
+    from ..features import FEATURES
+    from ..report.results import worst_frames
+
+    if not (count and report.frames):
+        return
+    names = [name for name in report.names if name in FEATURES]
+    frames = worst_frames(report, names[0], count)
+    timed = any(frame.time is not None for frame in frames)
+    rows = [
+        [
+            str(frame.index),
+            *(["" if frame.time is None else time_code(frame.time)] if timed else []),
+            *(_number(frame.metrics[name]) for name in names),
+        ]
+        for frame in frames
+    ]
+    print_line(file, (f"worst frames by {names[0]}", "italic"))
+    print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, TableLayout(texts=0, optional=names[:0:-1]))
+
+
+def print_profile(report: ScoreReport, file: TextIO) -> None:
+    """Print the milliseconds a frame of each stage, which overlap, and the decoder of each clip."""
+    frames = max(1, len(report.frames) - report.resumed)
+    seconds = {**report.stage_seconds, "whole run": report.seconds}
+    rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]
+    print_table("where the time goes", ["stage", "ms a frame"], rows, file, TableLayout(total=True))
+    if report.scoring is not None:
+        for clip in (report.scoring.reference, report.scoring.distorted):
+            reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""
+            print_line(file, f"{clip.path}: decoder {clip.decoder or 'unknown'}{reason}")
+
+
+def _number(value: float, column: str = "") -> str:
+    if math.isnan(value):
+        return "null"
+    return f"{value:.3f}" if column == "mean_db" else f"{value:.6f}"

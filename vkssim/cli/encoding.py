@@ -1,17 +1,18 @@
-"""Options of the commands that encode clips, and their progress."""
+"""Options of the commands that encode clips, their progress and their files."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
+from ..storage.folder import write_output
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from .command import Choice, CommandOption, add_options
-from .messages import say
+from .messages import say, say_written
 from .output import json_text
 from .tables import decimals
 
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
 
 encoder_options = add_options(
     CommandOption(
-        "--encoder",
-        Section.ENCODER,
-        "Encode with that encoder of FFmpeg.",
-        type=Choice(ENCODER_NAMES),
-        default=ENCODER,
+        "--encoder", Section.ENCODER, "Encode with that encoder of FFmpeg.", type=Choice(ENCODER_NAMES), default=ENCODER
     ),
     CommandOption(
         "--enc",
@@ -44,12 +41,7 @@ encoder_options = add_options(
         metavar="NAME",
     ),
     CommandOption(
-        "--step",
-        Section.ENCODER,
-        "Try values that are X apart; bit rates are 3 % apart.",
-        type=float,
-        default=STEP,
-        metavar="X",
+        "--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"
     ),
     CommandOption("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
     CommandOption(
@@ -63,7 +55,6 @@ encoder_options = add_options(
         "--samples",
         Section.FRAMES,
         "Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
-        type=float,
         default=LEAST_SECONDS,
         metavar="SECONDS",
     ),
@@ -98,14 +89,14 @@ def scores_text(trial: Trial, limits: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {text}" for name, text in zip(trial.values, score_cells(trial, limits), strict=True))
 
 
-def run_search(running: SearchRun[Any, Any], progress: EncodeProgress, line: Callable[[Any], str], *, quiet: bool) -> None:
+def run_search(running: SearchRun[Any, Any], progress: EncodeProgress, line: Callable[[Any, Any], str]) -> None:
     """Run a search to its end, and print a `line` for each result as soon as it is there. Raises VkssimError."""
     try:
         with running:
             for result in running:
                 progress.close()
-                if not quiet:
-                    say(line(result))
+                if not progress.quiet:
+                    say(line(running, result))
     finally:
         progress.close()
 
@@ -123,13 +114,28 @@ def search_json(running: Search | LadderSearch) -> str:
     return json_text(answer)
 
 
+def write_files(files: Sequence[tuple[str | None, Callable[[], str]]]) -> list[str]:
+    """Write the files that were asked for, each with its text, and return their names. Raises OutputError."""
+    for path, text in files:
+        if path is not None:
+            write_output(text(), path)
+    return [path for path, _ in files if path is not None]
+
+
+def say_files(names: Sequence[str], *, quiet: bool) -> None:
+    """Print which files were written."""
+    for name in names if not quiet else ():
+        say_written(name)
+
+
 class EncodeProgress:
     """A progress bar for each step, which says what is done, and is removed before a line is printed.
 
     Without a terminal nothing is shown. `usual` is the number of trials that most runs need, if that is known.
     """
 
-    def __init__(self, *, quiet: bool, usual: int | None = None) -> None:
+    def __init__(self, *, quiet: bool, usual: int = 0) -> None:
+        self.quiet = quiet
         self._usual = usual
         self._shows = sys.stderr.isatty() and not quiet
         self._bar: ProgressBar | None = None
@@ -145,13 +151,10 @@ class EncodeProgress:
         if self._bar is None:
             self._scans = total is None
             self._trials += not self._scans
+            rest = f" of about {self._usual}" if self._trials <= self._usual else ""
             self._bar = ProgressBar()
-            self._bar.say("scanning" if self._scans else self._trial())
+            self._bar.say("scanning" if self._scans else f"trial {self._trials}{rest}")
         self._bar(done, total)
-
-    def _trial(self) -> str:
-        rest = "" if self._usual is None or self._trials > self._usual else f" of about {self._usual}"
-        return f"trial {self._trials}{rest}"
 
     def close(self) -> None:
         """Remove the bar; the next step has a new one."""

@@ -13,11 +13,20 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, encoder_spec, run_search, score_cells, scores_text, search_json
-from .messages import say, say_written
+from .encoding import (
+    EncodeProgress,
+    encoder_options,
+    encoder_spec,
+    run_search,
+    say_files,
+    score_cells,
+    scores_text,
+    search_json,
+    write_files,
+)
+from .messages import say
 from .options import backend_options, single_device
-from .output import check_target, print_text
-from .report import check_page
+from .output import check_targets, print_text
 from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
@@ -62,7 +71,6 @@ _APPLE, _NONE = "apple", "none"
     "--least-bitrate",
     Section.ENCODER,
     "Let the lowest rung have about that bit rate.",
-    type=float,
     default=LEAST_BITRATE,
     metavar="KBPS",
 )
@@ -70,7 +78,6 @@ _APPLE, _NONE = "apple", "none"
     "--most-bitrate",
     Section.ENCODER,
     "Let the first rung have about that bit rate, or less.",
-    type=float,
     default=MOST_BITRATE,
     metavar="KBPS",
 )
@@ -78,7 +85,6 @@ _APPLE, _NONE = "apple", "none"
     "--factor",
     Section.ENCODER,
     "Let a rung have at most X times the bit rate of the next lower one.",
-    type=float,
     default=RATE_FACTOR,
     metavar="X",
 )
@@ -93,7 +99,6 @@ _APPLE, _NONE = "apple", "none"
     "--trials",
     Section.FRAMES,
     "Encode the samples N times at most, all sizes together.",
-    type=int,
     default=LADDER_TRIALS,
     metavar="N",
 )
@@ -124,18 +129,14 @@ def command(
     """
     from ..search.defaults import APPLE_H264
     from ..search.ladder import search_ladder
-    from ..storage.folder import check_output, write_output
+    from ..search.pages import ladder_page
 
-    check_page(html, [source])
-    if commands is not None:
-        check_target(commands, "--commands", [source, *filter(None, [html])])
-        check_output(commands)
+    check_targets([("--html", html), ("--commands", commands)], [source])
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
     asked |= {"encoder": encoder_spec(asked), "heights": _heights(heights), "fixed": ladder, "progress": progress}
-    asked |= single_device(where)
-    running = search_ladder(source, **asked)
-    run_search(running, progress, partial(_line, running), quiet=quiet)
+    running = search_ladder(source, **asked, **single_device(where))
+    run_search(running, progress, _line)
     choice = running.choice
     if as_json:
         print_text(search_json(running))
@@ -145,14 +146,8 @@ def command(
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    if html is not None:
-        from ..search.pages import ladder_page
-
-        write_output(ladder_page(running), html)
-    if commands is not None and choice.commands:
-        write_output(running.script(), commands)
-    for path in filter(None, (html, commands if choice.commands else None)) if not quiet else ():
-        say_written(path)
+    written = write_files([(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)])
+    say_files(written, quiet=quiet)
     if commands is not None and not choice.commands:
         say(f"note: {commands} is not written, since there are no rungs")
     if not choice.rungs:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +36,15 @@ class MapOutput:
             if self.frames is not None:
                 raise OptionError(f"--map-frames {self.frames} says which maps are written; --map DIR has to say where")
             return
+        from ..frames.inputs import input_states
         from ..maps.frames import check_can_reopen, check_pictures, parse_choice
         from ..storage.atomic import check_writable
 
         parse_choice(self.frames or _DEFAULT_FRAMES)
-        self._check_inputs_stay(inputs)
+        for picture, *_ in chain.from_iterable(map(input_states, inputs)):
+            where, file = os.path.split(picture)
+            if _NAME.fullmatch(file) and os.path.realpath(where) == os.path.realpath(self.folder):
+                raise OutputError(f"--map {self.folder} would overwrite {picture}, which is read; give a folder of its own")
         check_can_reopen(inputs)
         check_pictures()
         folder = Path(self.folder)
@@ -48,17 +53,6 @@ class MapOutput:
         except OSError as error:
             raise OutputError(f"--map {folder} cannot be made: {error.strerror}") from None
         check_writable(_path(folder, 0, "png"))
-
-    def _check_inputs_stay(self, inputs: Sequence[str]) -> None:
-        """Raise OutputError if a map could have the name of a picture that is read."""
-        from ..frames.inputs import input_states
-
-        assert self.folder is not None
-        for name in inputs:
-            for picture, *_ in input_states(name):
-                folder, file = os.path.split(picture)
-                if _NAME.fullmatch(file) and os.path.realpath(folder) == os.path.realpath(self.folder):
-                    raise OutputError(f"--map {self.folder} would overwrite {picture}, which is read; give a folder of its own")
 
     def write(self, report: ScoreReport, *, raw: RawDescription, backend: str, device: str | None) -> None:
         """Write a PNG and an NPY file for each of the frames chosen, of the window that float_ssim was asked for."""

@@ -66,24 +66,16 @@ def with_flags(text: str) -> str:
 
 
 def _flags() -> dict[str, str]:
-    """Return the flag of each parameter by its name."""
+    """Return the flag of each parameter by its name. The command that runs may have failed in the group that called it."""
     from ..frames.options import PictureOptions, RawDescription, Selection
     from ..report.record import ScoringRecord
     from ..utils.facts import facts_of
 
     declared = (facts_of(kind) for kind in (ScoringRecord, Selection, PictureOptions, RawDescription))
     flags = _ALIASES | {name: fact.flag for facts in declared for name, fact in facts.items() if fact.flag is not None}
-    own = [parameter for parameter in _parameters() if isinstance(parameter, click.Option)]
-    return flags | {option.name: max(option.opts, key=len) for option in own if option.name is not None}
-
-
-def _parameters() -> list[click.Parameter]:
-    """Return the parameters of the command that runs; also where its error is said by the group that called it."""
     context = click.get_current_context(silent=True)
-    if context is None:
-        return []
-    command = context.command
-    if isinstance(command, click.Group) and context.invoked_subcommand is not None:
-        called = command.get_command(context, context.invoked_subcommand)
-        return [] if called is None else called.params
-    return command.params
+    command = None if context is None else context.command
+    if context is not None and isinstance(command, click.Group) and context.invoked_subcommand is not None:
+        command = command.get_command(context, context.invoked_subcommand)
+    own = [parameter for parameter in command.params if isinstance(parameter, click.Option)] if command is not None else []
+    return flags | {option.name: max(option.opts, key=len) for option in own if option.name is not None}

@@ -171,13 +171,9 @@ backend_options = option_group(
 )
 
 
-def _engine(engine: str, address: str | None, software: bool) -> dict[str, Any]:
-    return {"engine": engine, "address": address, "software": software}
-
-
 engine_options = option_group(
     "engine",
-    _engine,
+    dict,
     CommandOption(
         "--engine",
         Section.DEVICE,
@@ -224,11 +220,6 @@ feature_option = option(
 
 def clip_options(*, find_offset: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds the options of pairs of clips: raw files, metrics, frames and pictures."""
-    groups = [raw_options, feature_option, planes_option, selection_options, sync_option, picture_options]
-    if find_offset:
-        groups.insert(-2, find_offset_option)
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        return functools.reduce(lambda made, add: add(made), reversed(groups), function)
-
-    return decorate
+    found = [find_offset_option] if find_offset else []
+    groups = [raw_options, feature_option, planes_option, selection_options, *found, sync_option, picture_options]
+    return lambda function: functools.reduce(lambda made, add: add(made), reversed(groups), function)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,59 +18,11 @@ from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from .command import CommandOption, add_options
 
-if TYPE_CHECKING:
-    from ..report.results import ScoreReport
-    from ..report.thresholds import Threshold
-
 SUFFIXES = tuple(f".{form}" for form in FORMS)
 """The endings of files by which the form of a report is recognised."""
 
-_STANDARD_OUTPUT = ("-", "/dev/stdout")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 _PAGES = (".html", ".htm")
-
-
-@dataclass(frozen=True)
-class Output:
-    """An output of a report: the file at `path`, or standard output if that is None."""
-
-    path: str | None
-    form: str
-    precision: str
-
-    def write(self, report: ScoreReport) -> None:
-        """Write the report. Raises OutputError."""
-        from ..report import render
-        from ..storage.folder import write_output
-
-        text = render(report, self.form, self.precision)
-        if self.path is None:
-            print_text(text)
-        else:
-            write_output(text, self.path)
-
-
-def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: Sequence[str]) -> list[Output]:
-    """Return the outputs of a report, all of them checked before anything is scored; none if none was named.
-
-    `form` decides for every output; without it each has the form that its ending names (see `form_of`). A form without a path
-    goes to standard output. Raises OptionError or OutputError if an output cannot be written.
-    """
-    from ..report.numbers import NumberFormat
-    from ..storage.folder import check_output
-
-    NumberFormat.parse(precision)
-    if not paths:
-        return [] if form is None else [Output(None, form, precision)]
-    forms = [form or form_of(path) for path in paths]
-    files = [path for path in paths if not to_standard_output([path], form)]
-    for place, path in enumerate(files):
-        check_target(path, "--output", [*inputs, *files[:place]])
-        check_output(path)
-    if len(paths) - len(files) > 1:
-        raise OutputError("two reports would go to standard output; give one of them a file with --output")
-    return [
-        Output(None if path in _STANDARD_OUTPUT else path, chosen, precision) for path, chosen in zip(paths, forms, strict=True)
-    ]
 
 
 form_options = add_options(
@@ -82,10 +32,9 @@ form_options = add_options(
 
 
 def form_of(path: str) -> str:
-    """Return the form that the ending of a path names; XML, as libvmaf's tool writes, where the path has no ending.
+    """Return the form that the ending of a path names; XML, as libvmaf's tool writes, if it has none, or one like ``run.2``.
 
-    Raises OptionError for any other ending: the file would not be what its name says. A suffix that begins with a digit, as in
-    ``run.2``, does not count as an ending.
+    Raises OptionError for any other ending: the file would not be what its name says.
     """
     ending = suffix_of(path)
     if ending.removeprefix(".") in FORMS:
@@ -101,7 +50,7 @@ def form_of(path: str) -> str:
 
 def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
     """Return whether a report goes to standard output: by the name of an output, or by a form without any output."""
-    return any(path in _STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
+    return any(path in STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
 
 
 class PathOrUrlType(click.Path):
@@ -123,13 +72,23 @@ def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
         )
 
 
-def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport) -> None:
-    """Print the bare values that were asked for to standard output, one a line. Raises OutputError."""
-    from ..report.numbers import NumberFormat
+def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Sequence[str]) -> None:
+    """Check files by the flags that name them, before anything is read or scored; None is a flag that was not given.
 
-    numbers = NumberFormat.parse(precision)
-    values = [threshold.value(report) for threshold in asked]
-    print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
+    Raises OptionError if pages cannot be made; OutputError if a file cannot be written, or is named twice.
+    """
+    from ..storage.folder import check_output
+
+    others = list(inputs)
+    for flag, target in targets:
+        if target is not None:
+            if flag == "--html":
+                from ..page.template import check_installed
+
+                check_installed()
+            check_target(target, flag, others)
+            check_output(target)
+            others.append(str(target))
 
 
 def json_text(answer: Any) -> str:

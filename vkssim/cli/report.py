@@ -113,42 +113,36 @@ def command(
     The pictures come from the clips that the files name, if they can still be read. Files that were not scored alike are
     refused, and the error names the difference.
     """
-    options = PageOptions(worst, budget, fail_under)
-    sources = PageSources(files, raw, ladder=ladder, rate=rate, force=force, urls=urls)
-    failed = write_page_of(sources, target, "--output", options, **where)
+    from ..report.thresholds import parse_threshold
+
+    options = PageOptions(raw, where, worst, budget, [parse_threshold(text) for text in fail_under], urls=urls)
+    failed, count = write_page_of(files, target, "--output", options, ladder=ladder, rate=rate, force=force)
     if target != "-":
         say_written(target)
-    if failed is not None:
-        raise failed
+    check_limits(failed, count)
 
 
 @dataclass(frozen=True)
 class PageOptions:
-    """The page of `vkssim score`: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
+    """The options of a page: `worst` moments as pictures, within `budget` megabytes, and the limits whose verdicts it shows.
 
-    `fail_under` and `strict` are the limits whose verdicts the page shows.
+    The clips are read with `raw`, and by URL only with `urls`; their maps are made on the backend and the device of `where`.
     """
 
-    worst: int | None = None
+    raw: RawDescription
+    where: dict[str, Any]
+    worst: int = WORST
     budget: float = PICTURE_BUDGET / _MEGA
-    fail_under: Sequence[str] = ()
+    thresholds: Sequence[Threshold] = ()
     strict: bool = False
+    urls: bool = True
 
-    def __post_init__(self) -> None:
-        self.thresholds()  # a limit that is no number is an error before any file is read
-
-    def thresholds(self) -> list[Threshold]:
-        """Return the limits. Raises OptionError for any text that is none."""
-        from ..report.thresholds import parse_threshold
-
-        return [parse_threshold(text) for text in self.fail_under]
-
-    def gallery(self, reports: Sequence[ScoreReport], **how: Any) -> Gallery:
+    def gallery(self, reports: Sequence[ScoreReport]) -> Gallery:
         """Return the pictures of reports, with flags in the reasons for which clips have none."""
         from ..page.pictures import worst_frames
 
-        worst, budget = WORST if self.worst is None else self.worst, round(self.budget * _MEGA)
-        found = worst_frames(reports, worst, budget=budget, **how)
+        budget = round(self.budget * _MEGA)
+        found = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
         return replace(found, reasons={number: with_flags(reason) for number, reason in found.reasons.items()})
 
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:
@@ -156,81 +150,72 @@ class PageOptions:
         from ..page.tables import Limit
         from ..report.thresholds import check_names, verdicts
 
-        thresholds = self.thresholds()
         names = dict.fromkeys(name for report in reports for name in report.names)
-        check_names(thresholds, names, {name for report in reports for name in report.similarities})
-        return [[Limit.of(verdict) for verdict in verdicts(thresholds, report)] for report in reports]
-
-
-@dataclass(frozen=True)
-class PageSources:
-    """The files of a page, and the way to read them and the clips that they name.
-
-    `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
-    are shown beside each other. With `urls`, the URLs in the files are connected to.
-    """
-
-    files: Sequence[Path]
-    raw: RawDescription
-    ladder: Sequence[str] = ()
-    rate: str | None = None
-    force: bool = False
-    urls: bool = False
+        check_names(self.thresholds, names, {name for report in reports for name in report.similarities})
+        return [[Limit.of(verdict) for verdict in verdicts(self.thresholds, report)] for report in reports]
 
 
 def write_page_of(
-    sources: PageSources, target: str, flag: str, options: PageOptions, *, backend: str, device: str | None
-) -> ThresholdError | None:
-    """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target."""
+    files: Sequence[Path],
+    target: str,
+    flag: str,
+    options: PageOptions,
+    *,
+    ladder: Sequence[str] = (),
+    rate: str | None = None,
+    force: bool = True,
+) -> tuple[list[str], int]:
+    """Write the page of reports and results to the target of a flag, and return the clips below limits, and how many there are.
+
+    `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
+    are shown beside each other.
+    """
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
     from ..page.render import PageDetails, render_page, scored
     from ..page.tables import split_names
-    from ..page.template import check_installed, date_of_file
+    from ..page.template import check_installed, date_of
     from ..scoring.comparability import check_alike
 
     check_installed()
-    found = read_clips(sources.files, ladder=sources.ladder, rate=sources.rate)
+    found = read_clips(files, ladder=ladder, rate=rate)
     reports, named = [clip.report for clip in found.clips], [clip.file for clip in found.clips]
-    say_findings(check_alike(scored(reports, named), force=sources.force))
+    say_findings(check_alike(scored(reports, named), force=force))
     limits, rates = options.limits(reports), [clip.rate for clip in found.clips]
-    read = [str(path) for path in dict.fromkeys([*sources.files, *(clip.source for clip in found.clips)])]
+    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
     clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
     deliver = _destination(target, flag, [*read, *clips])
-    gallery = options.gallery(reports, raw=sources.raw, backend=backend, device=device, urls=sources.urls)
     details = PageDetails(
         named,
         limits,
         find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
         rates,
-        dates=[date_of_file(clip.source) for clip in found.clips],
+        dates=[date_of(clip.source) for clip in found.clips],
         manifest=[clip.labels for clip in found.clips],
         failed=found.failed,
     )
-    deliver(render_page(reports, gallery, details))
+    deliver(render_page(reports, options.gallery(reports), details))
     failed = [
         report.distorted or name
         for name, report, of_clip in zip(named, reports, limits, strict=True)
         if not all(limit.met for limit in of_clip)
     ]
-    return below_limits(failed, len(named))
+    return failed, len(named)
 
 
-def below_limits(failed: Sequence[str], clips: int) -> ThresholdError | None:
-    """Return the error that names the clips below their limits, if there are any."""
-    if not failed:
-        return None
-    listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
-    return ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
+def check_limits(failed: Sequence[str], clips: int) -> None:
+    """Raise ThresholdError, which names the clips below their limits, if there are any."""
+    if failed:
+        listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
+        raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
 def page_output(
-    target: str | None, inputs: Sequence[str], options: PageOptions, **how: Any
+    target: str | None, inputs: Sequence[str], options: PageOptions
 ) -> Callable[[ScoreReport, VkssimError | None], None] | None:
     """Return the maker of the page of `--html`, checked before anything is scored; None if no page was requested.
 
-    It gets the report, and what went wrong where the report is not complete. `how` are the raw format, backend and device with
-    which the pictures are read.
+    It gets the report, and what went wrong if the report is not complete.
     """
     if target is None:
         return None
@@ -245,32 +230,19 @@ def page_output(
         from ..page.pictures import no_pictures
         from ..page.render import PageDetails, render_page
         from ..page.tables import length_limit
-        from ..page.template import date_of_now
+        from ..page.template import date_of
 
         if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
         else:
-            gallery = options.gallery([report], urls=True, **how)
-        (limits,) = options.limits([report])
-        if options.strict:
-            limits.append(length_limit(report))
+            gallery = options.gallery([report])
+        limits = [*options.limits([report])[0], *([length_limit(report)] if options.strict else [])]
         if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
             # The report has the warnings of these.
             report = replace(report, warnings=[*report.warnings, str(failure)])
-        write_page(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of_now()])))
+        write_page(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of()])))
 
     return deliver
-
-
-def check_page(html: str | None, others: Sequence[str]) -> None:
-    """Raise OptionError or OutputError if the page of `--html` cannot be written beside the other files. None is no page."""
-    from ..page.template import check_installed
-    from ..storage.folder import check_output
-
-    if html is not None:
-        check_installed()
-        check_target(html, "--html", others)
-        check_output(html)
 
 
 def _destination(target: str, flag: str, inputs: Sequence[str]) -> Callable[[str], None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,20 +15,18 @@ from ..errors import OptionError, VkssimError
 from ..host import notices
 from ..page import WORST
 from ..utils.choices import Section
+from ..utils.interruption import check
 from ..utils.progress import ProgressBar
 from ..utils.version import __version__
 from .command import CommandOption, add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
-from .output import SUFFIXES, form_options, outputs_of
+from .output import SUFFIXES, form_options
 from .report import PageOptions, budget_option, page_output
 
 if TYPE_CHECKING:
-    from ..distributed.engine import RunSettings
     from ..frames.options import RawDescription
-    from ..report.results import ScoreReport
-    from ..scoring.options import Clips, ScoreOptions
 
 
 # Flags of libvmaf's tool `vmaf` that have no effect here, so that its command lines can be taken over.
@@ -50,8 +47,8 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 
 _IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
-_REFUSAL: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Refused: there is no VMAF here.", "expose_value": False}
-_FLAGS = add_options(
+_REFUSAL = {**_IGNORED, "help": "Refused: there is no VMAF here."}
+_vmaf_flags = add_options(
     CommandOption("-n --no_prediction", is_flag=True, **_IGNORED),
     *(CommandOption(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
     *(
@@ -59,11 +56,6 @@ _FLAGS = add_options(
         for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
     ),
 )
-
-
-def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a decorator that adds the flags to a command, which gets none of their values."""
-    return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(_FLAGS(function))
 
 
 @make_command(
@@ -153,7 +145,8 @@ def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="NAME[:POOLING]",
 )
 @option("-q --quiet", Section.OUTPUTS, "Print no progress and no summary.", is_flag=True)
-@vmaf_flags
+@click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)
+@_vmaf_flags
 def command(
     clips: tuple[str, ...],
     reference: str | None,
@@ -170,7 +163,7 @@ def command(
 
     Command lines of libvmaf's tool `vmaf` are understood.
     """
-    from ..distributed.engine import RunSettings
+    from ..distributed.engine import RunSettings, score_pair
     from ..report.reading import read_report
     from ..report.thresholds import parse_threshold
     from ..scoring.offset import offset_of
@@ -181,12 +174,13 @@ def command(
     pair = Clips(*_name_clips(clips, reference, distorted), raw)
     asked.check()
     thresholds = [*map(parse_threshold, fail_under), *asked.pooled]
-    outputs = outputs_of(asked.paths, asked.form, asked.precision, [*pair.paths, *map(str, asked.merge)])
+    outputs = asked.outputs([*pair.paths, *map(str, asked.merge)])
     merged = {path: read_report(path) for path in asked.merge}
     maps.check(pair.paths)
     alone = single_device(where)
-    page_options = PageOptions(asked.worst, asked.budget, fail_under, options.strict)
-    page = page_output(asked.html, [*pair.paths, *asked.paths], page_options, raw=raw, **alone)
+    worst = WORST if asked.worst is None else asked.worst
+    page_options = PageOptions(raw, alone, worst, asked.budget, thresholds, options.strict)
+    page = page_output(asked.html, [*pair.paths, *asked.paths], page_options)
     progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
     if asked.quiet:
         notices.set_listener(None)
@@ -194,41 +188,35 @@ def command(
         options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
     lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
     journal = open_journal(asked.paths, asked.form, pair, options, resume=resume, quiet=asked.quiet)
-    report, failure = _score(pair, options, where["device"], RunSettings(asked.profile, progress, lines, thresholds, journal))
+    settings = RunSettings(asked.profile, progress, lines, thresholds, journal)
+    failure: VkssimError | None = None
+    try:
+        report = score_pair(pair, options, where["device"], settings)
+    except VkssimError as error:
+        if error.report is None or not error.report.frames:
+            if journal is not None:
+                journal.leave(error)
+            raise
+        report, failure = error.report, error
+    finally:
+        if progress is not None:
+            progress.close()
     if find_offset:
-        report.notes.append(_shift(options.selection.offset))
+        offset = options.selection.offset
+        shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
+        report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     done = Deliveries(report, failure)
     asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
     if page is not None:
-        done.check()
+        if not done.failures:
+            check()  # stops if the user interrupts; after a failure the rest is written all the same
         done.attempt(page, report, failure, name=asked.html)
     if maps.folder is not None and done.complete:
-        done.check()
+        if not done.failures:
+            check()
         write_maps = partial(maps.write, raw=raw, **alone)
         done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
     done.end(quiet=asked.quiet)
-
-
-def _score(pair: Clips, options: ScoreOptions, device: Any, settings: RunSettings) -> tuple[ScoreReport, VkssimError | None]:
-    """Return the report, and the error that ended the run if frames were scored before it. Raises VkssimError."""
-    from ..distributed.engine import score_pair
-
-    try:
-        return score_pair(pair, options, device, settings), None
-    except VkssimError as error:
-        if error.report is None or not error.report.frames:
-            if settings.journal is not None:
-                settings.journal.leave(error)
-            raise
-        return error.report, error
-    finally:
-        if isinstance(settings.progress, ProgressBar):
-            settings.progress.close()
-
-
-def _shift(offset: int) -> str:
-    shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
-    return f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip"
 
 
 def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:

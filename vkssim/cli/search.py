@@ -13,15 +13,23 @@ from click.core import ParameterSource
 from ..errors import OptionError, ThresholdError
 from ..report.numbers import percent, shortest
 from ..search.defaults import MOST_TRIALS, SURE, TARGET
-from ..storage.folder import check_output, write_output
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, encoder_spec, run_search, score_cells, scores_text, search_json
-from .messages import say, say_written
+from .encoding import (
+    EncodeProgress,
+    encoder_options,
+    encoder_spec,
+    run_search,
+    say_files,
+    score_cells,
+    scores_text,
+    search_json,
+    write_files,
+)
+from .messages import say
 from .options import backend_options, single_device
-from .output import check_target, json_text, print_text
-from .report import check_page
+from .output import check_targets, json_text, print_text
 from .tables import TableLayout, print_table
 
 if TYPE_CHECKING:
@@ -64,7 +72,6 @@ _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
     Section.VERDICT,
     "If only samples were encoded, take the cheapest setting with which the whole clip meets the targets with a"
     " probability of P or more.",
-    type=float,
     default=SURE,
     metavar="P",
 )
@@ -75,7 +82,6 @@ _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
     "--trials",
     Section.FRAMES,
     "Encode the samples with N settings at most.",
-    type=int,
     default=MOST_TRIALS,
     metavar="N",
 )
@@ -125,20 +131,19 @@ def command(
     Samples of the clip are encoded with a few settings and scored. The exit code is 1 if no setting meets the targets; the best
     one that was found is printed all the same.
     """
+    from ..search.pages import search_page
     from ..search.search import search_setting
 
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
-    progress = EncodeProgress(quiet=quiet, usual=None if shots else _USUAL_TRIALS)
-    asked |= {"encoder": encoder_spec(asked), "progress": progress, **single_device(where)}
+    progress = EncodeProgress(quiet=quiet, usual=0 if shots else _USUAL_TRIALS)
+    asked |= {"encoder": encoder_spec(asked), "progress": progress, "output": output, **single_device(where)}
     if shots is not None:
-        _check_shots()
-        whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
-        _search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
+        _search_for_shots(source, shots, scores, html, as_json=as_json, **asked)
         return
-    check_page(html, [source, *filter(None, [output])])
-    running = search_setting(source, output=output, **asked)
-    run_search(running, progress, partial(_line, running), quiet=quiet)
+    check_targets([("--html", html)], [source, *filter(None, [output])])
+    running = search_setting(source, **asked)
+    run_search(running, progress, _line)
     choice = running.choice
     if as_json:
         print_text(search_json(running))
@@ -148,27 +153,13 @@ def command(
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    if html is not None:
-        from ..search.pages import search_page
-
-        write_output(search_page(running), html)
-    for path in filter(None, (html, output if choice.meets else None)) if not quiet else ():
-        say_written(path)
+    written = write_files([(html, partial(search_page, running))])
+    say_files([*written, *filter(None, [output if choice.meets else None])], quiet=quiet)
     if not choice.meets:
         scores_of = scores_text(choice.trial, running.limits)
         raise ThresholdError(
             f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores_of}"
         )
-
-
-def _check_shots() -> None:
-    """Raise OptionError if the command line has an option that a search for shots has no use for."""
-    for name, flag in _OF_ONE_SETTING.items():
-        if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise OptionError(
-                f"{flag} is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in one"
-                " pass"
-            )
 
 
 def _line(running: Search, trial: Trial) -> str:
@@ -226,52 +217,45 @@ def _sentences(running: Search, choice: SettingChoice) -> str:
 
 
 def _search_for_shots(
-    source: str,
-    zones: str,
-    scores: str | None,
-    *,
-    output: str | None,
-    html: str | None,
-    as_json: bool,
-    quiet: bool,
-    **asked: Any,
+    source: str, zones: str, scores: str | None, html: str | None, *, as_json: bool, progress: EncodeProgress, **asked: Any
 ) -> None:
     """Search, print a line for each shot, and write the list of zones and the scores. Raises ThresholdError and others."""
     from ..report import render
+    from ..search.pages import shots_page
     from ..search.shots import search_shots
 
+    for name, flag in _OF_ONE_SETTING.items():
+        if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise OptionError(
+                f"{flag} is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in one"
+                " pass"
+            )
+        asked.pop(name, None)
     if not zones.lower().endswith(_ZONE_FORMS):
         raise OptionError(f"`shots` {zones}: the endings are .txt, for Av1an's zones, and .json")
-    others = [source, *filter(None, [output])]
-    check_target(zones, "--shots", others)
-    check_output(zones)
-    if scores is not None:
-        check_target(scores, "--scores", [*others, zones])
-        check_output(scores)
-    check_page(html, [*others, zones, *filter(None, [scores])])
+    check_targets([("--shots", zones), ("--scores", scores), ("--html", html)], [source, *filter(None, [asked["output"]])])
     is_list = zones.lower().endswith(".txt")
-    running = search_shots(source, output=output, **asked)
+    running = search_shots(source, progress=progress, **asked)
     if is_list:
         running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
-    run_search(running, asked["progress"], partial(_shot_line, running), quiet=quiet)
-    report = running.report
-    text = _shots_json(running)
-    write_output(running.zones() if is_list else text, zones)
-    if scores is not None:
-        write_output(render(report, "json"), scores)
-    if html is not None:
-        from ..search.pages import shots_page
-
-        write_output(shots_page(running), html)
+    run_search(running, progress, _shot_line)
+    shots = [{name: value for name, value in asdict(shot).items() if name not in ("scores", "tried")} for shot in running.shots]
+    text = json_text({"parameter": running.parameter, "bytes": running.bytes, "shots": shots})
+    written = write_files(
+        [
+            (zones, running.zones if is_list else lambda: text),
+            (scores, lambda: render(running.report, "json")),
+            (html, partial(shots_page, running)),
+        ]
+    )
+    short = [shot for shot in running.shots if not shot.meets]
     if as_json:
         print_text(text)
-    elif not quiet:
+    elif not progress.quiet:
         _print_shots(running)
-    short = [shot for shot in running.shots if not shot.meets]
-    if is_list and not (as_json or quiet or short):
-        print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
-    for path in filter(None, (zones, scores, html, None if short else output)) if not quiet else ():
-        say_written(path)
+        if is_list and not short:
+            print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
+    say_files([*written, *filter(None, [None if short else asked["output"]])], quiet=progress.quiet)
     for note in running.notes:
         say(f"note: {note}")
     if short:
@@ -303,9 +287,3 @@ def _print_shots(running: ShotSearch) -> None:
         for shot in running.shots
     ]
     print_table(f"{counted(len(rows), 'shot')}, {running.bytes / 1e6:,.3f} MB", columns, rows, sys.stdout)
-
-
-def _shots_json(running: ShotSearch) -> str:
-    shots = [{name: value for name, value in asdict(shot).items() if name not in ("scores", "tried")} for shot in running.shots]
-    answer = {"parameter": running.parameter, "bytes": running.bytes, "shots": shots}
-    return json_text(answer)

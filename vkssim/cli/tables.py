@@ -32,10 +32,7 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """Return the width that the column needs.
-
-        A column of numbers needs the width of its longest word, and a text its whole width, or less if it can be folded.
-        """
+        """Return the width that the column needs: of numbers the longest word, of texts the longest, unless they are folded."""
         if not self.is_text:
             return _longest([word for text in (self.head, *self.cells) for word in text.split()])
         longest = _longest([self.head, *self.cells])
@@ -51,10 +48,9 @@ class _Column:
 class TableLayout:
     """The layout of a table whose first `texts` columns are text, the others numbers.
 
-    Where the table is wider than the terminal, headings and intervals are broken at their blanks and the columns named in
-    `paths` are folded; then the columns named in `optional` are left out, the first one first; then all texts are folded.
-    `elsewhere` says where the columns left out can be seen; they are named below the table if it is given. `total` sets the
-    last row apart.
+    On a narrow terminal, headings and intervals are broken at their blanks and the columns named in `paths` are folded; then
+    the columns named in `optional` are left out, the first one first, and named with `elsewhere`, the place where they can be
+    seen; then all texts are folded. `total` sets the last row apart.
     """
 
     texts: int = 1
@@ -79,13 +75,19 @@ def print_table(
     from rich.text import Text
 
     screen = console(file)
-    made = [
-        _Column(visible(name), [_visible(row[place], is_text) for row in rows], is_text, name in layout.paths)
-        for place, name in enumerate(columns)
-        for is_text in (place < layout.texts,)
-    ]
-    filled = [column for column in made if column.is_text or not rows or any(column.cells)]
-    shown, widths = _fitted(filled, [visible(name) for name in layout.optional], screen.width)
+    filled = []
+    for place, name in enumerate(columns):
+        is_text = place < layout.texts
+        cells = [visible(row[place], lines=not is_text) for row in rows]
+        if is_text or not rows or any(cells):
+            filled.append(_Column(visible(name), cells, is_text, name in layout.paths))
+    shown = filled
+    for optional in map(visible, layout.optional):
+        if _needed([column.least for column in shown]) > screen.width:
+            shown = [column for column in shown if column.head != optional]
+    if _needed([column.least for column in shown]) > screen.width:
+        shown = [replace(column, folds=True) for column in shown]
+    widths = _widths(shown, screen.width)
     table = Table(title=Text(visible(title)) if title else None, title_justify="left")
     for column, width in zip(shown, widths, strict=True):
         table.add_column(Text(column.head), justify="left" if column.is_text else "right", overflow="fold", width=width)
@@ -127,22 +129,6 @@ def duration(seconds: float) -> str:
     """Return seconds as hours, minutes and seconds, rounded up."""
     minutes, rest = divmod(math.ceil(seconds), 60)
     return f"{minutes // 60:,}:{minutes % 60:02d}:{rest:02d}"
-
-
-def _visible(text: str, is_text: bool) -> str:
-    return visible(text) if is_text else "\n".join(map(visible, text.split("\n")))
-
-
-def _fitted(columns: Sequence[_Column], optional: Sequence[str], width: int) -> tuple[list[_Column], list[int]]:
-    """Return the columns that fit into the width, and the width of each."""
-    shown = list(columns)
-    for name in optional:
-        if _needed([column.least for column in shown]) <= width:
-            break
-        shown = [column for column in shown if column.head != name]
-    if _needed([column.least for column in shown]) > width:
-        shown = [replace(column, folds=True) for column in shown]
-    return shown, _widths(shown, width)
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:

@@ -27,9 +27,7 @@ from ..errors import (
     WorkerLostError,
 )
 from ..frames.open import can_reopen
-from ..report.backend_info import merged_info
-from ..report.frame_scores import FrameScores
-from ..report.results import ScoreReport
+from ..report.results import FrameScores, ScoreReport, merged_info
 from ..report.thresholds import Threshold
 from ..scoring.journal import Journal
 from ..scoring.offset import add_hint

@@ -20,7 +20,7 @@ from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
 from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo
-from ..report.backend_info import BackendInfo
+from ..report.results import BackendInfo
 from ..scoring.options import Clips, ScoreOptions, Selector
 from ..utils.choices import ENGINES
 from ..utils.thread_pool import ThreadPool

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ..errors import InputError, OptionError, VkssimError
 from ..page.tables import POOLED
-from ..report.backend_info import BackendInfo
 from ..report.reading import read_report
-from ..report.results import PooledReport, ScoreReport
+from ..report.results import BackendInfo, PooledReport, ScoreReport
 from ..storage.location import is_url, redact_url, suffix_of
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES

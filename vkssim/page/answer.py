@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..report.numbers import finite
-from .charts import Axis, Chart, RateAxis, placed_path, rate_axis, round_axis
+from .charts import Axis, Chart, placed_path, rate_axis, round_axis
 from .data import as_text
 from .styles import MARKERS, line_style
 from .template import render_template
@@ -166,7 +166,7 @@ def render_answer(answer: AnswerPage) -> str:
     )
 
 
-def _axis(values: Sequence[float], *, is_rate: bool) -> Axis | RateAxis:
+def _axis(values: Sequence[float], *, is_rate: bool) -> Axis:
     """Return an axis that has all values; that of rates is logarithmic, unless they are close together."""
     low, high = min(values), max(values)
     return rate_axis(low, high) if is_rate and low > 0 and high > _LINEAR * low else round_axis(low, high)

@@ -21,9 +21,7 @@ STEPS: tuple[Step, ...] = ((4096, 90), (1920, 90), (1920, 80), (960, 90), (960, 
 _LEAST_MAP = 480  # pixels across: a smaller map is not made smaller still
 _MANY = 24  # pictures that are encoded as large as they are; of more, few would fit
 _OF_MANY = STEPS.index((960, 90))
-
 _DOWN = 2  # the largest height of a picture, in multiples of its largest width
-_PREFIX = "data:image/webp;base64,"
 
 
 @dataclass(frozen=True)
@@ -39,21 +37,13 @@ class Fitted:
     note: str
 
 
-def first_step(count: int) -> Step:
-    """Return the encoding in which so many pictures begin: as large as they are, if these are few."""
-    return STEPS[0 if count <= _MANY else _OF_MANY]
-
-
 class EncodedPictures:
-    """Pictures as WebP, each once. Adding the same picture again returns its first number."""
+    """Pictures as WebP, each once: as large as they are, if a page has few. Adding a picture again returns its first number."""
 
-    def __init__(self, step: Step = STEPS[0]) -> None:
-        self.step = step
+    def __init__(self, count: int = 0) -> None:
+        self.step = STEPS[0 if count <= _MANY else _OF_MANY]
         self._numbers: dict[bytes, int] = {}
         self._encoded: list[tuple[bytes, bool]] = []
-
-    def __len__(self) -> int:
-        return len(self._encoded)
 
     def add(self, picture: npt.NDArray[np.uint8], *, is_map: bool = False) -> int:
         """Add an (H, W, 3) picture, and return its number."""
@@ -65,11 +55,14 @@ class EncodedPictures:
             self._encoded.append((encode(picture, widest, self.step[1]), is_map))
         return self._numbers[digest]
 
-    def at(self, step: Step) -> list[bytes]:
-        """Return all pictures in the encoding of a step."""
+    def at(self, step: Step) -> list[str]:
+        """Return all pictures in the encoding of a step, as ``data:`` URIs."""
+        from PIL import Image
+
         if step == self.step:
-            return [data for data, _ in self._encoded]
-        return [_again(data, step[0] // 2 if is_map else step[0], step[1]) for data, is_map in self._encoded]
+            return [data_uri(data) for data, _ in self._encoded]
+        opened = ((Image.open(io.BytesIO(data)), step[0] // 2 if is_map else step[0]) for data, is_map in self._encoded)
+        return [data_uri(_webp(image, widest, step[1])) for image, widest in opened]
 
 
 def fit_pictures(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
@@ -78,35 +71,22 @@ def fit_pictures(pictures: EncodedPictures, frames: Sequence[Sequence[int]], bud
     If the pictures do not fit, they are shrunk step by step. If even the smallest do not fit, the last frames are left out.
     """
     for step in STEPS[STEPS.index(pictures.step) :]:
-        encoded = pictures.at(step)
-        sizes = [_embedded_size(len(data)) for data in encoded]
-        if sum(sizes) <= budget or step == STEPS[-1]:
+        uris = pictures.at(step)
+        if sum(map(len, uris)) <= budget or step == STEPS[-1]:
             break
-    kept, used = _that_fit(frames, sizes, budget)
-    uris = tuple(data_uri(data) if number in used else "" for number, data in enumerate(encoded))
-    return Fitted(uris, tuple(kept), step, _note(step, kept, budget, shrunk=step != pictures.step))
-
-
-def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int) -> tuple[list[bool], set[int]]:
-    """Return whether each frame fits, up to the first that does not, and the pictures of the frames that fit."""
     kept: list[bool] = []
     used: set[int] = set()
     for frame in frames:
         more = used.union(frame)
-        fits = all(kept) and sum(sizes[number] for number in more) <= budget
-        kept.append(fits)
-        used = more if fits else used
-    return kept, used
-
-
-def _note(step: Step, kept: Sequence[bool], budget: int, *, shrunk: bool) -> str:
-    """Return a note on how the pictures were made to fit; empty if they fit as they were."""
-    said = []
-    if shrunk:
-        said.append(f"To fit into {budget / 1e6:g} MB (--picture-budget), pictures are at most {step[0]} pixels wide.")
+        kept.append(all(kept) and sum(len(uris[number]) for number in more) <= budget)
+        used = more if kept[-1] else used
+    notes = []
+    if step != pictures.step:
+        notes.append(f"To fit into {budget / 1e6:g} MB (--picture-budget), pictures are at most {step[0]} pixels wide.")
     if not all(kept):
-        said.append(f"{len(kept) - sum(kept)} of {len(kept)} frames are left out.")
-    return " ".join(said)
+        notes.append(f"{len(kept) - sum(kept)} of {len(kept)} frames are left out.")
+    fitting = (uri if number in used else "" for number, uri in enumerate(uris))
+    return Fitted(tuple(fitting), tuple(kept), step, " ".join(notes))
 
 
 def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:
@@ -114,12 +94,6 @@ def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:
     from PIL import Image
 
     return _webp(Image.fromarray(picture), widest, quality)
-
-
-def _again(data: bytes, widest: int, quality: int) -> bytes:
-    from PIL import Image
-
-    return _webp(Image.open(io.BytesIO(data)), widest, quality)
 
 
 def _webp(image: Any, widest: int, quality: int) -> bytes:
@@ -133,9 +107,4 @@ def _webp(image: Any, widest: int, quality: int) -> bytes:
 
 def data_uri(data: bytes) -> str:
     """Return WebP as a ``data:`` URI."""
-    return _PREFIX + base64.b64encode(data).decode("ascii")
-
-
-def _embedded_size(size: int) -> int:
-    """Return the length of a ``data:`` URI with `size` bytes."""
-    return len(_PREFIX) + 4 * -(-size // 3)
+    return "data:image/webp;base64," + base64.b64encode(data).decode("ascii")

@@ -6,9 +6,9 @@ The plot is stretched to the width of the page. Its axes are drawn beside it, in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -22,33 +22,24 @@ _TICKS = 6
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`, with round `ticks` between them."""
+    """An axis from `low` to `high`, with round `ticks` between them; one of bit rates is logarithmic."""
 
     low: float
     high: float
     ticks: tuple[float, ...]
     decimals: int = 0
+    is_rate: bool = False
 
     def share(self, value: float) -> float:
         """Return the position of a value on the axis, from 0 to 1."""
+        if self.is_rate:
+            return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def labels(self) -> list[tuple[float, str]]:
         """Return (per cent along the axis, text) of each tick."""
-        return [(round(100 * self.share(tick), 3), f"{tick:.{self.decimals}f}") for tick in self.ticks]
-
-
-@dataclass(frozen=True)
-class RateAxis(Axis):
-    """A logarithmic axis of bit rates."""
-
-    def share(self, value: float) -> float:
-        """Return the position of a value on the axis, from 0 to 1."""
-        return math.log(value / self.low) / math.log(self.high / self.low)
-
-    def labels(self) -> list[tuple[float, str]]:
-        """Return (per cent along the axis, text) of each tick."""
-        return [(round(100 * self.share(tick), 3), f"{tick:g}") for tick in self.ticks]
+        form = "g" if self.is_rate else f".{self.decimals}f"
+        return [(round(100 * self.share(tick), 3), f"{tick:{form}}") for tick in self.ticks]
 
 
 @dataclass(frozen=True)
@@ -92,13 +83,13 @@ def frame_axis(first: int, last: int) -> Axis:
     return Axis(first, last, ticks) if last > first else Axis(first - 1, first + 1, (first,))
 
 
-def rate_axis(low: float, high: float) -> RateAxis:
+def rate_axis(low: float, high: float) -> Axis:
     """Return an axis of bit rates, all over 0, with room on both sides and ticks at 1, 2 and 5 times powers of ten."""
     low, high = low / 1.1, high * 1.1
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1,) if high / low > 10_000 else (1, 2, 5)
     ticks = tuple(tick for power in powers for factor in factors if low <= (tick := factor * 10.0**power) <= high)
-    return RateAxis(low, high, ticks or (math.sqrt(low * high),))
+    return Axis(low, high, ticks or (math.sqrt(low * high),), is_rate=True)
 
 
 def _round_step(extent: float, least: float) -> float:
@@ -109,10 +100,7 @@ def _round_step(extent: float, least: float) -> float:
 
 
 def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
-    """Return the chart of scores over frames.
-
-    Each series is (number, frames, scores), ordered by frame; None without any score.
-    """
+    """Return the chart of scores over frames, of series (number, frames in order, scores); None without any score."""
     finite = [scores[np.isfinite(scores)] for _, _, scores in series]
     if not any(map(len, finite)):
         return None
@@ -124,16 +112,17 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
         missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
         kept = _extremes(places, scores)
         heights = HEIGHT * (1 - (scores[kept] - up.low) / (up.high - up.low))
-        marks = _last(places[kept], heights / HEIGHT) if len(series) > 1 else ()
-        lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing), marks))
+        marks = [  # at the last score, to tell the line from others
+            (round(float(100 * places[kept][last]), 2), round(float(100 * (heights / HEIGHT)[last]), 2))
+            for last in np.flatnonzero(np.isfinite(heights))[-1:]
+            if len(series) > 1
+        ]
+        lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing), tuple(marks)))
     return Chart(across, up, tuple(lines))
 
 
 def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
-    """Return the chart of the share of frames at or below each score.
-
-    Each series is (number, scores); None without any score.
-    """
+    """Return the chart of the share of frames at or below each score, of series (number, scores); None without any score."""
     finite = [(number, np.sort(scores[np.isfinite(scores)])) for number, scores in series]
     if not any(len(scores) for _, scores in finite):
         return None
@@ -153,10 +142,7 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
 
 
 def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]]) -> Chart | None:
-    """Return the chart of scores over bit rates.
-
-    Each series is (number, (rate, score, clip) by rate); None without any score.
-    """
+    """Return the chart of scores over bit rates, of series (number, (rate, score, clip) by rate); None without any score."""
     finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
     rates = [rate for _, points in finite for rate, _, _ in points]
     if not rates:
@@ -165,10 +151,10 @@ def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]])
     up = _scores_axis([np.array([score for _, score, _ in points], np.float64) for _, points in finite])
     lines = []
     for number, points in finite:
-        places = np.array([across.share(rate) for rate, _, _ in points], np.float64)
-        heights = np.array([1 - up.share(score) for _, score, _ in points], np.float64)
-        marks = tuple(zip(np.round(100 * places, 2).tolist(), np.round(100 * heights, 2).tolist(), strict=True))
-        lines.append(Line(number, _polyline(places * WIDTH, heights * HEIGHT), (), marks, tuple(clip for _, _, clip in points)))
+        shares = [(across.share(rate), 1 - up.share(score)) for rate, score, _ in points]
+        marks = [(x, y) for x, y in np.round(100 * np.array(shares, np.float64).reshape(-1, 2), 2).tolist()]
+        path = placed_path(across, up, [point[:2] for point in points])
+        lines.append(Line(number, path, (), tuple(marks), tuple(clip for *_, clip in points)))
     return Chart(across, up, tuple(lines))
 
 
@@ -176,12 +162,6 @@ def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -
     """Return the path through points (across, up), in the order in which they are given."""
     places = np.array([WIDTH * across.share(x) for x, _ in points], np.float64)
     return _polyline(places, np.array([HEIGHT * (1 - up.share(y)) for _, y in points], np.float64))
-
-
-def _last(across: Doubles, down: Doubles) -> tuple[tuple[float, float], ...]:
-    """Return the last point of a line that has a score, in per cent, where its marker tells it from other lines."""
-    finite = np.flatnonzero(np.isfinite(down))
-    return tuple((round(float(100 * across[place]), 2), round(float(100 * down[place]), 2)) for place in finite[-1:])
 
 
 def _scores_axis(scores: Sequence[Doubles]) -> Axis:
@@ -209,16 +189,6 @@ def _extremes(places: Doubles, scores: Doubles) -> list[int]:
 
 def _polyline(across: Doubles, down: Doubles) -> str:
     """Return a path through the points, interrupted where a value is not a number; a lone point is a dot."""
-    return "".join("M" + "L".join(run) + ("h0" if len(run) == 1 else "") for run in _runs(across, down))
-
-
-def _runs(across: Doubles, down: Doubles) -> Iterator[list[str]]:
-    run: list[str] = []
-    for x, y in zip(across.tolist(), down.tolist(), strict=True):
-        if math.isfinite(y):
-            run.append(f"{x:.1f} {y:.1f}")
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+    points = [f"{x:.1f} {y:.1f}" if math.isfinite(y) else "" for x, y in zip(across.tolist(), down.tolist(), strict=True)]
+    runs = (list(run) for is_known, run in groupby(points, bool) if is_known)
+    return "".join("M" + "L".join(run) + ("h0" if len(run) == 1 else "") for run in runs)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report.frame_scores import FrameScores
-from ..report.results import ScoreReport
+from ..report.numbers import finite
+from ..report.results import FrameScores, ScoreReport
 from ..types import Doubles
 from ..utils.sanitize import visible
 from .ladders import Ladders
@@ -42,7 +42,7 @@ def embedded(
             {
                 "name": visible(ladder.name),
                 "reference": ladders.references.index(ladder.reference),
-                "style": _style(style),
+                "style": asdict(style),
                 "rungs": [{"clip": rung.clip, "rate": rung.rate} for rung in ladder.rungs],
             }
             for ladder, style in zip(ladders.ladders, ladder_styles, strict=True)
@@ -64,22 +64,15 @@ def _columns(report: ScoreReport, label: str, style: LineStyle, names: Sequence[
     """Return the data of a clip. Its scores and means have an entry for each name, None for a score that it lacks."""
     pooled = report.pooled()
     scored = set(report.names) if report.frames else set()
+    is_timed = bool(report.rate) or any(frame.time is not None for frame in report.frames)
     return {
         "label": label,
-        "style": _style(style),
+        "style": asdict(style),
         "frames": [frame.index for frame in report.frames],
-        "times": rounded([frame_time(report, frame) for frame in report.frames]) if _timed(report) else None,
+        "times": rounded([frame_time(report, frame) for frame in report.frames]) if is_timed else None,
         "scores": [rounded(report.column(name)) if name in scored else None for name in names],
-        "means": [_finite(pooled[name]["mean"]) if "mean" in pooled.get(name, {}) else None for name in names],
+        "means": finite([pooled.get(name, {}).get("mean") for name in names]),
     }
-
-
-def _style(style: LineStyle) -> dict[str, Any]:
-    return {"classes": style.classes, "dashes": style.dashes, "marker": style.marker}
-
-
-def _timed(report: ScoreReport) -> bool:
-    return bool(report.rate) or any(frame.time is not None for frame in report.frames)
 
 
 def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
@@ -93,10 +86,5 @@ def rounded(values: Doubles | list[float | None]) -> list[float | None]:
     """Return numbers as JSON has them. NaN and infinite values become None."""
     column = np.array(values, np.float64)
     near = np.round(column, _DECIMALS_NEAR_1)
-    return [
-        _finite(value) for value in np.where((column >= _NEAR_1) & (column < 1), near, np.round(column, _DECIMALS)).tolist()
-    ]
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    found: list[float | None] = finite(np.where((column >= _NEAR_1) & (column < 1), near, np.round(column, _DECIMALS)).tolist())
+    return found

@@ -27,9 +27,8 @@ class Ladder:
 class Delta:
     """The Bjøntegaard deltas of one ladder against another, both by name.
 
-    `rate` is in per cent. `score` is in dB if `decibels` is True, else in units of the metric. Both are None if the deltas
-    cannot be computed, and `reason` says why. `reference` is empty for the mean over all references. `warnings` limit how far
-    the deltas can be trusted.
+    `rate` is in per cent, `score` in dB if `decibels` is True. Both are None if the deltas cannot be computed, and `reason`
+    says why. `reference` is empty for the mean over all references. `warnings` limit how far the deltas can be trusted.
     """
 
     metric: str

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..report.frame_scores import FrameScores
 from ..report.numbers import time_code
-from ..report.results import ScoreReport, metric_of_choice, without_nan, worst_frames
+from ..report.results import FrameScores, ScoreReport, metric_of_choice, without_nan, worst_frames
 from ..types import Doubles
 from .data import frame_time
 from .tables import score_text
@@ -46,18 +45,18 @@ def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
     """
     times = _times(report)
     places = {frame.index: place for place, frame in enumerate(report.frames)}
-    near, second = (_ranges(times, around) for around in (_SECOND / 2, _SECOND))
     covered = np.zeros(len(times), bool)  # by a worse frame near it, or by a moment
     chosen: list[FrameScores] = []
     for frame in worst_frames(report, name, len(report.frames)):
         if len(chosen) == count:
             break
-        place = places[frame.index]
-        first, last = near[place]
+        place, around = places[frame.index], _SECOND / 2
         if not covered[place]:
             chosen.append(frame)
-            first, last = second[place]
-        covered[first:last] = True
+            around = _SECOND
+        covered[np.searchsorted(times, times[place] - around, side="right") : np.searchsorted(times, times[place] + around)] = (
+            True
+        )
     return chosen
 
 
@@ -119,12 +118,6 @@ def alike(reports: Sequence[ScoreReport]) -> list[list[int]]:
         key = report.reference, size, report.selection.first_reference, report.sync, report.pictures
         groups.setdefault(key, []).append(number)
     return list(groups.values())
-
-
-def _ranges(times: Doubles, around: float) -> list[tuple[int, int]]:
-    """Return for each time the first place and the one after the last that are less than `around` seconds away."""
-    first = np.searchsorted(times, times - around, side="right")
-    return list(zip(first.tolist(), np.searchsorted(times, times + around).tolist(), strict=True))
 
 
 def _times(report: ScoreReport) -> Doubles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import VkssimError
 from ..report.results import ScoreReport
 from . import PICTURE_BUDGET
-from .budget import EncodedPictures, Step, data_uri, encode, first_step, fit_pictures
+from .budget import EncodedPictures, data_uri, encode, fit_pictures
 from .moments import alike, shared_moments
 
 if TYPE_CHECKING:
@@ -91,97 +91,72 @@ def worst_frames(
     """
     if count == 0:
         return no_pictures(reports, "they are switched off (`worst=0`); a larger number gives so many")
-    collected = _Collected(first_step(count * (1 + len(reports))))
+    pictures = EncodedPictures(count * (1 + len(reports)))
+    groups: list[FrameGroup] = []
+    reasons: dict[int, str] = {}
     for clips in alike(reports):
-        readable = [number for number in clips if collected.accepts(number, reports[number])]
+        reasons |= {number: reason for number in clips if (reason := _unreadable(reports[number]))}
+        readable = [number for number in clips if number not in reasons]
         indices = shared_moments([reports[number] for number in readable], count)
+        joined: list[tuple[list[int], dict[int, FrameView]]] = []  # clips with the same pictures of the reference, their frames
         for number in readable:
             scored = {frame.index for frame in reports[number].frames}
             chosen = [index for index in indices if index in scored]
-            collected.read(number, reports[number], chosen, raw=raw, backend=backend, device=device, urls=urls)
-        collected.end_group(indices)
-    return collected.gallery(budget)
+            try:
+                views = _read(pictures, number, reports[number], chosen, raw=raw, backend=backend, device=device, urls=urls)
+            except VkssimError as error:
+                reasons[number] = str(error)
+                continue
+            _join(joined, number, views)
+        for joined_clips, frames in joined:
+            groups.append(FrameGroup(tuple(joined_clips), tuple(frames[index] for index in indices if index in frames)))
+    return _fitted(pictures, groups, reasons, budget)
 
 
-@dataclass
-class _OpenGroup:
-    """Clips that so far have the same pictures of the reference; `references` and `views` are by the numbers of frames."""
+def _read(
+    pictures: EncodedPictures, clip: int, report: ScoreReport, indices: Sequence[int], **how: Any
+) -> dict[int, FrameView]:
+    """Add the pictures of frames of a clip, and return the frames by their numbers. Raises VkssimError."""
+    from ..maps.frames import scored_pictures
 
-    references: dict[int, int] = field(default_factory=dict)
-    views: dict[int, list[ClipView]] = field(default_factory=dict)
-    clips: list[int] = field(default_factory=list)
-
-    def fits(self, references: dict[int, int]) -> bool:
-        """Return whether a clip with these pictures of the reference belongs to the group."""
-        return all(self.references.get(index, place) == place for index, place in references.items())
-
-    def add(self, clip: int, references: dict[int, int], views: dict[int, ClipView]) -> None:
-        """Add a clip."""
-        self.clips.append(clip)
-        self.references.update(references)
-        for index, view in views.items():
-            self.views.setdefault(index, []).append(view)
+    views = {}
+    for frame in scored_pictures(report, sorted(indices), **how):
+        reference, distorted = pictures.add(frame.reference), pictures.add(frame.distorted)
+        view = ClipView(clip, distorted, pictures.add(padded_map(frame), is_map=True))
+        views[frame.index] = FrameView(frame.index, reference, (view,))
+    return views
 
 
-class _Collected:
-    """The pictures that were read so far, and their frames."""
-
-    def __init__(self, step: Step) -> None:
-        self._pictures = EncodedPictures(step)
-        self._groups: list[FrameGroup] = []
-        self._open: list[_OpenGroup] = []
-        self._reasons: dict[int, str] = {}
-
-    def accepts(self, number: int, report: ScoreReport) -> bool:
-        """Return whether the clips of a report can be read, and store the reason if they cannot."""
-        reason = _unreadable(report)
-        if reason:
-            self._reasons[number] = reason
-        return not reason
-
-    def read(self, number: int, report: ScoreReport, indices: Sequence[int], **how: Any) -> None:
-        """Read frames of a clip. The clip joins the group of clips with the same pictures of the reference."""
-        from ..maps.frames import scored_pictures
-
-        references, views = {}, {}
-        try:
-            for frame in scored_pictures(report, sorted(indices), **how):
-                references[frame.index] = self._pictures.add(frame.reference)
-                distorted, ssim_map = self._pictures.add(frame.distorted), self._pictures.add(padded_map(frame), is_map=True)
-                views[frame.index] = ClipView(number, distorted, ssim_map)
-        except VkssimError as error:
-            self._reasons[number] = str(error)
+def _join(joined: list[tuple[list[int], dict[int, FrameView]]], clip: int, views: dict[int, FrameView]) -> None:
+    """Add a clip to the clips with the same pictures of the reference, or as the first one of its kind."""
+    for clips, frames in joined:
+        if all(frames.get(index, view).reference == view.reference for index, view in views.items()):
+            clips.append(clip)
+            for index, view in views.items():
+                others = frames[index].clips if index in frames else ()
+                frames[index] = replace(view, clips=(*others, *view.clips))
             return
-        group = next((group for group in self._open if group.fits(references)), None)
-        if group is None:
-            group = _OpenGroup()
-            self._open.append(group)
-        group.add(number, references, views)
+    joined.append(([clip], views))
 
-    def end_group(self, indices: Sequence[int]) -> None:
-        """Sort the frames of the clips that were read since the last call, the worst first."""
-        for group in self._open:
-            shown = [index for index in indices if index in group.references]
-            frames = tuple(FrameView(index, group.references[index], tuple(group.views[index])) for index in shown)
-            self._groups.append(FrameGroup(tuple(group.clips), frames))
-        self._open = []
 
-    def gallery(self, budget: int) -> Gallery:
-        """Return all pictures, within a budget of bytes."""
-        if not any(group.frames for group in self._groups):
-            return Gallery(reasons=self._reasons)
-        order = _by_rank(self._groups)
-        fit = fit_pictures(self._pictures, [frame.pictures for _, frame in order], budget)
-        kept = [(group, frame) for (group, frame), stays in zip(order, fit.kept, strict=True) if stays]
-        groups = tuple(
-            FrameGroup(group.clips, tuple(frame for number, frame in kept if number == place))
-            for place, group in enumerate(self._groups)
-        )
-        for group in groups:
-            for clip in group.clips if not group.frames else ():
-                self._reasons[clip] = "they did not fit into the budget; a larger one (`budget`) gives them"
-        scale = data_uri(encode(_colours(), *fit.step))
-        return Gallery(fit.pictures, tuple(group for group in groups if group.frames), scale, self._reasons, fit.note)
+def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: dict[int, str], budget: int) -> Gallery:
+    """Return all pictures, within a budget of bytes: the first frame of each group before the second of any group."""
+    if not any(group.frames for group in groups):
+        return Gallery(reasons=reasons)
+    order = sorted((rank, number) for number, group in enumerate(groups) for rank in range(len(group.frames)))
+    fit = fit_pictures(pictures, [groups[number].frames[rank].pictures for rank, number in order], budget)
+    kept = {place for place, stays in zip(order, fit.kept, strict=True) if stays}
+    fitting = []
+    for number, group in enumerate(groups):
+        frames = tuple(frame for rank, frame in enumerate(group.frames) if (rank, number) in kept)
+        if frames:
+            fitting.append(FrameGroup(group.clips, frames))
+        else:
+            reasons |= dict.fromkeys(group.clips, "they did not fit into the budget; a larger one (`budget`) gives them")
+    from ..maps.frames import colour
+
+    colours = colour(np.linspace(0, 1, 256, dtype=np.float32)[None])  # of the maps from 0 to 1
+    return Gallery(fit.pictures, tuple(fitting), data_uri(encode(colours, *fit.step)), reasons, fit.note)
 
 
 def _unreadable(report: ScoreReport) -> str:
@@ -197,17 +172,6 @@ def _unreadable(report: ScoreReport) -> str:
     return ""
 
 
-def _by_rank(groups: Sequence[FrameGroup]) -> list[tuple[int, FrameView]]:
-    """Return all frames with the number of their group: the first frame of each group before the second of any group."""
-    deepest = max(len(group.frames) for group in groups)
-    return [
-        (number, group.frames[rank])
-        for rank in range(deepest)
-        for number, group in enumerate(groups)
-        if rank < len(group.frames)
-    ]
-
-
 def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
     """Return the map of a frame in colours, (H, W, 3) uint8, with a border that gives it the size of the pictures."""
     from ..maps.frames import colour
@@ -218,10 +182,3 @@ def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
         before = (full - part) // 2
         borders.append((before, full - part - before))  # an even window makes one border wider
     return np.pad(coloured, (*borders, (0, 0)), constant_values=_BACKGROUND)
-
-
-def _colours() -> npt.NDArray[np.uint8]:
-    """Return the colours of the maps from 0 to 1, (1, 256, 3) uint8."""
-    from ..maps.frames import colour
-
-    return colour(np.linspace(0, 1, 256, dtype=np.float32)[None])

@@ -6,9 +6,8 @@ This module makes the tables and charts, so they work without JavaScript. The sc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +47,9 @@ class MetricCharts:
 class PageDetails:
     """The facts of a page besides its reports and pictures. Sequences have an entry for each report, or are empty.
 
-    `files` are the files from which the reports were read: reports of libvmaf's tools have no other name. `limits` are the
-    verdicts on each report. `ladders` is the result of `vkssim.ladder.curves.find_ladders`, and `rates` are the bit rates in
-    its unit; without them those in the reports are used, in kbit/s. `dates` say when each report was written. `manifest` has
-    the labels of each clip in its batch, and `failed` the pairs that could not be scored: (distorted clip, error).
+    `files` have the reports: those of libvmaf's tools have no other name. `rates` are in the unit of `ladders`; without them
+    those in the reports are used, in kbit/s. `dates` say when each report was written. `manifest` has the labels of each clip
+    in its batch, and `failed` the pairs that could not be scored: (distorted clip, error).
     """
 
     files: Sequence[str] = ()
@@ -73,6 +71,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
     names, ladders = (*metrics, *terms), details.ladders
     listed = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
     moments = listed or listed_moments(reports, WORST)
+    metrics_of = [{frame.index: frame.metrics for frame in report.frames} for report in reports]
     styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in one.rungs] for one in ladders.ladders])
     return render_template(
         "page.html",
@@ -92,7 +91,9 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
             for group, found in zip(gallery.groups, listed, strict=True)
         ],
         moments=moments,
-        scores_of=_scores_of(reports, metrics),
+        scores_of=lambda clip, index: [
+            (name, tables.score_text(metrics_of[clip][index][name])) for name in metrics if name in metrics_of[clip][index]
+        ],
         seen_at=_places(),
         line_style=styles.__getitem__,
         ladder_style=ladder_styles.__getitem__,
@@ -111,7 +112,7 @@ def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details:
         "compared": compared,
         "clip_facts": tables.facts_table(tables.clip_facts(reports)),
         "device_facts": tables.facts_table(tables.device_facts(reports)),
-        "warnings": [*_together(scored(reports, labels)), *_failures(details.failed), *_warnings(reports, labels)],
+        "warnings": _warnings(reports, labels, details.failed),
         "few": _FEW,
         "manifest": details.manifest or [{}] * len(reports),
         "columns": list(dict.fromkeys(name for of_clip in details.manifest for name in of_clip)),
@@ -141,23 +142,8 @@ def _pooled_values(reports: Sequence[ScoreReport], metrics: Sequence[str], terms
         "headings": [tables.POOLED[pooling] for pooling in poolings],
         "term_headings": [tables.POOLED[pooling] for pooling in term_poolings],
         "pooled": tables.pooled_groups(reports, metrics, poolings),
-        "term_tables": tables.term_tables(reports, terms),
-        "pooled_terms": tables.term_groups(reports, terms, term_poolings),
+        "term_tables": tables.term_tables(reports, terms, term_poolings),
     }
-
-
-def _scores_of(reports: Sequence[ScoreReport], metrics: Sequence[str]) -> Callable[[int, int], list[tuple[str, str]]]:
-    """Return a function that gives the scores of a clip in a frame, as (name, text)."""
-
-    @cache
-    def frames(clip: int) -> dict[int, Mapping[str, float]]:
-        return {frame.index: frame.metrics for frame in reports[clip].frames}
-
-    def scores(clip: int, index: int) -> list[tuple[str, str]]:
-        found = frames(clip)[index]
-        return [(name, tables.score_text(found[name])) for name in metrics if name in found]
-
-    return scores
 
 
 def _places() -> Callable[[int, int], int | None]:
@@ -191,34 +177,30 @@ class PageWarning:
     names: tuple[str, ...] = ()
 
 
-def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PageWarning]:
-    return _said_once(
-        ((name, report.distorted, text) for name, report in zip(names, reports, strict=True) for text in report.warnings),
-        "clip",
-    )
-
-
-def _failures(failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
-    """Return the errors of pairs that could not be scored."""
-    return _said_once(((name, name, f"not scored: {error}") for name, error in failed), "pair")
-
-
-def _said_once(warnings: Iterable[tuple[str, str, str]], noun: str) -> list[PageWarning]:
-    """Return warnings (name, path, text), each text once. The path of a clip does not tell two texts apart."""
-    found: dict[str, dict[str, str]] = {}
-    for name, path, text in warnings:
-        found.setdefault(text.replace(path, "…") if path else text, {})[name] = text
+def _warnings(reports: Sequence[ScoreReport], labels: Sequence[str], failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
+    """Return the warnings about all clips, which look comparable on one page, the pairs that failed, and those of each clip."""
+    found = find_differences(scored(reports, labels))
+    of_clips = [
+        (label, report.distorted, text) for label, report in zip(labels, reports, strict=True) for text in report.warnings
+    ]
     return [
-        PageWarning(common, counted(len(texts), noun), tuple(texts)) if len(texts) > 1 else PageWarning(text, name)
-        for common, texts in found.items()
-        for name, text in list(texts.items())[:1]
+        *(PageWarning(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)),
+        *_said_once([(name, name, f"not scored: {error}") for name, error in failed], "pair"),
+        *_said_once(of_clips, "clip"),
     ]
 
 
-def _together(compared: Sequence[Scored]) -> list[PageWarning]:
-    """Return warnings about all clips together, because clips side by side on a page look comparable."""
-    found = find_differences(compared)
-    return [PageWarning(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)]
+def _said_once(warnings: Sequence[tuple[str, str, str]], noun: str) -> Iterator[PageWarning]:
+    """Yield warnings (name, path, text), each text once. The path of a clip does not tell two texts apart."""
+    found: dict[str, dict[str, str]] = {}
+    for name, path, text in warnings:
+        found.setdefault(text.replace(path, "…") if path else text, {})[name] = text
+    for common, texts in found.items():
+        if len(texts) > 1:
+            yield PageWarning(common, counted(len(texts), noun), tuple(texts))
+        else:
+            ((name, text),) = texts.items()
+            yield PageWarning(text, name)
 
 
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
@@ -243,23 +225,15 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
             series.append((number, np.array([frame.index for frame in report.frames], np.float64), report.column(name)))
     chart = score_chart(series) if series else None
     distribution = distribution_chart([(number, scores) for number, _, scores in series])
-    times = _tick_times(reports[series[0][0]], chart.across) if chart else ()
-    return MetricCharts(name, chart, distribution, times, _marked(reports, name, moments, chart) if chart else ())
-
-
-def _marked(
-    reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentGroup], chart: Chart
-) -> tuple[tuple[float, float, int], ...]:
-    """Return the worst moments on a chart, (per cent across, per cent down, rank), if all clips share them."""
-    if len(moments) != 1:
-        return ()
-    places = []
-    for rank, moment in enumerate(moments[0].moments, 1):
+    if chart is None:
+        return MetricCharts(name, None, distribution, (), ())
+    marked = []
+    for rank, moment in enumerate(moments[0].moments, 1) if len(moments) == 1 else ():  # else clips do not share moments
         found = [frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index]
         if found and math.isfinite(found[0]):
             across, down = chart.across.share(moment.index), 1 - chart.up.share(found[0])
-            places.append((round(100 * across, 2), round(100 * down, 2), rank))
-    return tuple(places)
+            marked.append((round(100 * across, 2), round(100 * down, 2), rank))
+    return MetricCharts(name, chart, distribution, _tick_times(reports[series[0][0]], chart.across), tuple(marked))
 
 
 def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequence[str]) -> list[list[tuple[str, Chart]]]:

@@ -22,32 +22,22 @@ _CHEAP_DASHES = 4  # dashes with a short period; markers change before lines get
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The colour of a line by its number in page.css, its marker by its number in `MARKERS`, and its dashes.
+    """The class of a line's colour in page.css, its dashes as SVG has them, and its marker by its number in `MARKERS`."""
 
-    Dashes are written as SVG has them; empty for none.
-    """
-
-    colour: int
+    classes: str
     dashes: str
     marker: int
 
-    @property
-    def classes(self) -> str:
-        """Return the class name of page.css."""
-        return f"c{self.colour}"
-
 
 def line_style(number: int) -> LineStyle:
-    """Return the style of the line with a number. No two numbers have the same style.
+    """Return the style of the line with a number. No two are the same, and neighbours differ in colour and in marker.
 
-    Neighbours differ in colour and in marker, so that they can be distinguished without colours as well. The dashes change
-    after every six lines. After all short dashes, the pairing of markers and colours changes; after all markers, the dashes get
-    longer.
+    The dashes change after every six lines, then the pairing of markers and colours; after all markers, dashes get longer.
     """
     block, colour = divmod(number, _COLOURS)
     round_of_dashes, dash = divmod(block, _CHEAP_DASHES)
     longer, turn = divmod(round_of_dashes, len(MARKERS))
-    return LineStyle(colour, _dashes(dash + _CHEAP_DASHES * longer), (colour + turn) % len(MARKERS))
+    return LineStyle(f"c{colour}", _dashes(dash + _CHEAP_DASHES * longer), (colour + turn) % len(MARKERS))
 
 
 def page_styles(count: int, ladders: Sequence[Sequence[int]]) -> tuple[list[LineStyle], list[LineStyle]]:
@@ -65,7 +55,7 @@ def page_styles(count: int, ladders: Sequence[Sequence[int]]) -> tuple[list[Line
 
     def style(ladder: int, place: int) -> LineStyle:
         again, marker = divmod(place, len(MARKERS))
-        return LineStyle(ladder % _COLOURS, _dashes(ladder // _COLOURS + blocks * again), marker)
+        return LineStyle(f"c{ladder % _COLOURS}", _dashes(ladder // _COLOURS + blocks * again), marker)
 
     return [style(*rungs[clip]) for clip in range(count)], [style(number, 0) for number in range(len(ladders))]
 

@@ -47,14 +47,6 @@ class PooledGroup:
 
 
 @dataclass(frozen=True)
-class TermGroups:
-    """The pooled luminance, contrast and structure of one metric."""
-
-    metric: str
-    groups: tuple[PooledGroup, ...]
-
-
-@dataclass(frozen=True)
 class Heat:
     """A mean as text and its shade, from 0 (no loss) to 8."""
 
@@ -64,11 +56,15 @@ class Heat:
 
 @dataclass(frozen=True)
 class TermTable:
-    """The means of l, c and s of one metric. Each term has rows (clip, cells), with one column for each scale."""
+    """The luminance, contrast and structure of one metric: the means, and below them all pooled values.
+
+    Each term has rows (clip, cells), with one column for each scale.
+    """
 
     metric: str
     scales: tuple[str, ...]
     groups: tuple[tuple[str, tuple[tuple[int, tuple[Heat | None, ...]], ...]], ...]
+    pooled: tuple[PooledGroup, ...]
 
 
 @dataclass(frozen=True)
@@ -110,28 +106,20 @@ def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
     paths = [path.replace(os.sep, "/").split("/") for path in named]
     found = []
     for number, parts in enumerate(paths):
-        others = [path for path in paths if path != parts]
-        depth = next(depth for depth in range(1, len(parts) + 1) if depth == len(parts) or _differs(parts, others, depth))
+        others, depth = [path for path in paths if path != parts], 1
+        while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in others):
+            depth += 1
         same = paths[:number].count(parts)
         name = "/".join(parts[-depth:]) or "unnamed clip"
         found.append(f"{name} ({same + 1})" if same else name)
     return found
 
 
-def _differs(parts: list[str], others: list[list[str]], depth: int) -> bool:
-    return all(other[-depth:] != parts[-depth:] for other in others)
-
-
 def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
     """Return the metrics of all reports, for each of their planes, and separately their l, c and s."""
     names = list(dict.fromkeys(name for report in reports for name in report.names))
-    terms = [name for name in names if (match := _TERM.fullmatch(name)) and _owner(match) in names]
+    terms = [name for name in names if _TERM.fullmatch(name) and _parts(name)[0] in names]
     return [name for name in names if name not in terms], terms
-
-
-def _owner(match: re.Match[str]) -> str:
-    """Return the metric to which a term belongs, in the term's plane."""
-    return match["metric"] + (match["plane"] or "")
 
 
 def poolings_of(reports: Sequence[ScoreReport], names: Collection[str]) -> list[str]:
@@ -144,45 +132,31 @@ def poolings_of(reports: Sequence[ScoreReport], names: Collection[str]) -> list[
 def pooled_groups(
     reports: Sequence[ScoreReport], names: Sequence[str], poolings: Sequence[str] = tuple(POOLED)
 ) -> list[PooledGroup]:
-    """Return a group for each of these scores.
-
-    A group has a row for each report with the score, and a cell for each pooling.
-    """
+    """Return a group for each of these scores, with a row for each report that has it, and a cell for each pooling."""
     pooled = [report.pooled() for report in reports]
-    return [
-        PooledGroup(
-            name,
-            tuple(
-                (series, tuple(pooled_text(values[name][key], key) if key in values[name] else "" for key in poolings))
-                for series, values in enumerate(pooled)
-                if name in values
-            ),
+    groups = []
+    for name in names:
+        rows = tuple(
+            (series, tuple(_pooled_text(values[name][key], key) if key in values[name] else "" for key in poolings))
+            for series, values in enumerate(pooled)
+            if name in values
         )
-        for name in names
-        if any(name in values for values in pooled)
-    ]
+        if rows:
+            groups.append(PooledGroup(name, rows))
+    return groups
 
 
-def pooled_text(value: float, pooling: str) -> str:
-    """Return a pooled value as text; "null" if it is not a number."""
-    return decibel_text(value) if pooling == "mean_db" else number(value)
+def _pooled_text(value: float, pooling: str) -> str:
+    return decibel_text(value, 3) if pooling == "mean_db" else number(value)
 
 
-def decibel_text(value: float) -> str:
+def decibel_text(value: float, decimals: int) -> str:
     """Return a number of decibels as text; "null" if it is not a number."""
-    return "infinite" if value == math.inf else f"{value:.3f}" if math.isfinite(value) else "null"
+    return "infinite" if value == math.inf else f"{value:.{decimals}f}" if math.isfinite(value) else "null"
 
 
-def term_groups(reports: Sequence[ScoreReport], terms: Sequence[str], poolings: Sequence[str]) -> list[TermGroups]:
-    """Return the pooled l, c and s of each metric that has them."""
-    owners: dict[str, list[str]] = {}
-    for name in terms:
-        owners.setdefault(_parts(name)[0], []).append(name)
-    return [TermGroups(owner, tuple(pooled_groups(reports, names, poolings))) for owner, names in owners.items()]
-
-
-def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermTable]:
-    """Return the mean l, c and s of each metric whose terms were scored, by scale."""
+def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str], poolings: Sequence[str]) -> list[TermTable]:
+    """Return the l, c and s of each metric whose terms were scored: the means by scale, and all pooled values."""
     pooled = [report.pooled() for report in reports]
     means = [{_parts(name): values[name]["mean"] for name in terms if name in values} for values in pooled]
     tables = []
@@ -199,15 +173,17 @@ def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[Te
             )
             for term, title in TERMS.items()
         )
+        own = [name for name in terms if _parts(name)[0] == metric]
         if scales:
-            tables.append(TermTable(metric, scales, groups))
+            tables.append(TermTable(metric, scales, groups, tuple(pooled_groups(reports, own, poolings))))
     return tables
 
 
 def _parts(name: str) -> tuple[str, str, str]:
+    """Return the metric to which a term belongs, in the term's plane, the term and its scale."""
     match = _TERM.fullmatch(name)
     assert match is not None
-    return _owner(match), match["term"], match["scale"] or ""
+    return match["metric"] + (match["plane"] or ""), match["term"], match["scale"] or ""
 
 
 def _heat(mean: float | None) -> Heat | None:
@@ -248,21 +224,20 @@ def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[tup
 
     `dates` say when the scores were written; an empty sequence adds no row.
     """
-
-    def of_each(text: Callable[[ScoreReport], str]) -> list[str]:
-        return [text(report) for report in reports]
-
+    single: dict[str, Callable[[ScoreReport], str]] = {
+        "reference": lambda report: report.reference,
+        "distorted": lambda report: report.distorted,
+        "codec": codec_of,
+        "video bit rate": lambda report: f"{rate_text(kbps_of(report))} kbit/s" if kbps_of(report) else "",
+        "size": lambda report: f"{report.width}×{report.height}" if report.width else "",
+        "depth": lambda report: f"{report.bits} bit" if report.bits else "",
+        "frames scored": _frames,
+        "frame rate": lambda report: f"{report.rate:g} frames/s" if report.rate else "",
+        "skipped at the start": _skipped,
+        "notes": lambda report: "; ".join(report.notes),
+    }
     rows = [
-        ("reference", of_each(lambda report: report.reference)),
-        ("distorted", of_each(lambda report: report.distorted)),
-        ("codec", of_each(codec_of)),
-        ("video bit rate", of_each(lambda report: f"{rate_text(kbps_of(report))} kbit/s" if kbps_of(report) else "")),
-        ("size", of_each(lambda report: f"{report.width}×{report.height}" if report.width else "")),
-        ("depth", of_each(lambda report: f"{report.bits} bit" if report.bits else "")),
-        ("frames scored", of_each(_frames)),
-        ("frame rate", of_each(lambda report: f"{report.rate:g} frames/s" if report.rate else "")),
-        ("skipped at the start", of_each(_skipped)),
-        ("notes", of_each(lambda report: "; ".join(report.notes))),
+        *((title, [text(report) for report in reports]) for title, text in single.items()),
         *((title, texts) for title, texts in scoring(reports) if not title.startswith(_OF_CLIPS)),
         ("scores written", list(dates)),
     ]
@@ -276,25 +251,16 @@ def clip_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
 
 def device_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
     """Return (title, one text for each report) of the backend, the device and the version."""
-    rows = [
-        ("device", [report.backend.device for report in reports]),
-        ("driver", [report.backend.driver for report in reports]),
-        ("backend", [report.backend.backend for report in reports]),
-        ("version", [_version(report) for report in reports]),
-    ]
-    return [(title, texts) for title, texts in rows if any(texts)]
+    rows = [(name, [str(getattr(report.backend, name)) for report in reports]) for name in ("device", "driver", "backend")]
+    return [(title, texts) for title, texts in (*rows, ("version", list(map(_version, reports)))) if any(texts)]
 
 
 def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
     """Return facts, with those that all clips share separated from those in which they differ."""
     same = tuple((title, texts[0]) for title, texts in rows if len(set(texts)) == 1)
     different = [(title, texts) for title, texts in rows if len(set(texts)) > 1]
-    count = len(different[0][1]) if different else 0
-    return Facts(
-        same,
-        tuple(title for title, _ in different),
-        tuple((series, tuple(texts[series] for _, texts in different)) for series in range(count)),
-    )
+    columns = zip(*(texts for _, texts in different), strict=True)
+    return Facts(same, tuple(title for title, _ in different), tuple(enumerate(columns)))
 
 
 def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import re
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,23 +92,14 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def date_of_file(path: Path) -> str:
-    """Return when a file was last changed; empty if that is unknown."""
-    try:
-        return _date_text(path.stat().st_mtime)
-    except OSError:
-        return ""
+def date_of(path: Path | None = None) -> str:
+    """Return when a file was last changed, or the current time, to the minute; empty if that is unknown.
 
-
-def date_of_now() -> str:
-    """Return the current time."""
-    return _date_text(datetime.now(UTC).timestamp())
-
-
-def _date_text(seconds: float) -> str:
-    """Return a time to the minute, in UTC, because a page is read in any time zone."""
+    The time is in UTC, because a page is read in any time zone.
+    """
     fixed = os.environ.get(_FIXED_DATE, "")
     try:
+        seconds = time.time() if path is None else path.stat().st_mtime
         return datetime.fromtimestamp(int(fixed) if fixed.isdecimal() else seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (ValueError, OverflowError, OSError):
         return ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..reference.samples import decibel
 from ..report.results import ScoreReport, without_nan
-from .tables import Limit, rate_text, score_text
+from .tables import Limit, decibel_text, rate_text, score_text
 
 
 @dataclass(frozen=True)
@@ -65,22 +65,11 @@ def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
             continue
         clip = min(values, key=lambda clip: (without_nan(values[clip]), clip))
         more = "5 % of the frames score this or less" if pooling == "p5" and len(reports) == 1 else ""
-        frame = _lowest_frame(reports[clip], metric) if pooling == "min" else None
+        frame = None
+        if pooling == "min" and reports[clip].frames and not np.isnan(scores := reports[clip].column(metric)).all():
+            frame = reports[clip].frames[int(np.nanargmin(scores))].index
         title = pooling if len(reports) == 1 else f"lowest {pooling}"
-        other = f"{_decibels(values[clip])} dB" if metric in reports[clip].similarities else ""
+        decibels = f"{decibel_text(float(decibel(np.array(values[clip]))), 2)} dB"
+        other = decibels if metric in reports[clip].similarities else ""
         tiles.append(Tile(title, score_text(values[clip]), more, None if len(reports) == 1 else clip, frame, other=other))
     return tiles
-
-
-def _decibels(score: float) -> str:
-    """Return a similarity in dB as text."""
-    value = float(decibel(np.array(score)))
-    return "infinite" if value == math.inf else f"{value:.2f}" if math.isfinite(value) else "null"
-
-
-def _lowest_frame(report: ScoreReport, metric: str) -> int | None:
-    """Return the number of the frame with the lowest score; None if no frame has a score."""
-    if not report.frames:
-        return None
-    scores = report.column(metric)
-    return None if np.isnan(scores).all() else report.frames[int(np.nanargmin(scores))].index

@@ -13,10 +13,8 @@ from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..utils.facts import from_json
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES
-from .backend_info import BackendInfo
-from .frame_scores import FrameScores
 from .record import ScoringRecord
-from .results import ScoreReport
+from .results import BackendInfo, FrameScores, ScoreReport
 
 _VMAF_TERMS = "integer_"
 """The start of the names of the terms of VMAF, which libvmaf's files list beside it."""
@@ -42,7 +40,10 @@ def read_report(path: Path) -> ScoreReport:
 
     """
     try:
-        data = json.loads(_text(path).decode("utf-8-sig"))
+        text = read_whole(path, LARGEST_REPORT_BYTES)
+        if sum(map(text.count, (b",", b"[", b"{"))) > MOST_REPORT_VALUES:
+            raise InputError(f"{path} has more than {MOST_REPORT_VALUES} values; that is no report")
+        data = json.loads(text.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is no text: its byte {error.start} is none of UTF-8. A report in JSON is what `vkssim score -o FILE.json`"
@@ -59,13 +60,6 @@ def read_report(path: Path) -> ScoreReport:
         ) from None
 
 
-def _text(path: Path) -> bytes:
-    text = read_whole(path, LARGEST_REPORT_BYTES)
-    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_REPORT_VALUES:
-        raise InputError(f"{path} has more than {MOST_REPORT_VALUES} values; that is no report")
-    return text
-
-
 def _report(data: Any) -> ScoreReport:
     frames = [_frame(entry) for entry in data["frames"]]
     names = tuple(frames[0].metrics) if frames else ()
@@ -74,6 +68,7 @@ def _report(data: Any) -> ScoreReport:
             raise ValueError(f"frame {frame.index} has other metrics than the first")
     rate = data.get("frame_rate")
     scoring = None if data.get("scoring") is None else from_json(ScoringRecord, data["scoring"], "scoring")
+    selected = {"skip_reference": "frame_skip_ref", "skip_distorted": "frame_skip_dist", "offset": "offset"}
     return ScoreReport(
         reference=str(data.get("reference", "")),
         distorted=str(data.get("distorted", "")),
@@ -91,22 +86,16 @@ def _report(data: Any) -> ScoreReport:
             for name, pooled in data.get("pooled_metrics", {}).items()
             if "mean_db" in pooled and (name in names or not frames)
         ),
-        selection=_selection(data) if scoring is None else scoring.selection,
+        selection=scoring.selection
+        if scoring
+        else Selection(**{name: int(data.get(key, 0)) for name, key in selected.items()}),
         sync=str(data.get("sync", "index")),
-        pictures=_pictures(data) if scoring is None else scoring.pictures,
+        pictures=scoring.pictures
+        if scoring
+        else PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic"))),
         version=str(data.get("version", "")),
         scoring=scoring,
     )
-
-
-def _selection(data: Any) -> Selection:
-    """Return the selection of frames of a report without a record of its scoring."""
-    return Selection(int(data.get("frame_skip_ref", 0)), int(data.get("frame_skip_dist", 0)), offset=int(data.get("offset", 0)))
-
-
-def _pictures(data: Any) -> PictureOptions:
-    """Return the preprocessing of a report without a record of its scoring."""
-    return PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic")))
 
 
 def _frame(entry: Any) -> FrameScores:

@@ -8,7 +8,7 @@ in the schema, in comparisons and, if it has a flag, in the command.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from ..frames.info import ClipFacts
@@ -56,11 +56,6 @@ class ScoringRecord:
     raw: RawDescription = field(default_factory=RawDescription, metadata=fact("raw files"))
     reference: ClipFacts = field(metadata=fact("reference"))
     distorted: ClipFacts = field(metadata=fact("distorted clip"))
-
-
-def selection_flags(selection: Selection) -> list[str]:
-    """Return the words of a command line that select and shift the frames; an empty list for whole clips."""
-    return list(given_flags(replace(selection, stream_reference=None, stream_distorted=None)))
 
 
 def given_flags(options: Any) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -16,13 +16,64 @@ from ..reference.samples import decibel
 from ..types import Doubles
 from ..utils.version import __version__
 from ..utils.wording import counted
-from .backend_info import BackendInfo
-from .frame_scores import FrameScores
 from .numbers import NumberFormat
 from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)
 _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """A backend, its device and its driver, by name."""
+
+    backend: str
+    device: str
+    driver: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.device} ({self.driver})"
+
+
+def merged_info(infos: Sequence[BackendInfo]) -> BackendInfo:
+    """Return one description for scores of several devices, which names each device and each driver once."""
+
+    def listed(names: Iterable[str]) -> str:
+        return "; ".join(sorted({name for several in names for name in several.split("; ")}))
+
+    return replace(infos[0], device=listed(info.device for info in infos), driver=listed(info.driver for info in infos))
+
+
+@dataclass(frozen=True, slots=True)
+class FrameScores:
+    """The scores of one frame.
+
+    Parameters
+    ----------
+    index : int
+        The number of the pair, counted from 0.
+    metrics : mapping of str to float
+        The score of each metric, NaN if it does not exist.
+    time : float, optional
+        The presentation time of the reference's frame, in seconds from its first frame; None if it is unknown.
+
+    """
+
+    index: int
+    metrics: Mapping[str, float]
+    time: float | None = None
+
+
+def rows(
+    columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
+) -> list[FrameScores]:
+    """Return the FrameScores of each frame from columns of scores. Without `times`, the frames have no time."""
+    names = tuple(columns)
+    values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return [
+        FrameScores(number, dict(zip(names, row, strict=True)), time)
+        for number, row, time in zip(numbers, values, times or [None] * len(values), strict=True)
+    ]
 
 
 @dataclass(repr=False)
@@ -123,7 +174,7 @@ class ScoreReport:
             The values that `vkssim.report.render` writes as JSON, without rounding. A score that does not exist is None.
 
         """
-        from .writing import as_dict
+        from .schema import as_dict
 
         return as_dict(self, NumberFormat(None))
 

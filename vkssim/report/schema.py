@@ -1,15 +1,17 @@
-"""The JSON Schema (2020-12) of reports, for users who read them with other tools."""
+"""The keys of a report in JSON, each with its value and its JSON Schema (2020-12), for users who read it with other tools."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from ..utils import facts
 from ..utils.choices import SYNCS
+from .numbers import NumberFormat
 from .record import ScoringRecord
-
-ADDRESS = "https://json-schema.org/draft/2020-12/schema"
+from .results import ScoreReport
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -17,6 +19,8 @@ _NUMBER: dict[str, Any] = {"type": "number"}
 _COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
 _SCORE: dict[str, Any] = {"type": ["number", "null"], "description": "null where there is no finite score"}
 _OPTIONAL_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_FILE = {**_TEXT, "description": "the file"}
+_COMPARED = {**_COUNT, "description": "of the frames that were compared"}
 
 _FRAME = {
     "type": "object",
@@ -28,47 +32,75 @@ _FRAME = {
     "required": ["frameNum", "metrics"],
 }
 
-_PROPERTIES: dict[str, dict[str, Any]] = {
-    "version": {**_TEXT, "description": "version of vkssim"},
-    "fps": {**_NUMBER, "description": "frames scored a second; 0 without --profile"},
-    "frames": {"type": "array", "items": _FRAME},
-    "pooled_metrics": {
-        "type": "object",
-        "additionalProperties": {"type": "object", "additionalProperties": _SCORE},
-        "description": "for each score mean, min and so on",
-    },
-    "aggregate_metrics": {"type": "object", "description": "libvmaf's key; empty"},
-    "reference": {**_TEXT, "description": "the file"},
-    "distorted": {**_TEXT, "description": "the file"},
-    "width": {**_COUNT, "description": "of the frames that were compared"},
-    "height": {**_COUNT, "description": "of the frames that were compared"},
-    "bitdepth": {**_COUNT, "description": "of the frames that were compared"},
-    "backend": _TEXT,
-    "device": _TEXT,
-    "driver": _TEXT,
-    "warnings": _TEXTS,
-    "notes": {**_TEXTS, "description": "what was done to the pictures before they were compared"},
-    "frame_rate": {"type": ["number", "null"], "description": "frames of the reference a second"},
-    "frame_skip_ref": _COUNT,
-    "frame_skip_dist": _COUNT,
-    "offset": {"type": "integer"},
-    "sync": {"enum": [*SYNCS]},
-    "crop": _OPTIONAL_TEXT,
-    "scale": _OPTIONAL_TEXT,
-    "resampler": _TEXT,
+_POOLED = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": _SCORE},
+    "description": "for each score mean, min and so on",
 }
+
+_KEYS: dict[str, tuple[dict[str, Any], str]] = {
+    "version": ({**_TEXT, "description": "version of vkssim"}, "version"),
+    "fps": ({**_NUMBER, "description": "frames scored a second; 0 without --profile"}, ""),
+    "frames": ({"type": "array", "items": _FRAME}, ""),
+    "pooled_metrics": (_POOLED, ""),
+    "aggregate_metrics": ({"type": "object", "description": "libvmaf's key; empty"}, ""),
+    "reference": (_FILE, "reference"),
+    "distorted": (_FILE, "distorted"),
+    "width": (_COMPARED, "width"),
+    "height": (_COMPARED, "height"),
+    "bitdepth": (_COMPARED, "bits"),
+    "backend": (_TEXT, "backend.backend"),
+    "device": (_TEXT, "backend.device"),
+    "driver": (_TEXT, "backend.driver"),
+    "warnings": (_TEXTS, "warnings"),
+    "notes": ({**_TEXTS, "description": "what was done to the pictures before they were compared"}, "notes"),
+    "frame_rate": ({"type": ["number", "null"], "description": "frames of the reference a second"}, "rate"),
+    "frame_skip_ref": (_COUNT, "selection.skip_reference"),
+    "frame_skip_dist": (_COUNT, "selection.skip_distorted"),
+    "offset": ({"type": "integer"}, "selection.offset"),
+    "sync": ({"enum": [*SYNCS]}, "sync"),
+    "crop": (_OPTIONAL_TEXT, "pictures.crop"),
+    "scale": (_OPTIONAL_TEXT, "pictures.scale"),
+    "resampler": (_TEXT, "pictures.resampler"),
+}
+"""The schema of each key, and the attribute of `ScoreReport` that is its value; empty if it is computed."""
+
+
+def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
+    """Return the values of the JSON. A score that does not exist is None."""
+
+    def scores(values: Mapping[str, float]) -> dict[str, float | None]:
+        return {name: numbers.number(value) for name, value in values.items()}
+
+    computed = {
+        "fps": round(report.profiled_fps, 2),
+        "frames": [
+            {
+                "frameNum": frame.index,
+                **({} if frame.time is None else {"time": round(frame.time, 6)}),
+                "metrics": scores(frame.metrics),
+            }
+            for frame in report.frames
+        ],
+        "pooled_metrics": {name: scores(pooled) for name, pooled in report.pooled().items()},
+        "aggregate_metrics": {},
+    }
+    values = {key: attrgetter(place)(report) if place else computed[key] for key, (_, place) in _KEYS.items()}
+    return values if report.scoring is None else {**values, "scoring": facts.to_json(report.scoring)}
 
 
 def report_schema() -> dict[str, Any]:
     """Return the schema of the JSON that `vkssim score` writes. Reports of older versions lack `scoring`."""
-    scoring = {"description": "how it was scored", **facts.json_schema(ScoringRecord)}
     return {
-        "$schema": ADDRESS,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A report of vkssim",
         "description": "What `vkssim score -o FILE.json` and `vkssim batch --frames` write. Other keys may come later.",
         "type": "object",
-        "properties": {**_PROPERTIES, "scoring": scoring},
-        "required": list(_PROPERTIES),
+        "properties": {
+            **{key: schema for key, (schema, _) in _KEYS.items()},
+            "scoring": {"description": "how it was scored", **facts.json_schema(ScoringRecord)},
+        },
+        "required": list(_KEYS),
     }
 
 

@@ -116,9 +116,9 @@ def verdicts(thresholds: Sequence[Threshold], report: ScoreReport) -> list[Verdi
 def unmet(thresholds: Sequence[Threshold], report: ScoreReport) -> list[str]:
     """Return a sentence for each threshold that the report does not meet."""
     failed = []
-    for verdict in verdicts(thresholds, report):
-        if not verdict.met:
-            threshold, value = verdict.threshold, verdict.value
-            got, limit = "null" if math.isnan(value) else told_apart(value, verdict.limit, 9, "g"), shortest(verdict.limit)
-            failed.append(f"{threshold.pooling} of {threshold.name} is {got}, the limit is {limit} (`fail_under`)")
+    for one in verdicts(thresholds, report):
+        if not one.met:
+            got = "null" if math.isnan(one.value) else told_apart(one.value, one.limit, 9, "g")
+            where, limit = f"{one.threshold.pooling} of {one.threshold.name}", shortest(one.limit)
+            failed.append(f"{where} is {got}, the limit is {limit} (`fail_under`)")
     return failed

@@ -21,6 +21,7 @@ from ..utils.sanitize import cell, visible
 from ..utils.version import __version__
 from .numbers import NumberFormat, shortest
 from .results import ScoreReport
+from .schema import as_dict
 
 __all__ = ["WRITERS", "render", "write"]
 
@@ -28,47 +29,7 @@ _XML_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _XML_MISSING = "nan"  # C's printf writes NaN in this way: float() reads it, and no reader mistakes it for a score
 _HTML_POOLINGS = ("mean", "min", "p5", "p50", "max")
 _CHART_WIDTH, _CHART_HEIGHT = 240, 32
-_SUBTITLE_COMMANDS = str.maketrans("{}|", "()/")
-
-
-def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
-    """Return the values of the JSON. A score that does not exist is None."""
-    return {
-        "version": report.version,
-        "fps": round(report.profiled_fps, 2),
-        "frames": [
-            {
-                "frameNum": frame.index,
-                **({} if frame.time is None else {"time": round(frame.time, 6)}),
-                "metrics": {name: numbers.number(value) for name, value in frame.metrics.items()},
-            }
-            for frame in report.frames
-        ],
-        "pooled_metrics": {
-            name: {pooling: numbers.number(value) for pooling, value in pooled.items()}
-            for name, pooled in report.pooled().items()
-        },
-        "aggregate_metrics": {},
-        "reference": report.reference,
-        "distorted": report.distorted,
-        "width": report.width,
-        "height": report.height,
-        "bitdepth": report.bits,
-        "backend": report.backend.backend,
-        "device": report.backend.device,
-        "driver": report.backend.driver,
-        "warnings": report.warnings,
-        "notes": report.notes,
-        "frame_rate": report.rate,
-        "frame_skip_ref": report.selection.skip_reference,
-        "frame_skip_dist": report.selection.skip_distorted,
-        "offset": report.selection.offset,
-        "sync": report.sync,
-        "crop": report.pictures.crop,
-        "scale": report.pictures.scale,
-        "resampler": report.pictures.resampler,
-        **({} if report.scoring is None else {"scoring": to_json(report.scoring)}),
-    }
+_NOT_OF_SUBTITLES = str.maketrans("{}|", "()/")  # these end a line or begin a command
 
 
 def _json(report: ScoreReport, numbers: NumberFormat) -> str:
@@ -136,14 +97,10 @@ def _sub(report: ScoreReport, numbers: NumberFormat) -> str:
     """Return the report as MicroDVD subtitles, which show the scores of each frame over the clip, as libvmaf writes them."""
     lines = []
     for frame in report.frames:
-        scores = "|".join(f"{_shown(name)}: {numbers.text(value, 'null')}" for name, value in frame.metrics.items())
+        texts = {name: numbers.text(value, "null") for name, value in frame.metrics.items()}
+        scores = "|".join(f"{visible(name).translate(_NOT_OF_SUBTITLES)}: {text}" for name, text in texts.items())
         lines.append(f"{{{frame.index}}}{{{frame.index + 1}}}frame: {frame.index}|{scores}\n")
     return "".join(lines)
-
-
-def _shown(name: str) -> str:
-    """Return a name without the characters that end a line of a subtitle or begin a command."""
-    return visible(name).translate(_SUBTITLE_COMMANDS)
 
 
 WRITERS: dict[str, Callable[[ScoreReport, NumberFormat], str]] = {"json": _json, "xml": _xml, "csv": _csv, "sub": _sub}
@@ -176,7 +133,7 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
     --------
     >>> from vkssim import FrameScores, ScoreReport
     >>> from vkssim.report import render
-    >>> from vkssim.report.backend_info import BackendInfo
+    >>> from vkssim.report.results import BackendInfo
     >>> backend = BackendInfo("cpu", "NumPy", "2.0")
     >>> report = ScoreReport("ref.y4m", "dis.y4m", 64, 48, 8, ("float_ssim",), backend, [FrameScores(0, {"float_ssim": 0.98})])
     >>> print(render(report, "csv", "3"), end="")
@@ -192,20 +149,15 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
 def render_html(report: ScoreReport) -> str:
     """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
     heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
-    rows = "".join(_html_row(report, name, pooled) for name, pooled in report.pooled().items())
+    rows = []
+    for name, pooled in report.pooled().items():
+        values = [pooled.get(pooling, np.nan) for pooling in _HTML_POOLINGS]
+        numbers = [f"{value:.6f}" if np.isfinite(value) else str(value) for value in values]
+        cells = escape(visible(name)), *numbers, _html_chart(report.column(name)) if report.frames else ""
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in report.warnings)
-    title = escape(visible(report.title))
-    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{warnings}</ul>"
-
-
-def _html_row(report: ScoreReport, name: str, pooled: Mapping[str, float]) -> str:
-    numbers = (_html_number(pooled.get(pooling, np.nan)) for pooling in _HTML_POOLINGS)
-    chart = _html_chart(report.column(name)) if report.frames else ""
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in (escape(visible(name)), *numbers, chart))}</tr>"
-
-
-def _html_number(value: float) -> str:
-    return f"{value:.6f}" if np.isfinite(value) else str(value)
+    title, body = escape(visible(report.title)), "".join(rows)
+    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><ul>{warnings}</ul>"
 
 
 def _html_chart(scores: Doubles) -> str:

@@ -36,7 +36,7 @@ from ..errors import (
 )
 from ..frames.inputs import input_states
 from ..frames.open import can_reopen
-from ..report.backend_info import BackendInfo
+from ..report.results import BackendInfo
 from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path

@@ -10,9 +10,7 @@ from ..frames.options import Selection
 from ..frames.outcome import ReadOutcome
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, SeekIndex
-from ..report.backend_info import BackendInfo
-from ..report.frame_scores import FrameScores
-from ..report.results import ScoreReport
+from ..report.results import BackendInfo, FrameScores, ScoreReport
 from ..utils.interruption import result_of
 from ..utils.thread_pool import run_in_thread
 from .record import ClipPackets

@@ -19,9 +19,7 @@ from ..frames.outcome import ReadOutcome
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, check_unchanged, sample_problem
-from ..report.backend_info import merged_info
-from ..report.frame_scores import rows
-from ..report.results import ScoreReport
+from ..report.results import ScoreReport, merged_info, rows
 from ..storage.location import redact_url
 from ..types import ExternalFrame, Samples
 from ..utils.interruption import interruptible, result_of

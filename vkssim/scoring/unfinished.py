@@ -9,10 +9,8 @@ from typing import Any
 
 from ..frames.info import VideoPackets
 from ..frames.outcome import ReadOutcome
-from ..report.backend_info import BackendInfo
-from ..report.frame_scores import FrameScores
 from ..report.record import ScoringRecord
-from ..report.results import ScoreReport
+from ..report.results import BackendInfo, FrameScores, ScoreReport
 from ..utils.facts import from_json, to_json
 from .options import ScoreOptions
 from .ranges import EarlierScores, FrameRange, RangeBoundary, RangeScores

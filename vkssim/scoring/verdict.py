@@ -11,9 +11,8 @@ import numpy as np
 from ..errors import InputError, ThresholdError, VkssimError
 from ..frames.outcome import ReadOutcome, listed_frames
 from ..frames.source import changed_error
-from ..report.backend_info import merged_info
-from ..report.record import selection_flags
-from ..report.results import ScoreReport
+from ..report.record import given_flags
+from ..report.results import ScoreReport, merged_info
 from ..report.thresholds import Threshold, unmet
 from ..utils.wording import counted
 from .ranges import RangeScores
@@ -183,7 +182,9 @@ def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:
     It states the lengths in the files: how far each clip was read is chance.
     """
     record = report.scoring
-    asked = "" if record is None else " ".join(selection_flags(record.selection))
+    asked = ""
+    if record is not None:
+        asked = " ".join(given_flags(replace(record.selection, stream_reference=None, stream_distorted=None)))
     rates = (None, None) if record is None else (record.reference.fps, record.distorted.fps)
     lengths = [_length(end, rate) for end, rate in zip(ends, rates, strict=True)]
     if not asked:

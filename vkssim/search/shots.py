@@ -7,8 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from ..errors import EncodeError, OptionError
-from ..report.frame_scores import FrameScores
-from ..report.results import ScoreReport
+from ..report.results import FrameScores, ScoreReport
 from ..utils.progress import Progress
 from .command_line import av1an_command, av1an_zones, x264_zones
 from .defaults import ENCODER, MOST_TRIALS, TARGET
