@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -437,11 +437,11 @@ def _full_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     add = CheckedJournal.add
     left = [None] * count
 
-    def full(self: CheckedJournal[Any], entries: Sequence[Any]) -> None:
+    def full(self: CheckedJournal, entry: Any) -> None:
         if not left:
             raise OutputError("the journal is full")
         left.pop()
-        add(self, entries)
+        add(self, entry)
 
     monkeypatch.setattr(CheckedJournal, "add", full)
 

@@ -98,7 +98,7 @@ class JournalFile(Closable):
             raise self._error(error) from None
         self._end = size
 
-    def add(self, lines: bytes) -> None:
+    def append(self, lines: bytes) -> None:
         """Append lines. Only a power failure within a second can lose them afterwards. Raises OutputError.
 
         If they cannot be written, the file is as it was before.
