@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from importlib import metadata
 
 import av
 import numpy as np
+from packaging.requirements import Requirement
 
 from ..host.machine import Machine
 from ..utils.version import __version__
@@ -93,11 +93,6 @@ PURPOSES = {
 }
 """The extras for users, and what each is for. All other extras are for developers."""
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_LEAST = re.compile(r">=\s*(\d+(?:\.\d+)*)")
-_EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
-_PLATFORM = re.compile(r"""sys_platform\s*==\s*['"](\w+)['"]""")
-
 
 def requirements() -> list[str]:
     """Return the requirements of the installed package, as its metadata lists them; none for a package without metadata."""
@@ -118,25 +113,14 @@ def missing_packages(
 ) -> dict[str, list[str]]:
     """Return the missing packages of each extra for users, such as ``"jinja2>=3.1"``; packages too old count as missing."""
     missing: dict[str, list[str]] = {extra: [] for extra in PURPOSES}
-    for requirement in listed:
-        extra, name = _EXTRA.search(requirement), _NAME.match(requirement)
-        other = _PLATFORM.search(requirement)
-        if extra is None or extra[1] not in PURPOSES or name is None or (other is not None and other[1] != platform):
-            continue
-        least = _LEAST.search(requirement.partition(";")[0])
-        version = version_of(name[0])
-        if version is None or (least is not None and _numbers(version) < _numbers(least[1])):
-            missing[extra[1]].append(requirement.partition(";")[0].strip())
+    for text in listed:
+        requirement = Requirement(text)
+        version = version_of(requirement.name)
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            for extra, packages in missing.items():
+                if requirement.marker and requirement.marker.evaluate({"extra": extra, "sys_platform": platform}):
+                    packages.append(text.partition(";")[0].strip())
     return missing
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers at the start of a version without zeros at their end, so that 3.0 is 3."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    numbers = [int(text) for text in found[0].split(".")] if found else []
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def extras_section(missing: Mapping[str, list[str]]) -> DiagnosisSection:
@@ -148,6 +132,4 @@ def extras_section(missing: Mapping[str, list[str]]) -> DiagnosisSection:
             findings.append(Finding(Level.NOTE, f"{text} lacks {', '.join(packages)}", f"pip install 'vkssim[{extra}]'"))
         else:
             findings.append(Finding(Level.OK, f"{text} is installed"))
-    return DiagnosisSection(
-        "extras", "Extras", findings, {"missing": {extra: list(packages) for extra, packages in missing.items()}}
-    )
+    return DiagnosisSection("extras", "Extras", findings, {"missing": missing})
