@@ -118,7 +118,7 @@ def score_files(
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
     with ExitStack() as stack:
         if isinstance(progress, bool):
-            progress = stack.enter_context(closing(progress_bar("frames"))) if progress else None
+            progress = stack.enter_context(closing(progress_bar())) if progress else None
         settings = RunSettings(profile, progress, on_frames, thresholds)
         if resume is None:
             return score_pair(clips, options, device, settings)

@@ -152,7 +152,7 @@ def _scored(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, seconds: float, progress: bool
 ) -> Iterator[PairScores]:
     with ExitStack() as stack:
-        bar = stack.enter_context(closing(progress_bar("frames"))) if progress else None
+        bar = stack.enter_context(closing(progress_bar())) if progress else None
         settings = RunSettings(progress=bar)
         outcomes = score_jobs(
             jobs,
