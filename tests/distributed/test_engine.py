@@ -103,7 +103,7 @@ def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = N
     worker_warnings: list[str] = []
     key = "pair" if kept is None else kept.key
     with pool or _two() as workers:
-        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, **settings), tell=worker_warnings.append)
+        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, tell=worker_warnings.append, **settings))
         with closing(engine.score([Job(key, clips)])) as outcomes:  # type: ignore[type-var]
             ((_, outcome),) = outcomes
     if isinstance(outcome, Exception):
@@ -570,6 +570,6 @@ def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
     monkeypatch.setattr(engine_module, "_SHARES_EACH", 2)
     monkeypatch.setattr(FixedPool, "by_hardware", True)
     with FixedPool([InlineHandle(CPU) for _ in range(workers)]) as pool:
-        engine = Engine(pool, OPTIONS, RunSettings(), tell=pytest.fail)
+        engine = Engine(pool, OPTIONS, RunSettings(tell=pytest.fail))
         assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
     assert list(given.values()) == shares

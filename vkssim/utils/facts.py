@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import IntEnum
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -76,10 +75,16 @@ def fact(title: str, differs: ComparisonRule = ComparisonRule.REFUSED, **more: A
     return {"fact": Fact(title, differs, **more)}
 
 
-@cache
 def facts_of(kind: Any) -> dict[str, Fact]:
     """Return the declaration of each field of a dataclass, by the field's name."""
-    return {field.name: field.metadata.get("fact") or Fact(field.name.replace("_", " ")) for field in fields(kind)}
+    if kind not in _declared:
+        _declared[kind] = {
+            field.name: field.metadata.get("fact") or Fact(field.name.replace("_", " ")) for field in fields(kind)
+        }
+    return _declared[kind]
+
+
+_declared: dict[Any, dict[str, Fact]] = {}
 
 
 def as_text(value: object) -> str:
@@ -140,8 +145,14 @@ def from_json(kind: type[Kind], data: Any, where: str) -> Kind:
         raise ValueError(f"{where}: {error}") from None
 
 
-types_of = cache(get_type_hints)
-"""Return the types of a dataclass's fields by their names."""
+def types_of(kind: Any) -> dict[str, Any]:
+    """Return the types of a dataclass's fields by their names."""
+    if kind not in _types:
+        _types[kind] = get_type_hints(kind)
+    return _types[kind]
+
+
+_types: dict[Any, dict[str, Any]] = {}
 
 
 def _value(kind: Any, data: Any, where: str) -> Any:
