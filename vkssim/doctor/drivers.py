@@ -13,6 +13,7 @@ from ..host.driver_files import DRIVERS, FILTERS, NAMED_FILES, DriverFile, is_fo
 from ..host.machine import Machine
 from .findings import DiagnosisSection, Finding, Level
 from .survey import Survey
+from .system import os_release
 
 
 def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
@@ -109,13 +110,9 @@ def distribution(machine: Machine) -> str | None:
     """Return the family of a machine's distribution: a key of the tables above, "win32", or None if it is unknown."""
     if machine.platform in ("darwin", "win32"):
         return machine.platform
-    try:
-        text = machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = dict(re.findall(r"^(ID|ID_LIKE)=(.*)$", text, re.MULTILINE))
-    names = [name for key in ("ID", "ID_LIKE") for name in found.get(key, "").strip("\"'").split()]
-    return next((_FAMILIES.get(name, name) for name in names if _FAMILIES.get(name, name) in _INSTALL), None)
+    found = os_release(machine)
+    names = (_FAMILIES.get(name, name) for key in ("ID", "ID_LIKE") for name in found.get(key, "").split())
+    return next((name for name in names if name in _INSTALL), None)
 
 
 def install_driver(machine: Machine, *, with_loader: bool = False) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -38,13 +39,18 @@ def _kernel(machine: Machine) -> str | None:
     return None
 
 
+def os_release(machine: Machine) -> dict[str, str]:
+    """Return the fields by which a distribution of Linux names itself; none if it does not."""
+    with suppress(OSError):
+        text = machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
+        return {name: value.strip(" \"'") for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}
+    return {}
+
+
 def _system(machine: Machine) -> str:
     """Return the name of the operating system with its version."""
-    if machine.platform == "linux":
-        with suppress(OSError):
-            for line in machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace").splitlines():
-                if line.startswith("PRETTY_NAME="):
-                    return line.removeprefix("PRETTY_NAME=").strip("\"'")
+    if machine.platform == "linux" and (name := os_release(machine).get("PRETTY_NAME")):
+        return name
     if machine.platform == "darwin":
         return f"macOS {platform.mac_ver()[0]}"
     return f"{platform.system()} {platform.release()}"
