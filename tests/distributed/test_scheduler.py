@@ -612,7 +612,7 @@ def test_clips_that_a_node_cannot_read_are_tried_on_another() -> None:
 def test_clips_that_no_node_can_read_are_an_error(hosts: str, tries: int) -> None:
     """On one machine nothing is read twice."""
     workers = [FakeHandle(str(number), _failing(UNREADABLE)) for number in range(2)]
-    workers[0].host, workers[1].host = hosts
+    workers[0].host, workers[1].host = hosts[0], hosts[1]
     scheduler, _, _ = _scheduler(*workers, tasks=1)
     assert scheduler.take()[1] is UNREADABLE
     assert sum(len(worker.tasks) for worker in workers) == tries
