@@ -14,7 +14,7 @@ from measure import raw_clips
 from spreads import Row, compared, measured
 
 from vkssim.distributed.devices import spec_of
-from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.processes import ProcessPool
 from vkssim.distributed.task import WorkerPool
 from vkssim.frames.options import RawDescription
@@ -60,7 +60,7 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
 
 def _score(engine: WorkerPool, clips: tuple[Path, Path], raw: RawDescription, options: ScoreOptions) -> None:
     jobs = [Job(str(number), Clips(str(clips[0]), str(clips[1]), raw)) for number in range(_JOBS)]
-    for _, outcome in Engine(engine, options, tell=print).score(jobs):
+    for _, outcome in Engine(engine, options, RunSettings(tell=print)).score(jobs):
         if isinstance(outcome, Exception):
             raise outcome
 

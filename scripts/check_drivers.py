@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +13,10 @@ from typing import Any
 
 try:
     import click
+    import driver_checks
     from exit_codes import AGREE, COULD_NOT_RUN, MISMATCH
 
+    from vkssim.doctor.apart import run_in_process
     from vkssim.host.devices import DEVICE_VARIABLE
     from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES, driver_files
     from vkssim.host.machine import Machine
@@ -26,8 +26,7 @@ except ImportError as error:
 
     use_venv.run_again(error)
 
-CHILD = Path(__file__).with_name("driver_checks.py")
-NAMES = ("first score", "self-test", "golden", "loss", "gate")
+NAMES = tuple(driver_checks.CHECKS)
 DESCRIBE_SECONDS = 60.0
 
 _ELSEWHERE = (
@@ -83,50 +82,30 @@ def name_missing(files: Iterable[Path]) -> list[str]:
 
 def describe(file: Path) -> dict[str, Any] | None:
     """Return the description of a driver's first usable device; None if it has none here."""
-    try:
-        result = subprocess.run(
-            [sys.executable, str(CHILD)], env=_environment(file, {}), capture_output=True, timeout=DESCRIBE_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    if result.returncode != 0:
-        return None
-    described: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
-    return described
+    found: list[dict[str, Any]] = []
+    run_in_process(driver_checks.describe, (), DESCRIBE_SECONDS, found.append, _environment(file))
+    return found[0] if found else None
 
 
 def check(file: Path, device: str, subgroup: int, variables: dict[str, str], limit: float) -> DriverRow:
     """Run all checks of a driver with a size of subgroups, each in a process of its own and within `limit` seconds."""
     row = DriverRow(device, subgroup)
     for name in NAMES:
-        seconds, problem = _run(file, subgroup, name, variables, limit)
-        row.seconds[name] = seconds
+        found: list[tuple[str, float]] = []
+        with tempfile.TemporaryDirectory(prefix="vkssim-drivers-", ignore_cleanup_errors=True) as cache:
+            environment = {**_environment(file), **variables, "XDG_CACHE_HOME": cache}
+            failure = run_in_process(driver_checks.run, (name, subgroup), limit, found.append, environment)
+        problem, row.seconds[name] = found[0] if failure is None else (failure, 0.0)
         if problem:
             row.problems.append(f"{name}: {problem}")
-        click.echo(f"  {name}: {problem or 'agrees'}, {seconds} s", err=True)
+        click.echo(f"  {name}: {problem or 'agrees'}, {row.seconds[name]} s", err=True)
     return row
 
 
-def _run(file: Path, subgroup: int, name: str, variables: dict[str, str], limit: float) -> tuple[float, str]:
-    """Return the seconds of a check and its problem, an empty text if there is none."""
-    command = [sys.executable, str(CHILD), str(subgroup), name]
-    with tempfile.TemporaryDirectory(prefix="vkssim-drivers-", ignore_cleanup_errors=True) as cache:
-        environment = _environment(file, {**variables, "XDG_CACHE_HOME": cache})
-        try:
-            result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=limit, check=False)
-        except subprocess.TimeoutExpired:
-            return limit, f"did not end in {limit:g} s"
-    if result.returncode != 0:
-        return 0.0, f"the process ended with {result.returncode}"
-    found = json.loads(result.stdout.splitlines()[-1])
-    return found["seconds"], found["problem"]
-
-
-def _environment(file: Path, variables: dict[str, str]) -> dict[str, str]:
-    """Return the environment of a process that has one driver, and chooses nothing else about drivers but `variables`."""
-    dropped = {DEVICE_VARIABLE, ADDED_FILES, *FILTERS, WIDTH_VARIABLE, *CACHE_VARIABLES}
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**kept, **dict.fromkeys(NAMED_FILES, str(file)), **variables}
+def _environment(file: Path) -> dict[str, str | None]:
+    """Return the changes of the environment after which a process has one driver, and nothing else chooses about drivers."""
+    dropped = (DEVICE_VARIABLE, ADDED_FILES, *FILTERS, WIDTH_VARIABLE, *CACHE_VARIABLES)
+    return {**dict.fromkeys(dropped), **dict.fromkeys(NAMED_FILES, str(file))}
 
 
 def as_text(rows: Sequence[DriverRow]) -> str:

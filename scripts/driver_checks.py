@@ -1,7 +1,6 @@
-"""One check of one driver with one size of subgroups, in a process of its own. `check_drivers.py` starts it.
+"""One check of one driver with one size of subgroups: the work of a process of its own, which `check_drivers.py` starts.
 
-Only the end of its process stops a driver that compiles, so no check runs beside an abandoned one. The last
-line on standard output is the result, as JSON.
+Only the end of its process stops a driver that compiles, so no check runs beside an abandoned one.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,6 +24,7 @@ from vkssim.backends import open_device as devices
 from vkssim.backends.known_answers import CASES
 from vkssim.backends.open_device import open_device
 from vkssim.backends.selftest import TOLERANCE
+from vkssim.doctor.apart import Send
 from vkssim.features.planes import KernelShape
 from vkssim.frames.options import Selection
 from vkssim.host import executor, notices
@@ -136,40 +136,21 @@ def _compiled_once() -> Iterator[None]:
         yield
 
 
-def _run(check: Check) -> None:
-    began = time.perf_counter()
-    try:
-        problem = check()
-    except (DeviceError, ArithmeticError) as error:
-        problem = f"{type(error).__name__}: {error}"
-    _print(problem=problem, seconds=round(time.perf_counter() - began, 1))
-
-
-def _print(**facts: Any) -> None:
-    print(json.dumps(facts), flush=True)
-
-
-def describe() -> None:
-    """Print the device and the sizes of subgroups that can be checked, with their environment variables."""
+def describe(send: Send) -> None:
+    """Send the name and the driver of the device, and the sizes of subgroups that can be checked, with their variables."""
     info = _device()
     sizes = {size: subgroups.environment_of(info, size) for size in subgroups.sizes_of(info)}
-    _print(name=info.name, driver=info.driver, sizes=sizes)
+    send({"name": info.name, "driver": info.driver, "sizes": sizes})
 
 
-def main() -> None:
-    """Describe the device, or run a check, by its name, with subgroups of a size."""
-    if len(sys.argv) == 1:
-        describe()
-        return
-    size, name = int(sys.argv[1]), sys.argv[2]
+def run(send: Send, name: str, size: int) -> None:
+    """Run a check with subgroups of a size, and send its problem, an empty text if there is none, and its seconds."""
     notices.set_listener(lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    with subgroups.required(_device(), size):
-        if name == "first score":  # as users have it
-            _run(first_score)
-        else:
-            with _compiled_once():
-                _run(CHECKS[name])
-
-
-if __name__ == "__main__":
-    main()
+    as_users_have_it = name == "first score"
+    with subgroups.required(_device(), size), nullcontext() if as_users_have_it else _compiled_once():
+        began = time.perf_counter()
+        try:
+            problem = CHECKS[name]()
+        except (DeviceError, ArithmeticError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        send((problem, round(time.perf_counter() - began, 1)))

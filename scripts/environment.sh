@@ -192,19 +192,9 @@ install_package() { # install_package [test]: in the CI with the pinned versions
     fi
 }
 
-prepare_tools() { # build/tools has the tools that check dependencies
-    [[ -x build/tools/bin/python ]] || "$(find_python)" -m venv build/tools
-    build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/tools.txt" </dev/null
-}
-
-prepare_linters() { # build/lint has the linters of workflows, the Dockerfile and the recipe
-    [[ -x build/lint/bin/python ]] || "$(find_python)" -m venv build/lint
-    build/lint/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/lint.txt" </dev/null
-}
-
-prepare_docs() { # build/docs has the tools that build the documentation's site
-    [[ -x build/docs/venv/bin/python ]] || "$(find_python)" -m venv build/docs/venv
-    build/docs/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/docs.txt" </dev/null
+prepare_tools() { # prepare_tools FOLDER LIST: an environment with the tools that a list of ci/requirements pins
+    [[ -x $1/bin/python ]] || "$(find_python)" -m venv "$1"
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/$2.txt" </dev/null
 }
 
 install_browser() {

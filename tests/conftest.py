@@ -25,8 +25,7 @@ from vkssim.shaders.interface import Precision, Shape
 
 from .support import differences
 from .support.commands import end_processes, usual_signals
-from .support.compiled import kept_pipelines, shared, unshared
-from .support.opened import opened_device
+from .support.compiled import kept_pipelines, opened_device, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -18,24 +17,21 @@ from click.testing import CliRunner, Result
 import vkssim
 from vkssim.errors import InputError
 
-from .frames.encoding import noise_planes, video_frame
-from .support import compared_scores, decoded_planes
+from .support import compared_scores
 from .support.coded_clips import CLIPS
 from .support.compared_scores import REFUSED, Outcome, differ, verdict
 
 TOOL = Path(__file__).parents[1] / "tools" / "compare_decoders"
-SOUND, DAMAGED = "h264_pyramid.mkv", "h264_pyramid_flipped.mkv"
-SILENT = "vp9_flipped.webm"  # FFmpeg says nothing of its damage
+SOUND = "h264_pyramid.mkv"
 
 Change = Callable[[Any], Any]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the clips."""
+    """Return a folder with the clip."""
     folder = tmp_path_factory.mktemp("clips")
-    for name in (SOUND, DAMAGED, SILENT):
-        next(clip for clip in CLIPS if clip.name == name).write(folder)
+    next(clip for clip in CLIPS if clip.name == SOUND).write(folder)
     return folder
 
 
@@ -51,9 +47,6 @@ def tool() -> Any:
 
 def _run(tool: Any, folder: Path, *words: str) -> Result:
     return CliRunner().invoke(tool.main, ["--folder", str(folder), "--backend", "cpu", *words])
-
-
-# -- scores -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -84,7 +77,7 @@ def _one_bit(report: Any) -> Any:
 
 def test_equal_scores(tool: Any, folder: Path, hardware: Callable[[Change], None], tmp_path: Path) -> None:
     hardware(lambda report: report)
-    result = _run(tool, folder, "--clip", "h264_pyramid.mkv", "--json", str(tmp_path / "table.json"))
+    result = _run(tool, folder, "--clip", SOUND, "--json", str(tmp_path / "table.json"))
     assert result.exit_code == 0, result.output
     assert "1 of 1 clips were decoded in hardware" in result.stdout
     (row,) = json.loads((tmp_path / "table.json").read_text())["clips"]
@@ -140,82 +133,3 @@ def test_damage_is_noticed_where_there_is_a_complaint_that_the_sound_clip_does_n
     refused = Outcome({}, [f"error: CLIP: the cuda {REFUSED}: its frames are yuv422p"], "", 0)
     assert verdict(cpu, refused, damaged=False, usual=[]) is None
     assert verdict(cpu, replace(refused, complaints=["error: no"]), damaged=False, usual=[]) == "scores differ"
-
-
-# -- decoders alone ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("chroma", "bits", "on_device"),
-    [
-        ("420", 8, "nv12"),
-        ("420", 10, "p010le"),
-        ("420", 12, "p016le"),
-        ("422", 8, "nv16"),
-        ("422", 10, "p210le"),
-        ("444", 8, "nv24"),
-        ("444", 10, "yuv444p16le"),
-    ],
-)
-def test_planes_of_a_device(chroma: str, bits: int, on_device: str) -> None:
-    """Frames as devices have them hold the same planes: Cb and Cr interleaved, deep samples in the highest bits."""
-    planes = noise_planes(62, 50, chroma, bits)
-    luma, *colours = planes if bits == 8 else [plane << (16 - bits) for plane in planes]
-    if on_device != "yuv444p16le":
-        colours = [np.stack(colours, axis=-1).reshape(colours[0].shape[0], -1)]
-    frame = video_frame(62, 50, on_device, [luma, *colours])
-    for plane, expected in zip(decoded_planes.planes_of(frame, bits), planes, strict=True):
-        np.testing.assert_array_equal(plane, expected)
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
-    """Stand in for a device that gives frames of NV12, each of which is changed by a function; None leaves it out."""
-
-    def use(change: Change) -> None:
-        def frames(path: Path, kind: str) -> Iterator[Any]:
-            with av.open(str(path)) as container:
-                container.streams.video[0].thread_type = "NONE"
-                for frame in container.decode(video=0):
-                    changed = change(frame.reformat(format="nv12"))
-                    if changed is not None:
-                        yield changed
-
-        monkeypatch.setattr(decoded_planes, "device_problem", lambda kind: None)
-        monkeypatch.setattr(decoded_planes, "_device_frames", frames)
-
-    return use
-
-
-def _brighter(frame: Any) -> Any:
-    if round(frame.time * 25) == 7:
-        np.frombuffer(frame.planes[1], np.uint8)[5] ^= 2
-    return frame
-
-
-def test_one_sample_of_chroma_differs(tool: Any, folder: Path, device: Callable[[Change], None]) -> None:
-    device(_brighter)
-    result = _run(tool, folder, "--decoders-alone", "--clip", SOUND, "--clip", DAMAGED, "--clip", SILENT)
-    assert result.exit_code == 1
-    assert f"{SOUND}: frames differ" in result.stderr
-    assert f"{SILENT}: damage is not noticed" in result.stderr
-    assert f"{DAMAGED}: done" in result.stderr
-    assert "frames differ: from 7, by up to 2" in result.stdout
-    assert "warned of: from 7, by up to 2" in result.stdout
-
-
-def test_a_frame_is_missing(tool: Any, folder: Path, device: Callable[[Change], None]) -> None:
-    device(lambda frame: None if round(frame.time * 25) == 47 else frame)
-    result = _run(tool, folder, "--decoders-alone", "--clip", SOUND)
-    assert result.exit_code == 1
-    assert "48 / 47" in result.stdout
-
-
-def test_a_device_that_refuses_every_clip_proves_nothing(tool: Any, folder: Path, device: Callable[[Change], None]) -> None:
-    def refuse(frame: Any) -> Any:
-        raise RuntimeError("no such profile")
-
-    device(refuse)
-    result = _run(tool, folder, "--decoders-alone", "--clip", SOUND)
-    assert result.exit_code == 2
-    assert "refused: no such profile" in result.stdout

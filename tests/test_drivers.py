@@ -136,31 +136,19 @@ def test_the_exit_code_says_whether_drivers_agree(monkeypatch: pytest.MonkeyPatc
     assert _run(monkeypatch, tmp_path, None).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("child", "limit", "problem"),
-    [
-        ("import time; time.sleep(600)", 0.5, "did not end in 0.5 s"),
-        ("import sys; sys.exit(3)", 60.0, "the process ended with 3"),
-    ],
-)
-def test_a_driver_that_hangs_or_crashes(
-    child: str, limit: float, problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "child.py").write_text(child)
-    monkeypatch.setattr(check_drivers, "CHILD", tmp_path / "child.py")
-    monkeypatch.setattr(check_drivers, "NAMES", ("gate",))
-    row = check_drivers.check(tmp_path / "driver.json", "Made Up", 8, {}, limit)
-    assert row.problems == [f"gate: {problem}"]
+def test_each_check_has_a_process_with_the_driver_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What it sends becomes the row; so does the reason for which its process ended. tests/doctor/test_apart.py has those."""
 
+    def run(work: object, arguments: tuple[str, int], seconds: float, heard: Any, environment: dict[str, str | None]) -> Any:
+        assert (work, seconds, environment["VK_DRIVER_FILES"]) == (driver_checks.run, 60.0, str(tmp_path))
+        assert (environment["VKSSIM_DEVICE"], environment["LP_NATIVE_VECTOR_WIDTH"]) == (None, "256")
+        if arguments[0] == "gate":
+            return "it did not finish within 60 s"
+        heard(("wrong" if arguments[0] == "loss" else "", float(arguments[1])))
+        return None
 
-def test_what_a_child_prints_becomes_the_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    child = """import json, sys
-size, name = sys.argv[1:]
-print(json.dumps({"problem": "wrong" if name == "gate" else "", "seconds": int(size)}))
-"""
-    (tmp_path / "child.py").write_text(child)
-    monkeypatch.setattr(check_drivers, "CHILD", tmp_path / "child.py")
-    row = check_drivers.check(tmp_path / "driver.json", "Made Up", 8, {}, 60.0)
-    assert row.seconds == dict.fromkeys(NAMES, 8)
-    assert row.problems == ["gate: wrong"]
-    assert row.cells()[-2:] == ["8 s FAILS", "DISAGREE"]
+    monkeypatch.setattr(check_drivers, "run_in_process", run)
+    row = check_drivers.check(tmp_path, "Made Up", 8, {"LP_NATIVE_VECTOR_WIDTH": "256"}, 60.0)
+    assert row.seconds == {**dict.fromkeys(NAMES, 8.0), "gate": 0.0}
+    assert row.problems == ["loss: wrong", "gate: it did not finish within 60 s"]
+    assert row.cells()[-3:] == ["8 s FAILS", "0 s FAILS", "DISAGREE"]

@@ -26,7 +26,6 @@ pytestmark = [
 
 FEATURES = tuple(with_options(name, enable_lcs=True) for name in SIMILARITIES)
 SIDES = st.integers(176, 700)
-ONE_CLIP_AFTER_THE_OTHER = 5
 
 few = settings(deadline=None, max_examples=8)
 
@@ -49,12 +48,10 @@ class Sample:
         return score(self, [pair], backend)[0]
 
 
-def score(
-    sample: Sample, pairs: list[tuple[Picture, Picture]], backend: str = "vulkan", **options: Any
-) -> list[dict[str, float]]:
+def score(sample: Sample, pairs: list[tuple[Picture, Picture]], backend: str = "vulkan") -> list[dict[str, float]]:
     """All scores of some pairs, in order."""
     height, width = sample.reference.shape
-    with Scorer(width, height, features=FEATURES, backend=backend, **sample.opened_for, **options) as scorer:
+    with Scorer(width, height, features=FEATURES, backend=backend, **sample.opened_for) as scorer:
         return [dict(scores.metrics) for scores in scorer.score(pairs)]
 
 
@@ -133,26 +130,6 @@ def test_backends_agree(sample: Sample) -> None:
 def test_swapping_the_clips_changes_nothing(sample: Sample) -> None:
     for backend in ("vulkan", "cpu"):
         check_scores(SYMMETRY, f"{backend}, {sample!r}", sample.scores(backend, swap=True), sample.scores(backend))
-
-
-@pytest.mark.usefixtures("own_devices")  # both compile their kernels
-@settings(deadline=None, max_examples=3)
-@given(samples())
-def test_two_runs_give_the_same_bits(sample: Sample) -> None:
-    np.testing.assert_equal(sample.scores(), sample.scores())
-
-
-@few
-@given(samples())
-def test_batch_size_does_not_change_the_bits(sample: Sample) -> None:
-    """Nor does the place within a batch: five frames in batches of one, of four and of the default size."""
-    pairs = [
-        (np.roll(sample.reference, number, axis=0), np.roll(sample.distorted, number, axis=1))
-        for number in range(ONE_CLIP_AFTER_THE_OTHER)
-    ]
-    single, *others = (score(sample, pairs, batch=batch) for batch in (1, 4, None))
-    for other in others:
-        np.testing.assert_equal(other, single)
 
 
 @pytest.mark.parametrize("layout", sorted(set(LAYOUTS) - {"plain"}))

@@ -209,12 +209,6 @@ def test_a_depth_that_is_used_or_stated_is_not_warned_of(opened_for: dict[str, A
         scorer.feed(frame, frame)
 
 
-@pytest.mark.parametrize("options", [{"bits": None}, {"bits": 8, "dtype": np.uint8}, {"bits": 8, "data_range": 100.0}])
-def test_either_bits_or_dtype(options: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match="either bits or dtype"):
-        _open("cpu", **options)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_too_small_is_refused_when_it_is_opened(backend: str) -> None:
     """Not at the first frame."""
@@ -223,25 +217,24 @@ def test_too_small_is_refused_when_it_is_opened(backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("features", "message"),
+    ("backend", "options", "message"),
     [
-        ([], "no feature asked for"),
-        (["float_ssim", "float_ssim=scale=1"], "asked for twice"),
+        *(
+            ("cpu", options, "either bits or dtype")
+            for options in ({"bits": None}, {"bits": 8, "dtype": np.uint8}, {"bits": 8, "data_range": 100.0})
+        ),
+        ("cpu", {"features": []}, "no feature asked for"),
+        ("cpu", {"features": ["float_ssim", "float_ssim=scale=1"]}, "asked for twice"),
+        ("cuda", {}, "unknown backend 'cuda'; there are vulkan, cpu"),
+        ("cpu", {"device": 0}, "the cpu backend has no devices"),
     ],
 )
-def test_impossible_features(features: Any, message: str) -> None:
+def test_options_that_are_refused(backend: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        _open("cpu", features=features)
-
-
-def test_unknown_backend_lists_the_known() -> None:
-    with pytest.raises(OptionError, match="unknown backend 'cuda'; there are vulkan, cpu"):
-        _open("cuda")
+        _open(backend, **options)
 
 
 def test_device_is_never_ignored() -> None:
-    with pytest.raises(OptionError, match="the cpu backend has no devices"):
-        _open("cpu", device=0)
     with pytest.raises(NoDeviceError, match="voodoo"):
         _open(device="voodoo")
 

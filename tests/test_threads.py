@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
@@ -91,13 +90,6 @@ def test_array_functions_in_threads() -> None:
     for found, values in zip(_at_once(*calls), expected, strict=True):
         for one, other in zip(found, values, strict=True):
             assert np.array_equal(one, other)
-
-
-def test_asyncio(alone: list[list[str]]) -> None:
-    async def gather() -> list[list[str]]:
-        return await asyncio.gather(*(asyncio.to_thread(score, size) for size in SIZES))
-
-    assert asyncio.run(gather()) == alone
 
 
 def test_threads_that_come_first_get_one_instance(monkeypatch: pytest.MonkeyPatch) -> None:

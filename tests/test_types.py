@@ -22,12 +22,6 @@ def test_depths(bits: int) -> None:
     assert not frame.needs_ingest
 
 
-@pytest.mark.parametrize("bits", [7, 17, 0])
-def test_impossible_depths(bits: int) -> None:
-    with pytest.raises(FrameError, match="8 to 16 are possible"):
-        FrameFormat.of_bits(32, 24, bits)
-
-
 @pytest.mark.parametrize(
     ("dtype", "data_range", "factor", "ingested"),
     [
@@ -54,25 +48,22 @@ def test_doubles_are_computed_in_float32() -> None:
     assert FrameFormat.of_array(32, 24, np.float64, 1.0).code is SampleCode.FLOAT32
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_floats_have_no_default_range(dtype: type) -> None:
-    with pytest.raises(FrameError, match="give data_range"):
-        FrameFormat.of_array(32, 24, dtype, None)
+IMPOSSIBLE: dict[str, list[tuple[Any, ...]]] = {
+    "8 to 16 are possible": [(32, 24, bits) for bits in (7, 17, 0)],
+    "each side must be 1 to 32768": [(*size, 8) for size in ((0, 24), (32, 0), (-32, 24), (32769, 24))],
+    "give data_range": [(32, 24, dtype, None) for dtype in (np.float32, np.float64)],
+    r"a number from 1e-30 to 1e\+30": [
+        (32, 24, np.float32, data_range)
+        for data_range in (0, -1, math.nan, math.inf, 1e-50, 1e300, 10**400, "255", [255.0], np.ones(1), 255j)
+    ],
+    "uint8, uint16, float32 and float64 are possible": [
+        (32, 24, dtype, 1.0) for dtype in (np.int16, np.int64, np.float16, bool, complex, "U1")
+    ],
+}
+"""Depths, sizes, types and ranges that are refused, by the message. Three arguments are those of `of_bits`."""
 
 
-@pytest.mark.parametrize("data_range", [0, -1, math.nan, math.inf, 1e-50, 1e300, 10**400, "255", [255.0], np.ones(1), 255j])
-def test_impossible_ranges(data_range: float) -> None:
-    with pytest.raises(FrameError, match=r"a number from 1e-30 to 1e\+30"):
-        FrameFormat.of_array(32, 24, np.float32, data_range)
-
-
-@pytest.mark.parametrize("dtype", [np.int16, np.int64, np.float16, bool, complex, "U1"])
-def test_impossible_types(dtype: Any) -> None:
-    with pytest.raises(FrameError, match="uint8, uint16, float32 and float64 are possible"):
-        FrameFormat.of_array(32, 24, dtype, 1.0)
-
-
-@pytest.mark.parametrize("size", [(0, 24), (32, 0), (-32, 24), (32769, 24)])
-def test_impossible_sizes(size: tuple[int, int]) -> None:
-    with pytest.raises(FrameError, match="each side must be 1 to 32768"):
-        FrameFormat.of_bits(*size, 8)
+@pytest.mark.parametrize(("message", "arguments"), [(message, given) for message, all in IMPOSSIBLE.items() for given in all])
+def test_what_is_impossible(message: str, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(FrameError, match=message):
+        (FrameFormat.of_bits if len(arguments) == 3 else FrameFormat.of_array)(*arguments)

@@ -130,8 +130,7 @@ def ssim(
         Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
         float64, with any strides. Scores are computed in float32.
     data_range : float, optional
-        The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
-        stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default.
+        The largest possible sample, with the default and the DepthWarning of `ms_ssim`. Floats have no default.
     return_map : bool
         Also return the SSIM of each window. It excludes `estimate`, which leaves windows out.
     backend : {"vulkan", "cpu"}
@@ -155,8 +154,7 @@ def ssim(
     Raises
     ------
     FrameError
-        Shapes or types differ or are not supported, images are too small or masked, floats have no data_range, or an integer
-        sample is larger than data_range.
+        The images or data_range are refused, as by `ms_ssim`.
     OptionError
         `estimate` is used without "uniform8" or with `return_map`, or precision "fast" with "uniform8".
     DeviceError

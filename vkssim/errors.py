@@ -49,7 +49,6 @@ __all__ = [
     "WorkerLostError",
     "WrongNumbersError",
     "exit_code",
-    "wants_memory",
 ]
 
 
@@ -116,19 +115,7 @@ class HostMemoryError(VkssimError):
 
 
 def wants_memory(error: Exception) -> bool:
-    """Return True for an error of the system, or of its dynamic loader, that is caused by a lack of memory.
-
-    Parameters
-    ----------
-    error : Exception
-        The error.
-
-    Returns
-    -------
-    bool
-        True if memory was lacking.
-
-    """
+    """Return True for an error of the system, or of its dynamic loader, that is caused by a lack of memory."""
     return isinstance(error, ImportError | OSError) and (
         getattr(error, "errno", None) == errno.ENOMEM
         or any(text in str(error) for text in ("failed to map segment", "annot allocate memory"))

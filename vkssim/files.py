@@ -45,9 +45,8 @@ def score_files(
     Parameters
     ----------
     reference, distorted : str or path
-        Files: raw YUV, Y4M, or any format that FFmpeg reads, including pictures and their sequences (``frame_%04d.png``). One
-        of the two may be ``-``, which is raw YUV or Y4M on standard input. URLs of ``s3://``, ``gs://``, ``https://`` and
-        ``file://`` also work (extra `remote`), but not for sequences.
+        Files, URLs (extra `remote`), or a sequence of pictures (``frame_%04d.png``); docs/input.md lists what is read. One of
+        the two may be ``-``, which is raw YUV or Y4M on standard input.
     features : str or sequence of str
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     planes : {"y", "yuv", "all"}
@@ -67,9 +66,8 @@ def score_files(
         The backend that computes the scores. No other backend ever replaces it.
     decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
         The decoder of containers. ``"auto"`` is the GPU that scores for each clip that it can decode, and the processor for
-        every other clip; a note of the report says why the GPU did not decode a clip. ``"cpu"`` is the processor. The others
-        are hardware by FFmpeg's name for it, and ``"cuda"`` is the GPU that scores; InputError is raised for a clip that they
-        cannot decode. The samples are the same. `ScoreReport.scoring` names the decoder of each clip.
+        every other clip. ``"cpu"`` is the processor. The others are hardware by FFmpeg's name for it; a clip that it cannot
+        decode raises InputError. The samples are the same. `ScoreReport.scoring` names the decoder of each clip.
     device : int, str, sequence or None
         Index, part of the name, or UUID of the Vulkan device; see `Scorer`. Several devices, ``"all"`` or a list, score ranges
         of frames in parallel, each in its own process, so a script needs ``if __name__ == "__main__":``. The report is the
@@ -106,11 +104,7 @@ def score_files(
 
     Notes
     -----
-    The device stays open for the next call, with its compiled kernels and the memory of its batches, until the process ends or
-    scores frames of another size or other metrics.
-
-    A device that is lost during the run is opened again, once. A device that runs out of memory gets smaller batches. In both
-    cases the files are opened again, scoring continues from there, and the report has a warning. A pipe cannot be read again.
+    The device stays open for the next call. docs/reliability.md says what happens if it fails during the run.
 
     """
     thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]
@@ -118,7 +112,7 @@ def score_files(
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
     with ExitStack() as stack:
         if isinstance(progress, bool):
-            progress = stack.enter_context(closing(progress_bar("frames"))) if progress else None
+            progress = stack.enter_context(closing(progress_bar())) if progress else None
         settings = RunSettings(profile, progress, on_frames, thresholds)
         if resume is None:
             return score_pair(clips, options, device, settings)

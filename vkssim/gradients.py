@@ -67,11 +67,6 @@ def ssim_and_grad(
     DeviceError
         No Vulkan device can be used.
 
-    References
-    ----------
-    .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
-       structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
-
     Examples
     --------
     >>> import numpy as np, vkssim
@@ -107,11 +102,11 @@ def ms_ssim_and_grad(
         Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type, as for `ssim_and_grad`. With five weights and
         padding "valid", H and W must be at least 161: 11 samples must remain on the last scale.
     data_range : float, optional
-        The largest possible sample. For integers, the default is the largest of their type; floats have no default.
+        The largest possible sample, with the default of `ssim_and_grad`.
     padding : {"valid", "same"}
-        The positions of windows: only inside the image, or centred on every sample, with zeros outside.
+        The positions of windows, as for `ssim_and_grad`.
     k : (float, float)
-        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
+        K1 and K2, as for `ssim_and_grad`.
     weights : sequence of float
         The exponent of each scale, the finest first. The number of weights is the number of scales.
     pyramid : {"average", "libvmaf"}
@@ -129,24 +124,18 @@ def ms_ssim_and_grad(
     -------
     value : float, or (N,) array of float64
         At most 1, and 1 for identical images. The value of a plane is the product over the scales of mean(cs)^weight, with l cs
-        in place of cs on the last scale [1]_. It is an array if reduction is "none" and the arrays have an axis of images.
+        in place of cs on the last scale. It is an array if reduction is "none" and the arrays have an axis of images.
     gradient : array of float32 (float64 for "cpu")
         The gradient has the shape of `distorted`. The value grows along it, so a loss is 1 - value.
 
     Raises
     ------
     FrameError
-        Shapes differ or are not supported, images are too small or masked, floats have no data_range, or an integer sample is
-        larger than data_range.
+        The images or data_range are refused, as by `ssim_and_grad`.
     OptionError
         A parameter has a value that is not allowed.
     DeviceError
         No Vulkan device can be used.
-
-    References
-    ----------
-    .. [1] Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
-       Asilomar Conference on Signals, Systems and Computers, 2003.
 
     Examples
     --------

@@ -152,17 +152,12 @@ def _scored(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, seconds: float, progress: bool
 ) -> Iterator[PairScores]:
     with ExitStack() as stack:
-        bar = stack.enter_context(closing(progress_bar("frames"))) if progress else None
-        settings = RunSettings(progress=bar)
-        outcomes = score_jobs(
-            jobs,
-            options,
-            where,
-            settings,
-            seconds=seconds,
-            tell=lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2),
+        bar = stack.enter_context(closing(progress_bar())) if progress else None
+        settings = RunSettings(
+            progress=bar, seconds=seconds, tell=lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2)
         )
-        for done, (job, outcome) in enumerate(stack.enter_context(closing(outcomes)), 1):
+        outcomes = stack.enter_context(closing(score_jobs(jobs, options, where, settings)))
+        for done, (job, outcome) in enumerate(outcomes, 1):
             if bar is not None:
                 bar.say(f"{done} of {len(jobs)} pairs are finished")
             report, error = (outcome, None) if isinstance(outcome, ScoreReport) else (None, outcome)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Literal
 from weakref import WeakSet
 
 import numpy as np
@@ -24,6 +23,7 @@ from .features.plane_metrics import FrameMetrics, plane_formats
 from .report.results import BackendInfo, FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import DepthCheck, FrameFormat, Samples, check_not_masked
+from .utils.thread_pool import Closable
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 """A frame: its luma, (H, W), or its planes Y, Cb and Cr if all planes are scored."""
@@ -31,30 +31,6 @@ Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 
 _LARGE_FRAME_BYTES = 1 << 19
 _CORES_TO_SPARE = 4
-
-
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
-
-
-def _alone(method: Callable[Concatenate[Scorer, Parameters], Result]) -> Callable[Concatenate[Scorer, Parameters], Result]:
-    """Return the method for one thread at a time.
-
-    A concurrent call from another thread is refused before it changes anything.
-    """
-
-    @functools.wraps(method)
-    def call(self: Scorer, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        if not self._in_use.acquire(blocking=False):
-            raise FrameError(
-                "another thread is using this scorer; give each thread its own scorer, or let the threads take turns"
-            )
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            self._in_use.release()
-
-    return call
 
 
 _scorers: WeakSet[Scorer] = WeakSet()
@@ -70,7 +46,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
 
 
-class Scorer:
+class Scorer(Closable):
     """Score pairs of frames of one size, in order; use it with `with`.
 
     A bounded number of frames is in flight. Scores come as soon as their batch is done, and `flush` returns all of them.
@@ -194,7 +170,6 @@ class Scorer:
         """Return the entries of `names` that are metrics themselves and not in dB: they are 1 for identical frames."""
         return self._metrics.similarities
 
-    @_alone
     def reserve(self) -> tuple[Any, Any]:
         """Return the memory of the next pair, to be written before `commit`.
 
@@ -216,7 +191,8 @@ class Scorer:
             The device failed.
 
         """
-        planes = self._lending.lend(tuple(chain(*self._reserve())))
+        with self._alone():
+            planes = self._lending.lend(tuple(chain(*self._reserve())))
         half = len(self._formats)
         return (planes[:half], planes[half:]) if half > 1 else (planes[0], planes[1])
 
@@ -233,7 +209,6 @@ class Scorer:
         batch, number = self._filling, self._filled
         return tuple(plane[number] for plane in batch.reference), tuple(plane[number] for plane in batch.distorted)
 
-    @_alone
     def commit(self) -> list[FrameScores]:
         """Submit the frames that were written to the arrays of `reserve`.
 
@@ -250,18 +225,20 @@ class Scorer:
             The device failed.
 
         """
-        if not self._reserved:
-            raise FrameError("no memory is reserved; call reserve() and fill both frames first")
-        self._lending.take_back()
-        self._reserved = False
-        self._check_working()
-        self._filled += 1
-        self._fed += 1
-        if self._filled == self._backend.batch_size:
-            self._submit()
-        return self._take_ready()
+        with self._alone():
+            if not self._reserved:
+                raise FrameError("no memory is reserved; call reserve() and fill both frames first")
+            self._lending.take_back()
+            self._reserved = False
+            self._check_working()
+            self._filled += 1
+            self._fed += 1
+            if self._filled == self._backend.batch_size:
+                self._submit()
+            while self._in_flight and self._is_done(self._in_flight[0]):
+                self._collect_oldest()
+            return self._take_ready()
 
-    @_alone
     def feed(self, reference: Picture, distorted: Picture) -> list[FrameScores]:
         """Submit a copy of a pair of frames.
 
@@ -283,19 +260,19 @@ class Scorer:
             The device failed.
 
         """
-        sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
-        for check, planes in zip(self._depth_checks, sources, strict=False):
-            check.look(planes[0])
-        targets = self._reserve()
-        other = self._copier.submit(_copy, targets[1], sources[1]) if self._copier else None
-        _copy(targets[0], sources[0])
-        if other is None:
-            _copy(targets[1], sources[1])
-        else:
-            other.result()
-        return self.commit()
+        with self._alone():
+            sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
+            for check, planes in zip(self._depth_checks, sources, strict=False):
+                check.look(planes[0])
+            targets = self._reserve()
+            other = self._copier.submit(_copy, targets[1], sources[1]) if self._copier else None
+            _copy(targets[0], sources[0])
+            if other is None:
+                _copy(targets[1], sources[1])
+            else:
+                other.result()
+            return self.commit()
 
-    @_alone
     def flush(self) -> list[FrameScores]:
         """Wait for all frames that were submitted.
 
@@ -310,12 +287,12 @@ class Scorer:
             The device failed.
 
         """
-        if self._filled and self._failure is None:
-            self._submit()
-        while self._in_flight and self._failure is None:
-            self._collect_oldest()
-        ready, self._ready = self._ready, []
-        return ready
+        with self._alone():
+            if self._filled and self._failure is None:
+                self._submit()
+            while self._in_flight and self._failure is None:
+                self._collect_oldest()
+            return self._take_ready()
 
     def score(self, pairs: Iterable[tuple[Picture, Picture]]) -> Iterator[FrameScores]:
         """Score pairs of frames as they come.
@@ -341,6 +318,18 @@ class Scorer:
         for reference, distorted in pairs:
             yield from self.feed(reference, distorted)
         yield from self.flush()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads out: a concurrent call from one of them is refused before it changes anything."""
+        if not self._in_use.acquire(blocking=False):
+            raise FrameError(
+                "another thread is using this scorer; give each thread its own scorer, or let the threads take turns"
+            )
+        try:
+            yield
+        finally:
+            self._in_use.release()
 
     def _count_from_zero(self) -> None:
         """Give the next frame the number 0. No frame is in flight."""
@@ -392,8 +381,6 @@ class Scorer:
             raise self._failure
 
     def _take_ready(self) -> list[FrameScores]:
-        while self._in_flight and self._is_done(self._in_flight[0]):
-            self._collect_oldest()
         ready, self._ready = self._ready, []
         return ready
 
@@ -436,12 +423,6 @@ class Scorer:
                 ("reference", "distorted"), self._depth_checks if self._failure is None else (), strict=False
             ):
                 check.warn(f"the {name} frames", self._depth_cure)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _check(name: str, plane: Samples, expected: FrameFormat) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .backends.device_cache import tried_again
+from .backends.device_cache import DeviceCache
 from .errors import FrameError
-from .report.results import FrameScores
 from .scorer import Scorer
 from .utils.wording import counted
 
 if TYPE_CHECKING:
     from vapoursynth import VideoFrame, VideoNode
-
-    from .types import Samples
 
 
 def ssim(
@@ -64,54 +60,19 @@ def ssim(
     def open_scorer() -> Scorer:
         return Scorer(distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1)
 
-    scorers = _Scorers(open_scorer)
-    selector = _Selector(scorers)
-    weakref.finalize(selector, scorers.close)  # VapourSynth does not announce the end of a filter, but drops its function
-    return distorted.std.ModifyFrame(clips=[distorted, reference], selector=selector)
+    scorers: DeviceCache[Scorer] = DeviceCache(most=1)  # a new one after it failed: VapourSynth requests the frames again
+    scorers.put((), open_scorer())
 
-
-class _Scorers:
-    """A scorer, and a new one after it failed, because VapourSynth requests the frames again."""
-
-    def __init__(self, open_scorer: Callable[[], Scorer]) -> None:
-        self._open = open_scorer
-        self._scorer: Scorer | None = open_scorer()
-
-    def score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        """Return the scores of a pair; see `backends.device_cache` for a device that fails."""
-        return tried_again(lambda: self._score(reference, distorted))
-
-    def _score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        if self._scorer is None:
-            self._scorer = self._open()
-        try:
-            ready = self._scorer.feed(reference, distorted)
-            (scores,) = ready + self._scorer.flush()
-        except BaseException:
-            self.close()
-            raise
-        return scores
-
-    def close(self) -> None:
-        scorer, self._scorer = self._scorer, None
-        if scorer is not None:
-            scorer.close()
-
-
-class _Selector:
-    """The function that ModifyFrame calls for every frame, and that scores it."""
-
-    def __init__(self, scorers: _Scorers) -> None:
-        self._scorers = scorers
-        self._lock = threading.Lock()
-
-    def __call__(self, n: int, f: Sequence[VideoFrame]) -> VideoFrame:
-        distorted, reference = f
-        with self._lock:
-            scores = self._scorers.score(np.asarray(reference[0]), np.asarray(distorted[0]))
-        marked = distorted.copy()
+    def select(n: int, f: Sequence[VideoFrame]) -> VideoFrame:
+        """Score a frame; ModifyFrame calls this for each of them."""
+        pair = [np.asarray(frame[0]) for frame in (f[1], f[0])]
+        (scores,) = scorers.run((), open_scorer, lambda scorer: [*scorer.feed(*pair), *scorer.flush()])
+        marked = f[0].copy()
         marked.props.update(scores.metrics)
         return marked
+
+    weakref.finalize(select, scorers.close)  # VapourSynth does not announce the end of a filter, but drops its function
+    return distorted.std.ModifyFrame(clips=[distorted, reference], selector=select)
 
 
 def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:

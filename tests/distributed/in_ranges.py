@@ -12,7 +12,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import engine
-from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.pools import InlineHandle
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
 from vkssim.distributed.task import FixedPool, Task, TaskResult, Tell, WorkerSpec
@@ -68,7 +68,7 @@ def in_ranges(
     with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "Scheduler", AnyOrder)
         patch.setattr(engine, "add_hint", lambda *_arguments, **_how: None)  # the hint at an offset is one of whole clips
-        scorer = Engine(pool, ScoreOptions(FEATURES, **options), tell=pytest.fail)
+        scorer = Engine(pool, ScoreOptions(FEATURES, **options), RunSettings(tell=pytest.fail))
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, ranges
 

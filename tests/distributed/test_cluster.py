@@ -159,8 +159,8 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
 
     with open_journal(folder / "results.csv") as journal:
         run.found |= {(key, first) for key, pair in journal.unfinished.items() for first, _ in pair.ends}
-        options, settings = ScoreOptions(FEATURES), RunSettings(journal=journal)
-        for job, outcome in Noting(engine, options, settings, seconds=0.001, tell=run.warnings.append).score(jobs):
+        settings = RunSettings(journal=journal, seconds=0.001, tell=run.warnings.append)
+        for job, outcome in Noting(engine, ScoreOptions(FEATURES), settings).score(jobs):
             assert job.key not in run.outcomes, "it has two outcomes"
             run.outcomes[job.key] = outcome
     return run
@@ -278,17 +278,16 @@ DRIVER = """
 import sys
 from pathlib import Path
 from vkssim.distributed.cluster import Cluster
-from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.frames.options import RawDescription
 from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.distributed.engine import RunSettings
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine, open_journal(Path(folder) / "results.csv") as journal:
-    for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal), seconds=0.001).score(jobs):
+    for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal, seconds=0.001)).score(jobs):
         pass
 """
 

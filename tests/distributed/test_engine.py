@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -103,7 +103,7 @@ def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = N
     worker_warnings: list[str] = []
     key = "pair" if kept is None else kept.key
     with pool or _two() as workers:
-        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, **settings), tell=worker_warnings.append)
+        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, tell=worker_warnings.append, **settings))
         with closing(engine.score([Job(key, clips)])) as outcomes:  # type: ignore[type-var]
             ((_, outcome),) = outcomes
     if isinstance(outcome, Exception):
@@ -116,11 +116,11 @@ def _kept(folder: Path, *, resume: bool = False, tell: Callable[[str], None] = l
     return Journal(folder / "scores.json.journal", tell, identity={"what": 1}, resume=resume)
 
 
-def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error: VkssimError, first: int = 8) -> None:
-    """A run whose third range fails."""
-    with monkeypatch.context() as patch:
+def _cut_off(clips: Clips, folder: Path, error: VkssimError, first: int = 8, *, resume: bool = False) -> None:
+    """A run that fails at the range of a frame, by default the third."""
+    with pytest.MonkeyPatch.context() as patch:
         _fail_at(patch, first, error)
-        with _kept(folder) as kept:
+        with _kept(folder, resume=resume) as kept:
             with pytest.raises(type(error)) as raised:
                 _score(clips, kept)
             kept.settle([raised.value])
@@ -129,8 +129,14 @@ def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error:
     assert len(raised.value.report.frames) == first
 
 
-def _left(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def _finished(clips: Clips, folder: Path, notes: list[str] | None = None, *, on_one: bool = False) -> ScoreReport:
+    """Go on with a run to its end, on several devices or on one. Its report is that of one run, and its journal is gone."""
+    with _kept(folder, resume=True, tell=([] if notes is None else notes).append) as kept:
+        report = _on_one(clips, kept) if on_one else _score(clips, kept)
+        kept.settle()
+    assert told(report) == told(_in_one(clips))
+    assert sorted(path.name for path in folder.iterdir()) == ["dis.y4m", "ref.y4m"]
+    return report
 
 
 # -- cut off ----------------------------------------------------------------------------------------------------------
@@ -139,20 +145,12 @@ def _left(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "error", [InterruptedRunError("stopped"), OutputError("full"), WorkerLostError("it died three times")], ids=str
 )
-def test_only_what_is_missing_is_done(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[int | None], error: VkssimError
-) -> None:
-    _cut_off(clips, tmp_path, monkeypatch, error)
+def test_only_what_is_missing_is_done(clips: Clips, tmp_path: Path, tasks: list[int | None], error: VkssimError) -> None:
+    _cut_off(clips, tmp_path, error)
     assert tasks[:3] == [None, 0, 4]
     tasks.clear()
-    with _kept(tmp_path, resume=True) as kept:
-        report = _score(clips, kept)
-        kept.settle()
-    assert tasks[:1] == [8]
-    assert not {None, 0, 4} & set(tasks)
-    assert told(report) == told(_in_one(clips))
-    assert report.resumed >= 8
-    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+    assert _finished(clips, tmp_path).resumed >= 8
+    assert tasks == [8, 16, 0], "the last is that of the run in one range, for comparison"
 
 
 def test_a_range_continues_after_its_last_frame(clips: Clips, tmp_path: Path, scored: list[int]) -> None:
@@ -167,10 +165,9 @@ def test_a_range_continues_after_its_last_frame(clips: Clips, tmp_path: Path, sc
     assert raised.value.report is not None
     assert len(raised.value.report.frames) == 8, "the frames of a range count when it is known to be right"
     scored.clear()
-    with _kept(tmp_path, resume=True) as kept:
-        report = _score(clips, kept)
-    assert (report.resumed, sum(scored)) == (10, FRAMES - 10), "the last frame is scored again"
-    assert told(report) == told(_in_one(clips))
+    report = _finished(clips, tmp_path)
+    assert report.resumed == 10
+    assert sum(scored) == FRAMES - 10 + FRAMES, "the last frame is scored again; all are, in one range, for comparison"
 
 
 def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Path, tasks: list[int | None]) -> None:
@@ -183,14 +180,12 @@ def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Pa
     assert tasks == []
     assert (again.frames, again.resumed) == (report.frames, FRAMES)
     assert told(again) == told(report)
-    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+    assert not list(tmp_path.glob("*.journal"))
 
 
-def test_damaged_journals_are_not_believed(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[int | None]
-) -> None:
+def test_damaged_journals_are_not_believed(clips: Clips, tmp_path: Path) -> None:
     """Any bit: what is behind it is scored again."""
-    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    _cut_off(clips, tmp_path, OutputError("full"))
     journal = tmp_path / "scores.json.journal"
     whole, expected = journal.read_bytes(), told(_in_one(clips))
     for number, damaged in enumerate(flipped_bits(whole, every=997)):
@@ -246,64 +241,37 @@ def test_what_one_device_scored_is_not_scored_again_in_ranges(
     _stopped_on_one(clips, tmp_path, stop)
     scored.clear()
     notes: list[str] = []
-    with _kept(tmp_path, resume=True, tell=notes.append) as kept:
-        report = _score(clips, kept)
-        kept.settle()
-    again = sum(scored)
-    assert told(report) == told(_in_one(clips))
+    report = _finished(clips, tmp_path, notes)
     begun = -(-stop // 4)  # ranges are of four frames
-    assert again == FRAMES - stop + begun
+    assert sum(scored) == FRAMES - stop + begun + FRAMES, "all are scored in one range, for comparison"
     assert report.resumed == stop - 1
     assert notes == [f"the run continues after {counted(stop, 'frame')} that an earlier run scored"]
-    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
 
 
-def test_ranges_are_not_scored_again_on_one_device(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[int | None]
-) -> None:
-    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+def test_ranges_are_not_scored_again_on_one_device(clips: Clips, tmp_path: Path, tasks: list[int | None]) -> None:
+    _cut_off(clips, tmp_path, OutputError("full"))
     tasks.clear()
     notes: list[str] = []
-    with _kept(tmp_path, resume=True, tell=notes.append) as journal:
-        report = _on_one(clips, journal)
-        journal.settle()
-    assert tasks == [8, 16], "the other worker had scored the range after the one that failed"
-    assert told(report) == told(_in_one(clips))
+    report = _finished(clips, tmp_path, notes, on_one=True)
+    assert tasks[:2] == [8, 16], "the other worker had scored the range after the one that failed"
     assert report.resumed == 12
     assert notes == ["the run continues after 12 frames that an earlier run scored"]
-    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
 
 
-def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: Path) -> None:
     _stopped_on_one(clips, tmp_path, 6)
-    with monkeypatch.context() as patch:
-        _fail_at(patch, 8, OutputError("full"))
-        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
-            _score(clips, kept)
+    _cut_off(clips, tmp_path, OutputError("full"), resume=True)
     _stopped_on_one(clips, tmp_path, 14, resume=True)
-    with monkeypatch.context() as patch:
-        _fail_at(patch, 16, OutputError("full"))
-        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
-            _score(clips, kept)
-    with _kept(tmp_path, resume=True) as journal:
-        report = _on_one(clips, journal)
-        journal.settle()
-    assert told(report) == told(_in_one(clips))
-    assert report.resumed >= 14
-    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+    _cut_off(clips, tmp_path, OutputError("full"), 16, resume=True)
+    assert _finished(clips, tmp_path, on_one=True).resumed >= 14
 
 
 @pytest.mark.parametrize("stop", [0, 6])
-def test_stored_ranges_that_do_not_meet_are_not_taken(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
-) -> None:
+def test_stored_ranges_that_do_not_meet_are_not_taken(clips: Clips, tmp_path: Path, stop: int) -> None:
     """The frames of a range count only if its neighbours found the same frames at its ends; those of one device count."""
     if stop:
         _stopped_on_one(clips, tmp_path, stop)
-    with monkeypatch.context() as patch:
-        _fail_at(patch, 16, OutputError("full"))
-        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
-            _score(clips, kept)
+    _cut_off(clips, tmp_path, OutputError("full"), 16, resume=True)
     with _kept(tmp_path, resume=True) as kept:
         kept.pair(kept.key).ends[8, 12]["begins"] = [7, None]
         report = _score(clips, kept)
@@ -316,10 +284,7 @@ def test_frames_of_one_device_survive_ranges_that_are_refused(
 ) -> None:
     _stopped_on_one(clips, tmp_path, 10)
     _fail_at(monkeypatch, 12, RangeError("not there"))
-    with _kept(tmp_path, resume=True) as kept:
-        report = _score(clips, kept)
-    assert told(report) == told(_in_one(clips))
-    assert report.resumed == 9
+    assert _finished(clips, tmp_path).resumed == 9
 
 
 def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,12 +323,9 @@ def test_a_range_that_is_refused_has_all_scored_in_one(
 
 
 def test_a_refused_range_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    _cut_off(clips, tmp_path, OutputError("full"))
     _fail_at(monkeypatch, 16, RangeError("not there"))
-    with _kept(tmp_path, resume=True) as kept:
-        report = _score(clips, kept)
-    assert told(report) == told(_in_one(clips))
-    assert report.resumed == 0
+    assert _finished(clips, tmp_path).resumed == 0
 
 
 @pytest.mark.parametrize("place", [1, 4])
@@ -437,11 +399,11 @@ def _full_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     add = CheckedJournal.add
     left = [None] * count
 
-    def full(self: CheckedJournal[Any], entries: Sequence[Any]) -> None:
+    def full(self: CheckedJournal, entry: Any) -> None:
         if not left:
             raise OutputError("the journal is full")
         left.pop()
-        add(self, entries)
+        add(self, entry)
 
     monkeypatch.setattr(CheckedJournal, "add", full)
 
@@ -570,6 +532,6 @@ def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
     monkeypatch.setattr(engine_module, "_SHARES_EACH", 2)
     monkeypatch.setattr(FixedPool, "by_hardware", True)
     with FixedPool([InlineHandle(CPU) for _ in range(workers)]) as pool:
-        engine = Engine(pool, OPTIONS, RunSettings(), tell=pytest.fail)
+        engine = Engine(pool, OPTIONS, RunSettings(tell=pytest.fail))
         assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
     assert list(given.values()) == shares

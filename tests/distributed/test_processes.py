@@ -373,17 +373,23 @@ def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str
 # -- gone on from -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def killed(folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a run leaves that was killed on its way."""
+@pytest.fixture(scope="module", params=[1, 2])
+def killed(
+    request: pytest.FixtureRequest, folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """What a run leaves that was killed on its way, on one device or on two."""
     output = tmp_path_factory.mktemp("killed") / "scores.json"
-    process = started(*_words(folder, output, *two))
-    until(lambda: len(complete_ranges(output)) > 2)
+    journal = Path(f"{output}.journal")
+    process = started(*_words(folder, output, *(two if request.param == 2 else ())))
+    if request.param == 2:
+        until(lambda: len(complete_ranges(output)) > 2)
+    else:
+        until(lambda: journal.exists() and journal.stat().st_size > 2000)
     processes = family(process)
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
-    assert {path.name for path in output.parent.iterdir()} == {"scores.json.journal"}
+    assert [path.name for path in output.parent.iterdir()] == [journal.name]
     return output.parent
 
 
@@ -394,34 +400,20 @@ def output(killed: Path, tmp_path: Path) -> Path:
     return tmp_path / "out" / "scores.json"
 
 
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        (["--resume"], r"note: the run continues after \d+ frames that an earlier run scored"),
+        ([], r"\.journal had \d+ frames of a run that was cut off; with --resume the run would have continued from them"),
+    ],
+    ids=["resume", "anew"],
+)
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str], devices: int) -> None:
+def test_after_a_killed_run(folder: Path, output: Path, two: tuple[str, str], devices: int, more: list[str], note: str) -> None:
     where = two if devices == 2 else ()
-    result = vkssim(*[word for word in _words(folder, output, *where, "--resume") if word != "-q"])
+    result = vkssim(*[word for word in _words(folder, output, *where, *more) if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert re.search(r"note: the run continues after \d+ frames that an earlier run scored", result.output)
-    assert _is_right(folder, output)
-
-
-def test_a_run_on_one_device_goes_on_with_two(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    output = tmp_path / "scores.json"
-    process = started(*_words(folder, output))
-    until(lambda: (tmp_path / "scores.json.journal").exists() and (tmp_path / "scores.json.journal").stat().st_size > 2000)
-    process.kill()
-    process.communicate()
-    result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
-    assert result.exit_code == 0, result.output
-    assert re.search(r"note: the run continues after \d+ frames that an earlier run scored", result.output)
-    assert _is_right(folder, output)
-
-
-@pytest.mark.parametrize("devices", [1, 2])
-def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str], devices: int) -> None:
-    where = two if devices == 2 else ()
-    result = vkssim(*[word for word in _words(folder, output, *where) if word != "-q"])
-    assert result.exit_code == 0, result.output
-    had = r"\.journal had \d+ frames of a run that was cut off; with --resume the run would have continued from them"
-    assert re.search(had, result.output)
+    assert re.search(note, result.output)
     assert _is_right(folder, output)
 
 

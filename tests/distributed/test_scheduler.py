@@ -303,13 +303,21 @@ def test_workers_do_not_wait_for_ranges_of_clips_that_one_worker_scores() -> Non
 # -- workers that fail ------------------------------------------------------------------------------------------------
 
 
-def test_the_task_of_a_dead_worker_goes_to_another() -> None:
-    dying, sound = FakeHandle("dying", _failing(DIED, 1)), FakeHandle("sound")
-    scheduler, _, warned = _scheduler(dying, sound, tasks=2)
-    assert _indices(scheduler, 2) == [0, 1]
-    assert sound.tasks == ["0/1", "0/0"]
-    assert len(warned) == 1
-    assert warned[0].startswith("a worker on dying ended unexpectedly (gone); its task is tried again")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (DIED, "a worker on failing ended unexpectedly (gone)"),
+        (DeviceLostError("lost"), "lost"),
+        (DeviceTimeoutError("late"), "late"),
+    ],
+)
+def test_the_task_of_a_worker_that_fails_goes_to_another(error: Exception, said: str) -> None:
+    failing, sound = FakeHandle("failing", _failing(error, 1)), FakeHandle("sound")
+    scheduler, _, warned = _scheduler(failing, sound, tasks=3)
+    assert _indices(scheduler, 3) == [0, 1, 2]
+    assert "0/0" in sound.tasks
+    assert warned == [f"{said}; its task is tried again"]
+    assert scheduler.workers == 2
 
 
 def test_the_only_worker_tries_again() -> None:
@@ -317,15 +325,6 @@ def test_the_only_worker_tries_again() -> None:
     scheduler, _, warned = _scheduler(worker, tasks=1)
     assert _indices(scheduler, 1) == [0]
     assert (len(worker.tasks), len(warned)) == (MOST_ATTEMPTS, MOST_ATTEMPTS - 1)
-
-
-@pytest.mark.parametrize("error", [DeviceLostError("lost"), DeviceTimeoutError("late")])
-def test_a_lost_device_keeps_its_worker(error: DeviceError) -> None:
-    failing, sound = FakeHandle("failing", _failing(error, 1)), FakeHandle("sound")
-    scheduler, _, warned = _scheduler(failing, sound, tasks=3)
-    assert _indices(scheduler, 3) == [0, 1, 2]
-    assert "0/0" in sound.tasks
-    assert warned == [f"{error}; its task is tried again"]
 
 
 def test_a_task_that_ends_every_worker_is_given_up_and_the_others_go_on() -> None:
@@ -385,16 +384,12 @@ def test_a_device_that_cannot_be_used_is_not_the_tasks_fault(error: DeviceError)
     assert warned == [f"{worker.label} is no longer used: {error}" for worker in failing]
 
 
-def test_no_worker_left_is_the_last_ones_error() -> None:
-    error = UnsuitableDeviceError("not that one")
-    scheduler, _, _ = _scheduler(FakeHandle("a", _failing(error)), FakeHandle("b", _failing(error)), tasks=2)
-    with pytest.raises(UnsuitableDeviceError, match="not that one"):
-        scheduler.take()
-
-
-def test_no_worker_at_all() -> None:
-    scheduler, _, _ = _scheduler(tasks=1)
-    with pytest.raises(NoDeviceError, match="no worker is left"):
+@pytest.mark.parametrize(
+    ("workers", "error"), [("ab", UnsuitableDeviceError("not that one")), ("", NoDeviceError("no worker is left"))]
+)
+def test_no_worker_left_is_the_last_ones_error(workers: str, error: DeviceError) -> None:
+    scheduler, _, _ = _scheduler(*(FakeHandle(name, _failing(error)) for name in workers), tasks=2)
+    with pytest.raises(type(error), match=str(error)):
         scheduler.take()
 
 
@@ -613,17 +608,11 @@ def test_clips_that_a_node_cannot_read_are_tried_on_another() -> None:
     assert warned == []
 
 
-def test_clips_that_no_node_can_read_are_an_error() -> None:
-    workers = [FakeHandle(name, _failing(UNREADABLE)) for name in "ab"]
-    for worker in workers:
-        worker.host = worker.label
+@pytest.mark.parametrize(("hosts", "tries"), [("ab", 2), ("aa", 1)])
+def test_clips_that_no_node_can_read_are_an_error(hosts: str, tries: int) -> None:
+    """On one machine nothing is read twice."""
+    workers = [FakeHandle(str(number), _failing(UNREADABLE)) for number in range(2)]
+    workers[0].host, workers[1].host = hosts[0], hosts[1]
     scheduler, _, _ = _scheduler(*workers, tasks=1)
     assert scheduler.take()[1] is UNREADABLE
-    assert sum(len(worker.tasks) for worker in workers) == 2
-
-
-def test_on_one_machine_nothing_is_read_twice() -> None:
-    workers = [FakeHandle(name, _failing(UNREADABLE)) for name in "ab"]
-    scheduler, _, _ = _scheduler(*workers, tasks=1)
-    assert scheduler.take()[1] is UNREADABLE
-    assert sum(len(worker.tasks) for worker in workers) == 1
+    assert sum(len(worker.tasks) for worker in workers) == tries

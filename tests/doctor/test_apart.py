@@ -16,7 +16,7 @@ from vkssim.errors import DeviceError
 def _answers(send: Send, *values: object) -> None:
     for value in values:
         send(value)
-    send(os.environ.get("TOLD"))
+    send((os.environ.get("TOLD"), os.environ.get("HOME")))
 
 
 def _fails(send: Send, kind: str) -> None:
@@ -32,8 +32,8 @@ def _fails(send: Send, kind: str) -> None:
 
 def test_messages_arrive_in_order() -> None:
     heard: list[Any] = []
-    assert run_in_process(_answers, (1, ("two", None)), 60, heard.append, {"TOLD": "yes"}) is None
-    assert heard == [1, ("two", None), "yes"]
+    assert run_in_process(_answers, (1, ("two", None)), 60, heard.append, {"TOLD": "yes", "HOME": None}) is None
+    assert heard == [1, ("two", None), ("yes", None)]
 
 
 @pytest.mark.parametrize(

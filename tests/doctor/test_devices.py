@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from vkssim.doctor import devices
 from vkssim.doctor.devices import DeviceTrial, devices_section, try_devices
 from vkssim.doctor.diagnosis import _summary
 from vkssim.doctor.findings import Finding, Level
 from vkssim.doctor.survey import Survey
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind
 
+from ..host.made_up import device_info as listed
 from ..support.machines import machine
-from .devices import listed
 
 GPU = listed(0, "GeForce RTX 4090")
 OLD = listed(1, "Old GPU", lacks=("a compute queue",))
@@ -29,7 +30,7 @@ def _findings(root: Path, survey: Survey, trials: dict[int, DeviceTrial], **envi
     return list(devices_section(machine(root, **environment), survey, trials).findings)
 
 
-def test_each_device_is_tried_and_the_chosen_one_first() -> None:
+def test_each_device_is_tried_and_the_chosen_one_first(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[tuple[str, float]] = []
     steps: list[str] = []
 
@@ -38,8 +39,9 @@ def test_each_device_is_tried_and_the_chosen_one_first() -> None:
         say("compiling")
         return GOOD
 
+    monkeypatch.setattr(devices, "make_trial", make)
     survey = Survey(has_loader=True, devices=[GPU, OLD, SOFTWARE], chosen=2)
-    assert try_devices(survey, 9.0, steps.append, make) == {0: GOOD, 2: GOOD}
+    assert try_devices(survey, 9.0, steps.append) == {0: GOOD, 2: GOOD}
     assert tried == [(str(SOFTWARE.uuid), 9.0), (str(GPU.uuid), 9.0)], "a device that lacks something is not tried"
     assert steps == ["llvmpipe: compiling", "GeForce RTX 4090: compiling"]
 
@@ -57,18 +59,23 @@ def test_devices_and_why_one_is_chosen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "chosen", "environment", "because"),
+    ("listed", "chosen", "environment", "because"),
     [
         ([GPU], 0, {}, "it is the GPU"),
         ([listed(0, "llvmpipe", kind=DeviceKind.CPU)], 0, {}, "Vulkan lists no GPU"),
-        ([listed(0, "Old", lacks=("x",)), listed(1, "llvmpipe", kind=DeviceKind.CPU)], 1, {}, "no GPU has what vkssim needs"),
+        (
+            [listed(0, "Old", lacks=("x",)), listed(1, "llvmpipe", kind=DeviceKind.CPU)],
+            1,
+            {},
+            "no GPU has what vkssim needs",
+        ),
         ([GPU, OLD, SOFTWARE], 2, {DEVICE_VARIABLE: "llvmpipe"}, "VKSSIM_DEVICE is llvmpipe"),
     ],
 )
 def test_the_reason_of_the_choice(
-    tmp_path: Path, devices: list[object], chosen: int, environment: dict[str, str], because: str
+    tmp_path: Path, listed: list[object], chosen: int, environment: dict[str, str], because: str
 ) -> None:
-    survey = Survey(has_loader=True, devices=devices, chosen=chosen)  # type: ignore[arg-type]
+    survey = Survey(has_loader=True, devices=listed, chosen=chosen)  # type: ignore[arg-type]
     assert because in _findings(tmp_path, survey, {}, **environment)[-1].text
 
 

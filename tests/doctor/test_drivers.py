@@ -13,8 +13,8 @@ from vkssim.doctor.survey import Survey
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
 
+from ..host.made_up import device_info
 from ..support.machines import Registry, machine, write_driver_file, write_file
-from .devices import listed
 
 NVIDIA = "libGLX_nvidia.so.0"
 NO_X11 = "libX11.so.6: cannot open shared object file: No such file or directory"
@@ -94,7 +94,7 @@ def test_no_driver_file_in_windows_registry(tmp_path: Path, monkeypatch: pytest.
     (finding,) = _section(windows, Survey()).findings
     assert finding.level is Level.ERROR
     assert r"HKEY_LOCAL_MACHINE\SOFTWARE\Khronos\Vulkan\Drivers" in finding.text
-    (finding,) = _section(windows, Survey(devices=[listed()])).findings
+    (finding,) = _section(windows, Survey(devices=[device_info()])).findings
     assert (finding.level, finding.advice) == (Level.NOTE, None)
 
 

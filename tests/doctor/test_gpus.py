@@ -13,10 +13,10 @@ from vkssim.host.devices import DeviceKind
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
 
+from ..host.made_up import device_info
 from ..support.machines import add_render_node, machine, write_driver_file, write_file
-from .devices import listed
 
-SOFTWARE = Survey(has_loader=True, devices=[listed(0, "llvmpipe", kind=DeviceKind.CPU)], chosen=0)
+SOFTWARE = Survey(has_loader=True, devices=[device_info(0, "llvmpipe", kind=DeviceKind.CPU)], chosen=0)
 
 
 def _findings(described: Machine, survey: Survey = SOFTWARE) -> list[Finding]:
@@ -41,7 +41,7 @@ def test_a_gpu_that_works(tmp_path: Path) -> None:
     """Nothing is wrong, whatever the container's settings are."""
     write_file(tmp_path / "dev/nvidia0")
     node = add_render_node(tmp_path, "nvidia")
-    survey = Survey(has_loader=True, devices=[listed(0, "NVIDIA H100", vendor_id=NVIDIA)], chosen=0)
+    survey = Survey(has_loader=True, devices=[device_info(0, "NVIDIA H100", vendor_id=NVIDIA)], chosen=0)
     section = gpus_section(_container(tmp_path), [], survey)
     assert [finding.level for finding in section.findings] == [Level.OK]
     assert str(node) in section.findings[0].text
@@ -118,5 +118,5 @@ def test_wsl(tmp_path: Path) -> None:
     (finding,) = _findings(machine(tmp_path))
     assert "dzn" in finding.text
     assert "run vkssim in Windows" in str(finding.advice)
-    dozen = Survey(has_loader=True, devices=[listed(0, "Microsoft Direct3D12 (Radeon)")], chosen=0)
+    dozen = Survey(has_loader=True, devices=[device_info(0, "Microsoft Direct3D12 (Radeon)")], chosen=0)
     assert [finding.level for finding in _findings(machine(tmp_path), dozen)] == [Level.OK]

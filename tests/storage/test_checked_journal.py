@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
+from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines
 
 from ..support.damage import flipped_bits
 
@@ -21,25 +21,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "o.json.journal"
 
 
-def _opened(path: Path, kind: bytes = RUN) -> CheckedJournal[Any]:
-    return CheckedJournal(path, kind, lambda entry: entry)
+def _opened(path: Path, kind: bytes = RUN, entries: list[Any] | None = None) -> CheckedJournal:
+    return CheckedJournal(path, kind, ([] if entries is None else entries).append)
 
 
 def _written(path: Path, kind: bytes = RUN) -> bytes:
-    with_entries = _opened(path, kind)
-    with_entries.begin(HEAD, ENTRIES[:1])
-    with_entries.add(ENTRIES[1:3])
-    with_entries.add(ENTRIES[3:])
-    with_entries.close()
+    with _opened(path, kind) as journal:
+        journal.begin(HEAD)
+        for entry in ENTRIES:
+            journal.add(entry)
     return path.read_bytes()
-
-
-def test_entries_come_back(path: Path) -> None:
-    _written(path)
-    journal = _opened(path)
-    journal.close()
-    assert (journal.head, journal.entries) == (HEAD, ENTRIES)
-    assert not journal.damaged
 
 
 @pytest.mark.parametrize("kind", [RUN, BATCH])
@@ -47,36 +38,35 @@ def test_any_bit_that_is_another_is_found(path: Path, kind: bytes) -> None:
     """All entries before the line with that bit are read, and the file is still recognised as a journal."""
     whole = _written(path, kind)
     ends = [end for end, byte in enumerate(whole) if byte == ord("\n")]
-    for bit, damaged in enumerate(flipped_bits(whole)):
-        path.write_bytes(damaged)
-        journal = _opened(path, kind)
-        good = sum(end < bit // 8 for end in ends)
-        assert journal.damaged
-        assert ([journal.head] if journal.head else []) + journal.entries == [HEAD, *ENTRIES][:good]
-        journal.close()
+    for bit, data in [(8 * len(whole), whole), *enumerate(flipped_bits(whole))]:
+        path.write_bytes(data)
+        entries: list[Any] = []
+        with _opened(path, kind, entries) as journal:
+            good = sum(end < bit // 8 for end in ends)
+            assert journal.damaged == (data != whole)
+            assert ([journal.head] if journal.head else []) + entries == [HEAD, *ENTRIES][:good]
 
 
 def test_it_goes_on_behind_the_last_good_line(path: Path) -> None:
     whole = _written(path)
     lines = whole.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:3]) + lines[4])
-    journal = _opened(path)
-    assert journal.entries == ENTRIES[:2]
-    journal.go_on()
-    journal.add(ENTRIES[2:])
-    journal.close()
+    entries: list[Any] = []
+    with _opened(path, entries=entries) as journal:
+        assert entries == ENTRIES[:2]
+        journal.go_on()
+        for entry in ENTRIES[2:]:
+            journal.add(entry)
     assert path.read_bytes() == whole
 
 
 def test_a_record_is_for_one_name_and_kind() -> None:
-    data = pack_record(BATCH, ENTRIES, "a")
-    assert unpack_record(BATCH, data, "a") == ENTRIES
-    for kind, other, name in ((BATCH, data, "b"), (RUN, data, "a"), (BATCH, data * 2, "a"), (BATCH, b"", "a")):
+    data = CheckedLines(BATCH, "a").pack(ENTRIES)
+    assert CheckedLines(BATCH, "a").unpack(data) == ENTRIES
+    others = [(BATCH, data, "b"), (RUN, data, "a"), (BATCH, data * 2, "a"), (BATCH, b"", "a")]
+    for kind, other, name in others + [(BATCH, damaged, "a") for damaged in flipped_bits(data)]:
         with pytest.raises(ValueError, match="torn, altered or out of place"):
-            unpack_record(kind, other, name)
-    for damaged in flipped_bits(data):
-        with pytest.raises(ValueError, match="torn, altered or out of place"):
-            unpack_record(BATCH, damaged, "a")
+            CheckedLines(kind, name).unpack(other)
 
 
 def test_another_kind_of_run_keeps_its_journal(path: Path) -> None:

@@ -129,6 +129,8 @@ def test_a_batch_to_a_bucket_is_that_to_a_folder(tmp_path: Path, bucket: Bucket,
     assert len(results.names()) == 1 + 3 + 3
     for path in (tmp_path / "frames").iterdir():
         assert results.read(f"frames/{path.name}") == path.read_bytes()
+    _batch(ladder, f"file://{tmp_path}/again.{form}", f"file://{tmp_path}/frames")
+    assert (tmp_path / f"again.{form}").read_bytes() == (tmp_path / f"out.{form}").read_bytes()
     if form != "parquet":
         table = results.read(f"out.{form}")
         assert table is not None

@@ -32,7 +32,7 @@ def test_private_whatever_the_mask_says(path: Path) -> None:
         os.umask(before)
 
 
-@pytest.mark.parametrize("write", [lambda file: file.add(LINE), lambda file: file.cut(0)], ids=["add", "cut"])
+@pytest.mark.parametrize("write", [lambda file: file.append(LINE), lambda file: file.cut(0)], ids=["append", "cut"])
 def test_a_file_that_others_could_read_is_private_once_it_is_written(path: Path, write: Callable[[JournalFile], None]) -> None:
     """Not before: it may turn out to be somebody's diary."""
     path.write_bytes(LINE)
@@ -46,7 +46,7 @@ def test_a_file_that_others_could_read_is_private_once_it_is_written(path: Path,
 
 def test_a_file_that_was_put_in_its_place_is_not_removed(path: Path) -> None:
     with JournalFile(path) as file:
-        file.add(LINE)
+        file.append(LINE)
         path.rename(path.with_name("moved"))
         path.write_bytes(b"somebody's own")
         file.remove()
@@ -95,7 +95,7 @@ def test_a_file_that_its_owner_removes_meanwhile_is_made_anew(path: Path, monkey
 
     monkeypatch.setattr(JournalFile, "_lock", remove_first)
     with JournalFile(path) as file:
-        file.add(LINE)
+        file.append(LINE)
         assert path.read_bytes() == LINE
 
 
@@ -112,11 +112,11 @@ def test_what_cannot_be_written_whole_is_not_there(path: Path, monkeypatch: pyte
         return written
 
     with JournalFile(path) as file:
-        file.add(LINE)
+        file.append(LINE)
         with monkeypatch.context() as patch:
             patch.setattr(os, "write", little)
             with pytest.raises(OutputError, match="cannot be written: No space left on device"):
-                file.add(LINE)
+                file.append(LINE)
         assert path.read_bytes() == LINE
-        file.add(LINE)
+        file.append(LINE)
     assert path.read_bytes() == 2 * LINE

@@ -13,6 +13,7 @@ from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
 from vkssim.frames.inputs import input_states, sequence
 from vkssim.frames.open import can_reopen, open_source
+from vkssim.frames.source import FrameSource
 from vkssim.ladder.manifest import read_manifest
 from vkssim.storage.location import is_url, redact_url
 
@@ -22,7 +23,7 @@ from ..ladder.ladders import encode, lossless
 from ..support.buckets import Bucket, put_in_place
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, python_process, vkssim
-from ..support.pictures import clip
+from ..support.pictures import Picture, clip
 
 LUMA = 32 * 24
 FRAME = LUMA * 3 // 2
@@ -90,19 +91,20 @@ def test_maps_and_pages_read_urls_again(tmp_path: Path) -> None:
 # -- how much is read -------------------------------------------------------------------------------------------------
 
 
-def test_of_a_raw_clip_only_the_planes_asked_for_are_read(bucket: Bucket) -> None:
-    luma = clip(9)
+def _stored(bucket: Bucket, luma: Picture, bits: int = 8) -> FrameSource:
+    """Return a raw clip in the bucket."""
     bucket.pipe_file("clips/a.yuv", raw_bytes(luma))
-    with open_source("s3://clips/a.yuv", describe(luma)) as source:
+    return open_source("s3://clips/a.yuv", describe(luma, bits=bits))
+
+
+def test_of_a_raw_clip_only_the_planes_and_frames_asked_for_are_read(bucket: Bucket) -> None:
+    luma = clip(9)
+    with _stored(bucket, luma) as source:
         assert bucket.ranges == [(0, HEAD)]
         np.testing.assert_array_equal(read(source), luma)
     assert bucket.bytes_read == HEAD + 9 * LUMA, "chroma is not read"
-
-
-def test_of_a_raw_clip_only_the_frames_asked_for_are_read(bucket: Bucket) -> None:
-    luma = clip(9)
-    bucket.pipe_file("clips/a.yuv", raw_bytes(luma))
-    with open_source("s3://clips/a.yuv", describe(luma)) as source:
+    bucket.ranges.clear()
+    with _stored(bucket, luma) as source:
         frames = read_planes(source, [3, 7], 3)
     np.testing.assert_array_equal([planes[0] for planes in frames], luma[[3, 7]])
     assert bucket.ranges[1:] == [(number * FRAME, (number + 1) * FRAME) for number in (3, 7)], "a range a frame"
@@ -118,9 +120,8 @@ def test_scoring_reads_each_plane_once(bucket: Bucket) -> None:
 
 def test_planes_of_padded_rows_and_odd_size(bucket: Bucket) -> None:
     luma = clip(2, 25, 33, bits=10)
-    bucket.pipe_file("clips/a.yuv", raw_bytes(luma))
     padded = np.zeros((2, 25, 48), np.uint16)
-    with open_source("s3://clips/a.yuv", describe(luma, bits=10)) as source:
+    with _stored(bucket, luma, 10) as source:
         assert source.read(range(2), [(plane,) for plane in padded[..., :33]]) == 2
     np.testing.assert_array_equal(padded[..., :33], luma)
     assert not padded[..., 33:].any()
@@ -159,9 +160,7 @@ def test_an_empty_file(tmp_path: Path) -> None:
 
 
 def test_a_raw_clip_that_fails_on_the_way_keeps_its_frames(bucket: Bucket) -> None:
-    luma = clip(4)
-    bucket.pipe_file("clips/a.yuv", raw_bytes(luma))
-    with open_source("s3://clips/a.yuv", describe(luma)) as source:
+    with _stored(bucket, clip(4)) as source:
         assert len(read(source, range(2))) == 2
         bucket.failure = PermissionError("https://user:secret@host/a?token=secret expired")
         assert len(read(source, range(2, 4))) == 0
@@ -171,8 +170,7 @@ def test_a_raw_clip_that_fails_on_the_way_keeps_its_frames(bucket: Bucket) -> No
 
 def test_a_raw_clip_that_shrinks(bucket: Bucket) -> None:
     luma = clip(3)
-    bucket.pipe_file("clips/a.yuv", raw_bytes(luma))
-    with open_source("s3://clips/a.yuv", describe(luma)) as source:
+    with _stored(bucket, luma) as source:
         bucket.pipe_file("clips/a.yuv", raw_bytes(luma)[: FRAME + 9])
         assert len(read(source)) == 1
         assert f"became shorter while it was read, at byte {FRAME + 9}" in str(source.problem)

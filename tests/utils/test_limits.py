@@ -338,19 +338,19 @@ def test_a_video_in_the_place_of_scores(tmp_path: Path, form: str, words: tuple[
     assert "MANIFEST.csv lists in its columns reference and distorted" in result.stderr
 
 
-def test_a_large_video_in_the_place_of_a_report(tmp_path: Path) -> None:
-    """It is known by its beginning, before its size matters."""
-    path = tmp_path / "clip.mp4"
-    path.write_bytes(VIDEOS["MP4 or MOV"])
-    os.truncate(path, LARGEST_REPORT_BYTES + 1)
-    with pytest.raises(InputError, match=r"is a video \(MP4 or MOV\)"):
-        reading.read_report(path)
-
-
-def test_what_is_no_text_in_the_place_of_a_report(tmp_path: Path) -> None:
-    path = tmp_path / "noise.bin"
-    path.write_bytes(bytes(range(255, 0, -1)))
-    with pytest.raises(InputError, match=r"is no text: its byte 0 is none of UTF-8\. A report in JSON is what"):
+@pytest.mark.parametrize(
+    ("content", "size", "message"),
+    [
+        # A video is known by its beginning, before its size matters.
+        (VIDEOS["MP4 or MOV"], LARGEST_REPORT_BYTES + 1, r"is a video \(MP4 or MOV\)"),
+        (bytes(range(255, 0, -1)), 255, r"is no text: its byte 0 is none of UTF-8\. A report in JSON is what"),
+    ],
+)
+def test_what_is_no_text_in_the_place_of_a_report(tmp_path: Path, content: bytes, size: int, message: str) -> None:
+    path = tmp_path / "scores.json"
+    path.write_bytes(content)
+    os.truncate(path, size)
+    with pytest.raises(InputError, match=message):
         reading.read_report(path)
 
 

@@ -37,24 +37,24 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
 
 
 def test_one_bar_that_moves(shown: Shown) -> None:
-    bar = progress_bar("pairs")
+    bar = progress_bar()
     assert isinstance(bar, NotebookBar)
     bar(0, 3)
     bar(2, 3)
     bar.close()
-    assert shown.pictures == ['<progress value="2" max="3"></progress> 2/3 pairs']
+    assert shown.pictures == ['<progress value="2" max="3"></progress> 2/3 frames']
 
 
 def test_an_unknown_number(shown: Shown) -> None:
-    progress_bar("frames")(7, None)
+    progress_bar()(7, None)
     assert shown.pictures == ["<progress></progress> 7/? frames"]
 
 
 def test_an_interactive_shell_is_a_terminal(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
-    assert isinstance(progress_bar("pairs"), ProgressBar)
+    assert isinstance(progress_bar(), ProgressBar)
 
 
 def test_without_ipython_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert isinstance(progress_bar("pairs"), ProgressBar)
+    assert isinstance(progress_bar(), ProgressBar)

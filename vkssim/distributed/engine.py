@@ -71,7 +71,10 @@ OnFrames = Callable[[Sequence[FrameScores]], None]
 class RunSettings:
     """The settings of a run besides its clips and options, none of which changes a score; see `score_files`.
 
-    `thresholds` are the thresholds that the scores must reach, and the pooled values that the report will be asked for.
+    `thresholds` are the thresholds that the scores must reach, and the pooled values that the report will be asked for. The
+    progress counts the frames of all jobs; the frames of jobs that were not opened yet are estimated from the others. `seconds`
+    is the target duration of a range. `tell` gets warnings about workers that fail. `pipes` allows inputs that can be read only
+    once, which are never tried again.
     """
 
     profile: bool = False
@@ -79,6 +82,9 @@ class RunSettings:
     on_frames: OnFrames | None = None
     thresholds: Sequence[Threshold] = ()
     journal: Journal | None = None
+    seconds: float = SECONDS
+    tell: Callable[[str], None] = lambda _text: None
+    pipes: bool = False
 
 
 @dataclass
@@ -128,30 +134,14 @@ class _State:
 
 
 class Engine:
-    """Score jobs on the workers of a pool.
+    """Score jobs on the workers of a pool."""
 
-    `seconds` is the target duration of a range. `tell` gets warnings about workers that fail. The progress of `settings` counts
-    the frames of all jobs; the frames of jobs that were not opened yet are estimated from the others. `pipes` allows inputs
-    that can be read only once, which are never tried again.
-    """
-
-    def __init__(
-        self,
-        pool: WorkerPool,
-        options: ScoreOptions,
-        settings: RunSettings = RunSettings(),
-        *,
-        seconds: float = SECONDS,
-        tell: Callable[[str], None] = lambda _text: None,
-        pipes: bool = False,
-    ) -> None:
+    def __init__(self, pool: WorkerPool, options: ScoreOptions, settings: RunSettings = RunSettings()) -> None:
         self._pool = pool
         self._options = options
         self._settings = settings
         self._journal = settings.journal
-        self._seconds = seconds
-        self._pipes = pipes
-        self.scheduler = Scheduler(pool, tell, self._on_event, self._on_retry)
+        self.scheduler = Scheduler(pool, settings.tell, self._on_event, self._on_retry)
         self._states: dict[int, _State] = {}
         self._groups: dict[int, list[_State]] = {}
         self._numbers = count()
@@ -284,12 +274,12 @@ class Engine:
                 parts,
                 states[0].options,
                 divides=divides,
-                seconds=self._seconds,
+                seconds=self._settings.seconds,
                 shares=shares,
                 by_hardware=self._pool.by_hardware,
                 batch=batch,
                 live=live,
-                pipes=self._pipes,
+                pipes=self._settings.pipes,
             )
 
         self.scheduler.put(TaskKey(group, index), make, again=again, batch=1 if live else None)
@@ -448,29 +438,19 @@ def most_in_step(jobs: Sequence[Job]) -> int:
 
 
 def score_jobs(
-    jobs: Sequence[Job],
-    options: ScoreOptions,
-    where: WorkerOptions,
-    settings: RunSettings = RunSettings(),
-    *,
-    seconds: float = SECONDS,
-    tell: Callable[[str], None] = lambda _text: None,
-    pipes: bool = False,
+    jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, settings: RunSettings = RunSettings()
 ) -> Generator[tuple[Job, Outcome], None, None]:
-    """Yield each job with its outcome as `Engine.score` does; see `Engine` for the parameters."""
+    """Yield each job with its outcome as `Engine.score` does."""
     check_options(options, settings.thresholds)
     if settings.journal is not None:
         settings.journal.check(where.backends())
     engines = settings.on_frames is None and options.sync == "index"
     with where.open([job.clips for job in jobs] if engines else [], options, most_in_step(jobs), settings.profile) as pool:
-        yield from Engine(pool, options, settings, seconds=seconds, tell=tell, pipes=pipes).score(jobs)
+        yield from Engine(pool, options, settings).score(jobs)
 
 
 def score_pair(
-    clips: Clips,
-    options: ScoreOptions,
-    device: Selector = None,
-    settings: RunSettings = RunSettings(),
+    clips: Clips, options: ScoreOptions, device: Selector = None, settings: RunSettings = RunSettings()
 ) -> ScoreReport:
     """Score a pair of clips on the device or the devices that `device` names. Raises VkssimError as `score_files` does."""
     check_inputs(*clips.paths)
@@ -479,7 +459,8 @@ def score_pair(
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
     key = "pair" if settings.journal is None else settings.journal.key
     worker_warnings: list[str] = []
-    with closing(score_jobs([Job(key, clips)], options, where, settings, tell=worker_warnings.append, pipes=True)) as outcomes:
+    settings = replace(settings, tell=worker_warnings.append, pipes=True)
+    with closing(score_jobs([Job(key, clips)], options, where, settings)) as outcomes:
         try:
             ((_, outcome),) = outcomes
         except VkssimError as error:

@@ -70,16 +70,13 @@ class Counters:
     """The counters of one worker for Prometheus, labelled with its device and node. Ray offers them on a port of each node."""
 
     def __init__(self, device: str) -> None:
-        self._tags = {"device": device, "node": ray.get_runtime_context().get_node_id()}
-        self._frames = self._counter("vkssim_frames", "Frames scored.")
-        self._bytes = self._counter("vkssim_bytes_read", "Bytes read of clips.")
-        self._seconds = self._counter("vkssim_busy_seconds", "Seconds spent on tasks.")
-        self._failures = self._counter("vkssim_failures", "Tasks that ended in an error.")
-
-    def _counter(self, name: str, description: str) -> Counter:
-        counter = Counter(name, description, tuple(self._tags))
-        counter.set_default_tags(self._tags)
-        return counter
+        tags = {"device": device, "node": ray.get_runtime_context().get_node_id()}
+        self._frames = Counter("vkssim_frames", "Frames scored.", tuple(tags))
+        self._bytes = Counter("vkssim_bytes_read", "Bytes read of clips.", tuple(tags))
+        self._seconds = Counter("vkssim_busy_seconds", "Seconds spent on tasks.", tuple(tags))
+        self._failures = Counter("vkssim_failures", "Tasks that ended in an error.", tuple(tags))
+        for counter in (self._frames, self._bytes, self._seconds, self._failures):
+            counter.set_default_tags(tags)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 from av.codec import Codec
 from av.codec.codec import UnknownCodecError
@@ -97,9 +96,7 @@ def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSectio
     )
     if engines is not None:
         findings += _engines(engines)
-    facts: dict[str, Any] = {"software": software, "hardware": hardware, "nvdec": None}
-    if engines is not None:
-        facts["nvdec"] = {"answers": engines.answers, "failure": engines.failure}
+    facts = {"software": software, "hardware": hardware, "nvdec": None if engines is None else asdict(engines)}
     return DiagnosisSection("decoders", "Decoders", findings, facts)
 
 

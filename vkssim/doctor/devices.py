@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 from ..backends.known_answers import SIDE, pictures
@@ -47,10 +46,6 @@ class DeviceTrial:
     def scores(self) -> bool:
         """Return whether the device gives scores, and none that is wrong."""
         return self.seconds_to_first_score is not None and self.wrong is None
-
-    def plain(self) -> dict[str, Any]:
-        """Return the trial as values of JSON."""
-        return {"scores": self.scores, **asdict(self)}
 
 
 def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
@@ -95,21 +90,15 @@ def try_device(send: Send, uuid: str) -> None:
         send(("wrong", str(error)))
 
 
-Try = Callable[[str, float, Callable[[str], None]], DeviceTrial]
-
-
-def try_devices(survey: Survey, seconds: float, say: Callable[[str], None], make: Try = make_trial) -> dict[int, DeviceTrial]:
+def try_devices(survey: Survey, seconds: float, say: Callable[[str], None]) -> dict[int, DeviceTrial]:
     """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
-    trials = {}
-    for device in usable:
-        trials[device.index] = make(str(device.uuid), seconds, partial(_say, say, device.name))
-    return trials
 
+    def trial(device: DeviceInfo) -> DeviceTrial:
+        return make_trial(str(device.uuid), seconds, lambda step: say(f"{device.name}: {step}"))
 
-def _say(say: Callable[[str], None], name: str, step: str) -> None:
-    say(f"{name}: {step}")
+    return {device.index: trial(device) for device in usable}
 
 
 def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
@@ -125,10 +114,7 @@ def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Devic
         chosen = survey.devices[survey.chosen]
         findings.append(Finding(Level.NOTE, f"vkssim chooses device {chosen.index}, {chosen.name}: {reason(machine, survey)}"))
     facts = {
-        "devices": [
-            {**_plain(device), "trial": None if (trial := trials.get(device.index)) is None else trial.plain()}
-            for device in survey.devices
-        ],
+        "devices": [_plain(device, trials.get(device.index)) for device in survey.devices],
         "chosen": survey.chosen,
         "reason": None if survey.chosen is None else reason(machine, survey),
         "failure": survey.failure,
@@ -150,18 +136,22 @@ def reason(machine: Machine, survey: Survey) -> str:
     return "Vulkan lists no GPU, so that a software device computes"
 
 
-def _plain(device: DeviceInfo) -> dict[str, Any]:
-    """Return the properties of a device that a diagnosis shows, as values of JSON."""
+def _plain(device: DeviceInfo, trial: DeviceTrial | None) -> dict[str, Any]:
+    """Return the properties of a device that a diagnosis shows, and its trial, as values of JSON."""
     shown = ("index", "name", "kind", "driver", "uuid", "pci", "vendor_id", "device_id", "api_version", "subgroup_size")
-    values = {name: getattr(device, name) for name in (*shown, "max_storage_bytes", "lacks")}
-    version = ".".join(map(str, device.api_version))
-    changed = {"kind": device.kind.name.lower(), "uuid": str(device.uuid), "api_version": version, "lacks": list(device.lacks)}
-    return {**values, **changed}
+    return {
+        **{name: getattr(device, name) for name in (*shown, "max_storage_bytes", "lacks")},
+        "kind": device.kind.name.lower(),
+        "uuid": str(device.uuid),
+        "api_version": ".".join(map(str, device.api_version)),
+        "lacks": list(device.lacks),
+        "trial": None if trial is None else {"scores": trial.scores, **asdict(trial)},
+    }
 
 
 def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> list[Finding]:
     place = "" if device.pci is None else f", PCI {device.pci}"
-    described = _plain(device)
+    described = _plain(device, trial)
     name = f"{device.index}: {device.name} [{described['kind']}], Vulkan {described['api_version']}, {device.driver}{place}"
     if device.lacks:
         level = Level.NOTE if device.kind is DeviceKind.CPU else Level.WARNING

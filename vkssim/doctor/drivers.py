@@ -13,6 +13,7 @@ from ..host.driver_files import DRIVERS, FILTERS, NAMED_FILES, DriverFile, is_fo
 from ..host.machine import Machine
 from .findings import DiagnosisSection, Finding, Level
 from .survey import Survey
+from .system import os_release
 
 
 def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
@@ -25,16 +26,20 @@ def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
         finding = Finding(Level.NOTE, "the loader was not tried, because the survey of the drivers ended before")
     else:
         text = f"the Vulkan loader cannot be loaded: {survey.loader_problem}"
-        finding = Finding(Level.ERROR, text, install_loader(machine))
+        finding = Finding(Level.ERROR, text, install_driver(machine, with_loader=True))
     return DiagnosisSection("loader", "Vulkan loader", [finding], facts)
 
 
 def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> DiagnosisSection:
     """Return the findings about each driver file."""
-    findings = [_variables(machine)] if _chosen_by(machine) else []
+    choosing = [name for name in (*NAMED_FILES, *FILTERS) if machine.variable(name)]
+    findings = []
+    if choosing:
+        named = ", ".join(f"{name}={machine.variable(name)}" for name in choosing)
+        findings.append(Finding(Level.NOTE, f"the environment chooses the drivers: {named}"))
     findings += [_finding(file, machine, survey) for file in files]
     if not files:
-        where = f"the files that {_chosen_by(machine)[0]} names" if _chosen_by(machine) else _searched(machine)
+        where = f"the files that {choosing[0]} names" if choosing else _searched(machine)
         text = f"there is no driver file in {where}"
         if survey.devices:  # the loader of Windows also reads files of applications
             findings.append(Finding(Level.NOTE, f"{text}, and Vulkan lists devices all the same"))
@@ -48,15 +53,6 @@ def _searched(machine: Machine) -> str:
     if machine.platform == "win32":
         return rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
     return ", ".join(str(folder) for folder in search_folders(machine))
-
-
-def _chosen_by(machine: Machine) -> list[str]:
-    return [name for name in (*NAMED_FILES, *FILTERS) if machine.variable(name)]
-
-
-def _variables(machine: Machine) -> Finding:
-    named = ", ".join(f"{name}={machine.variable(name)}" for name in _chosen_by(machine))
-    return Finding(Level.NOTE, f"the environment chooses the drivers: {named}")
 
 
 def _finding(file: DriverFile, machine: Machine, survey: Survey) -> Finding:
@@ -103,7 +99,6 @@ _INSTALL = {
 }
 """The command that installs packages, the Vulkan loader, and a driver: Mesa's, which has lavapipe for any CPU, or MoltenVK."""
 
-_WINDOWS = "install the driver of the GPU's vendor, which brings the Vulkan loader (vulkan-1.dll)"
 _FAMILIES = {"ubuntu": "debian", "rhel": "fedora", "centos": "fedora"}
 
 _DEBIAN = {"libGLdispatch.so.0": "libglvnd0", "libxml2.so.2": "libxml2", "libz.so.1": "zlib1g"}
@@ -115,33 +110,22 @@ def distribution(machine: Machine) -> str | None:
     """Return the family of a machine's distribution: a key of the tables above, "win32", or None if it is unknown."""
     if machine.platform in ("darwin", "win32"):
         return machine.platform
-    try:
-        text = machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = dict(re.findall(r"^(ID|ID_LIKE)=(.*)$", text, re.MULTILINE))
-    names = [name for key in ("ID", "ID_LIKE") for name in found.get(key, "").strip("\"'").split()]
-    return next((_FAMILIES.get(name, name) for name in names if _FAMILIES.get(name, name) in _INSTALL), None)
+    found = os_release(machine)
+    names = (_FAMILIES.get(name, name) for key in ("ID", "ID_LIKE") for name in found.get(key, "").split())
+    return next((name for name in names if name in _INSTALL), None)
 
 
-def install_loader(machine: Machine) -> str:
-    """Return the advice that installs the Vulkan loader and a driver."""
-    return _install(machine, "install the Vulkan loader and a Vulkan driver", with_loader=True)
-
-
-def install_driver(machine: Machine) -> str:
-    """Return the advice that installs a driver for any machine."""
-    return _install(machine, "install the driver of the GPU, or Mesa's drivers, lavapipe among them", with_loader=False)
-
-
-def _install(machine: Machine, otherwise: str, *, with_loader: bool) -> str:
+def install_driver(machine: Machine, *, with_loader: bool = False) -> str:
+    """Return the advice that installs a driver for any machine, and the Vulkan loader if requested."""
     family = distribution(machine)
     if family == "win32":
-        return _WINDOWS
-    if family is None:
-        return otherwise
-    command, loader, driver = _INSTALL[family]
-    return f"{command} {loader} {driver}" if with_loader else f"{command} {driver}"
+        return "install the driver of the GPU's vendor, which brings the Vulkan loader (vulkan-1.dll)"
+    if family is not None:
+        command, loader, driver = _INSTALL[family]
+        return f"{command} {loader} {driver}" if with_loader else f"{command} {driver}"
+    if with_loader:
+        return "install the Vulkan loader and a Vulkan driver"
+    return "install the driver of the GPU, or Mesa's drivers, lavapipe among them"
 
 
 def install_libraries(libraries: Iterable[str], machine: Machine) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -24,10 +24,6 @@ class Finding:
     level: Level
     text: str
     advice: str | None = None
-
-    def plain(self) -> dict[str, str | None]:
-        """Return the finding as values of JSON."""
-        return {"level": self.level.value, "text": self.text, "advice": self.advice}
 
 
 @dataclass(frozen=True)
@@ -50,8 +46,5 @@ class Diagnosis:
 
     def plain(self) -> dict[str, Any]:
         """Return the diagnosis as values of JSON."""
-        sections = {
-            section.key: {"findings": [finding.plain() for finding in section.findings], **section.facts}
-            for section in self.sections
-        }
-        return {"scores": self.scores, "summary": self.summary.plain(), **sections}
+        sections = {part.key: {"findings": list(map(asdict, part.findings)), **part.facts} for part in self.sections}
+        return {"scores": self.scores, "summary": asdict(self.summary), **sections}

@@ -72,17 +72,22 @@ def _rights(node: Path, machine: Machine) -> Finding | None:
     """Return a finding for a node that this user may not open."""
     if _is_open(node):
         return None
-    group = _group(node)
-    mode = ""
-    with suppress(OSError):
-        mode = f" (mode {stat.S_IMODE(node.stat().st_mode):o}, group {group})"
+    mode, group = _mode(node), _group(node)
     if group is None:
         advice = "run as a user who may open it"
     elif is_container(machine):
         advice = f"docker run --group-add {group}"
     else:
         advice = f"sudo usermod -aG {group} $USER, then log in again"
-    return Finding(Level.WARNING, f"this user may not open {node}{mode}", advice)
+    rights = "" if mode is None else f" (mode {mode}, group {group})"
+    return Finding(Level.WARNING, f"this user may not open {node}{rights}", advice)
+
+
+def _mode(node: Path) -> str | None:
+    """Return the rights of a node in octal digits; None if it is gone."""
+    with suppress(OSError):
+        return f"{stat.S_IMODE(node.stat().st_mode):o}"
+    return None
 
 
 def _group(node: Path) -> str | None:
@@ -147,12 +152,9 @@ def _wsl(machine: Machine) -> Finding:
 
 
 def _plain(node: Path, machine: Machine) -> dict[str, Any]:
-    mode = None
-    with suppress(OSError):
-        mode = f"{stat.S_IMODE(node.stat().st_mode):o}"
     return {
         "path": str(node),
-        "mode": mode,
+        "mode": _mode(node),
         "group": _group(node),
         "can_be_opened": _is_open(node),
         "kernel_driver": kernel_driver(node, machine) if node.name.startswith("renderD") else None,

@@ -12,6 +12,7 @@ from importlib import metadata
 
 import av
 import numpy as np
+from packaging.requirements import Requirement
 
 from ..host.machine import Machine
 from ..utils.version import __version__
@@ -38,13 +39,18 @@ def _kernel(machine: Machine) -> str | None:
     return None
 
 
+def os_release(machine: Machine) -> dict[str, str]:
+    """Return the fields by which a distribution of Linux names itself; none if it does not."""
+    with suppress(OSError):
+        text = machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
+        return {name: value.strip(" \"'") for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}
+    return {}
+
+
 def _system(machine: Machine) -> str:
     """Return the name of the operating system with its version."""
-    if machine.platform == "linux":
-        with suppress(OSError):
-            for line in machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace").splitlines():
-                if line.startswith("PRETTY_NAME="):
-                    return line.removeprefix("PRETTY_NAME=").strip("\"'")
+    if machine.platform == "linux" and (name := os_release(machine).get("PRETTY_NAME")):
+        return name
     if machine.platform == "darwin":
         return f"macOS {platform.mac_ver()[0]}"
     return f"{platform.system()} {platform.release()}"
@@ -93,11 +99,6 @@ PURPOSES = {
 }
 """The extras for users, and what each is for. All other extras are for developers."""
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_LEAST = re.compile(r">=\s*(\d+(?:\.\d+)*)")
-_EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
-_PLATFORM = re.compile(r"""sys_platform\s*==\s*['"](\w+)['"]""")
-
 
 def requirements() -> list[str]:
     """Return the requirements of the installed package, as its metadata lists them; none for a package without metadata."""
@@ -118,25 +119,14 @@ def missing_packages(
 ) -> dict[str, list[str]]:
     """Return the missing packages of each extra for users, such as ``"jinja2>=3.1"``; packages too old count as missing."""
     missing: dict[str, list[str]] = {extra: [] for extra in PURPOSES}
-    for requirement in listed:
-        extra, name = _EXTRA.search(requirement), _NAME.match(requirement)
-        other = _PLATFORM.search(requirement)
-        if extra is None or extra[1] not in PURPOSES or name is None or (other is not None and other[1] != platform):
-            continue
-        least = _LEAST.search(requirement.partition(";")[0])
-        version = version_of(name[0])
-        if version is None or (least is not None and _numbers(version) < _numbers(least[1])):
-            missing[extra[1]].append(requirement.partition(";")[0].strip())
+    for text in listed:
+        requirement = Requirement(text)
+        version = version_of(requirement.name)
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            for extra, packages in missing.items():
+                if requirement.marker and requirement.marker.evaluate({"extra": extra, "sys_platform": platform}):
+                    packages.append(text.partition(";")[0].strip())
     return missing
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return the numbers at the start of a version without zeros at their end, so that 3.0 is 3."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    numbers = [int(text) for text in found[0].split(".")] if found else []
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def extras_section(missing: Mapping[str, list[str]]) -> DiagnosisSection:
@@ -148,6 +138,4 @@ def extras_section(missing: Mapping[str, list[str]]) -> DiagnosisSection:
             findings.append(Finding(Level.NOTE, f"{text} lacks {', '.join(packages)}", f"pip install 'vkssim[{extra}]'"))
         else:
             findings.append(Finding(Level.OK, f"{text} is installed"))
-    return DiagnosisSection(
-        "extras", "Extras", findings, {"missing": {extra: list(packages) for extra, packages in missing.items()}}
-    )
+    return DiagnosisSection("extras", "Extras", findings, {"missing": missing})

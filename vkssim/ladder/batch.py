@@ -172,14 +172,14 @@ def score_pairs(
     total = len(set(keys))
     done = total - len(todo)
     jobs = [Job(key, pair.clips, pair.options(options)) for key, pair in todo.items()]
-    run = RunSettings(progress=progress, journal=journal)
+    run = RunSettings(progress=progress, journal=journal, seconds=settings.seconds, tell=settings.warn)
 
     def say_finished() -> None:
         if progress is not None:
             progress.say(f"{done} of {total} pairs are finished")
 
     try:
-        with closing(score_jobs(jobs, options, workers, run, seconds=settings.seconds, tell=settings.warn)) as outcomes:
+        with closing(score_jobs(jobs, options, workers, run)) as outcomes:
             say_finished()
             for job, outcome in outcomes if jobs else ():
                 _keep(journal, job.key, todo[job.key], outcome, frames, settings.worded)

@@ -37,10 +37,10 @@ from ..errors import (
 from ..frames.inputs import input_states
 from ..frames.open import can_reopen
 from ..report.results import BackendInfo
-from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
+from ..storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
-from ..storage.location import PathOrUrl, is_url, redact_url
+from ..storage.location import PathOrUrl, as_path, is_url, redact_url
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.thread_pool import Closable
 from ..utils.version import __version__
@@ -102,7 +102,6 @@ class Journal(Closable):
     def _load(self, path: Path) -> None:
         kind, most = (BATCH, LARGEST_JOURNAL_BYTES) if self._identity is None else (RUN, None)
         self._file = CheckedJournal(path, kind, self._take, most_bytes=most)
-        self._file.entries.clear()
         self._rewritten = self._file.size
 
     def _take(self, entry: Any) -> None:
@@ -180,7 +179,7 @@ class Journal(Closable):
 
     def _write(self, key: str, entry: Mapping[str, Any]) -> None:
         self.begin()
-        self._file.add([{"pair": key, **entry}])
+        self._file.add({"pair": key, **entry})
 
     def pair(self, key: str) -> Unfinished:
         """Return the scores of a pair so far."""
@@ -199,7 +198,7 @@ class Journal(Closable):
         """Write frames. An entry leaves out what it has in common with the entry of frames before it."""
         self.begin()
         common, frames = _split({"pair": key, **entry})
-        self._file.add([frames if common == self._common else common | frames])
+        self._file.add(frames if common == self._common else common | frames)
         self._common = common
 
     def end(self, key: str, of: Bounds, scores: RangeScores) -> None:
@@ -296,13 +295,13 @@ class RemoteJournal(Journal):
     def _read(self, name: str) -> list[Any] | None:
         """Return the entries of an object; None if `_put` did not write it."""
         try:
-            entries = unpack_record(BATCH, self._folder.read(name) or b"", name)
+            entries = CheckedLines(BATCH, name).unpack(self._folder.read(name) or b"")
             return entries if all(entry["pair"] == name.partition(".")[0] for entry in entries) else None
         except (ValueError, RecursionError, KeyError, TypeError):
             return None
 
     def _put(self, key: str, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
-        self._folder.write(name, pack_record(BATCH, entries, name))
+        self._folder.write(name, CheckedLines(BATCH, name).pack(entries))
         self._names.setdefault(key, []).append(name)
 
     @property
@@ -350,9 +349,8 @@ def _split(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text: None) -> Journal:
     """Return the journal of a batch beside a file of results, local or by URL. Raises InputError or OutputError."""
-    if is_url(results):
-        return RemoteJournal(Folder(f"{results}.journal"), tell)
-    return Journal(journal_path(Path(results)), tell)
+    place = as_path(results)
+    return RemoteJournal(Folder(f"{place}.journal"), tell) if is_url(place) else Journal(journal_path(Path(place)), tell)
 
 
 def as_record(entry: Any) -> Record:

@@ -20,7 +20,6 @@ from ..storage.checked_journal import SEARCH, CheckedJournal
 from ..storage.journal_file import journal_path
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.progress import Progress
-from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from .defaults import SAMPLE_SECONDS, SHARE
 from .encode import EncodedSample, encoded_pairs, header_bytes
@@ -31,7 +30,7 @@ from .source import Scan, Source
 from .trial import Target, Trial, forecast_bytes
 
 
-class TrialStore(CheckedJournal[None], Closable):
+class TrialStore(CheckedJournal):
     """The journal beside a path, begun if there is none; use it with `with`.
 
     `scan` is the stored scan of the clip, None if there is none. `trials` has the samples and the seconds of each stored trial,
@@ -66,12 +65,12 @@ class TrialStore(CheckedJournal[None], Closable):
 
     def add_scan(self, scan: Scan) -> None:
         """Store the scan of the clip. Raises OutputError."""
-        self.add([{"scan": asdict(scan)}])
+        self.add({"scan": asdict(scan)})
 
     def add_trial(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
         """Store the samples of a trial. Raises OutputError."""
         self.trials[ranges, place] = list(encoded), seconds
-        self.add([{"ranges": ranges, "place": place, "encoded": [asdict(one) for one in encoded], "seconds": seconds}])
+        self.add({"ranges": ranges, "place": place, "encoded": [asdict(one) for one in encoded], "seconds": seconds})
 
 
 @dataclass

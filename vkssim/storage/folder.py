@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any
 
 from ..errors import OutputError, VkssimError
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
-from .location import PathOrUrl, is_url, join, redact_url
+from .location import PathOrUrl, as_path, is_url, join, redact_url
 from .remote import filesystem_of, os_error
 
-_FILE = "file://"
-_WRITABLE = (_FILE, "gs://", "s3://")
+_WRITABLE = ("gs://", "s3://")
 
 
 class Folder:
@@ -25,8 +23,7 @@ class Folder:
     """
 
     def __init__(self, location: PathOrUrl) -> None:
-        text = os.fspath(location)
-        self._location = text.removeprefix(_FILE)
+        self._location = as_path(location)
         self._remote = is_url(self._location)
 
     def __str__(self) -> str:
@@ -112,12 +109,12 @@ class Folder:
 def check_url(url: str) -> None:
     """Raise OutputError if URLs of that kind cannot be written."""
     if not url.startswith(_WRITABLE):
-        raise OutputError(f"{redact_url(url)} can only be read; results go to a path, {' or '.join(_WRITABLE[1:])}")
+        raise OutputError(f"{redact_url(url)} can only be read; results go to a path, {' or '.join(_WRITABLE)}")
 
 
 def check_output(location: PathOrUrl) -> None:
     """Raise OutputError if a file of that name cannot be written, as far as this can be checked before anything is scored."""
-    text = os.fspath(location).removeprefix(_FILE)
+    text = as_path(location)
     if is_url(text):
         check_url(text)
         filesystem_of(text)
@@ -127,7 +124,7 @@ def check_output(location: PathOrUrl) -> None:
 
 def write_output(content: str | bytes, location: PathOrUrl) -> None:
     """Write a file: by URL in one step, by path as `write_file` does. Raises OutputError."""
-    text = os.fspath(location).removeprefix(_FILE)
+    text = as_path(location)
     if is_url(text):
         folder, _, name = text.rpartition("/")
         check_url(text)

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
@@ -37,10 +38,8 @@ class JournalFile(Closable):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with self._errors():
             self._descriptor = self._open()
-        except OSError as error:
-            raise self._error(error) from None
         self._private = False
         self._end = os.fstat(self._descriptor).st_size
         self._synced = time.monotonic()
@@ -91,41 +90,35 @@ class JournalFile(Closable):
 
     def cut(self, size: int) -> None:
         """Truncate the file to the first `size` bytes. Raises OutputError."""
-        try:
+        with self._errors():
             self._make_private()
             os.ftruncate(self._descriptor, size)
-        except OSError as error:
-            raise self._error(error) from None
         self._end = size
 
-    def add(self, lines: bytes) -> None:
+    def append(self, lines: bytes) -> None:
         """Append lines. Only a power failure within a second can lose them afterwards. Raises OutputError.
 
         If they cannot be written, the file is as it was before.
         """
-        try:
-            self._make_private()
-            rest = memoryview(lines)
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-            if time.monotonic() - self._synced >= _SYNC_SECONDS:
-                self._sync()
-        except BaseException as error:
-            os.ftruncate(self._descriptor, self._end)
-            if isinstance(error, OSError):
-                raise self._error(error) from None
-            raise
+        with self._errors():
+            try:
+                self._make_private()
+                rest = memoryview(lines)
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                if time.monotonic() - self._synced >= _SYNC_SECONDS:
+                    self._sync()
+            except BaseException:
+                os.ftruncate(self._descriptor, self._end)
+                raise
         self._end += len(lines)
 
     def replace(self, lines: bytes) -> None:
         """Replace all lines in one step. Raises OutputError."""
         replace_file(lines, self.path)
-        try:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        with self._errors():
+            self.close()
             self._descriptor, self._private = self._open(), False
-        except OSError as error:
-            raise self._error(error) from None
         self._end = len(lines)
 
     def _make_private(self) -> None:
@@ -136,10 +129,8 @@ class JournalFile(Closable):
 
     def sync(self) -> None:
         """Flush the lines and the name of the file to the disk. Raises OutputError."""
-        try:
+        with self._errors():
             self._sync()
-        except OSError as error:
-            raise self._error(error) from None
         sync_folder(self.path.parent)
 
     def _sync(self) -> None:
@@ -148,18 +139,20 @@ class JournalFile(Closable):
 
     def remove(self) -> None:
         """Remove the file, but no other file that was put in its place. Raises OutputError."""
-        try:
+        with self._errors():
             if not self._is_there(os.fstat(self._descriptor)):
                 return
             if fcntl is None:  # Windows does not remove open files
                 self.close()
             self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._error(error) from None
 
-    def _error(self, error: OSError) -> OutputError:
-        why = "it is a link" if error.errno == errno.ELOOP else error.strerror or error
-        return OutputError(f"the journal {self.path} cannot be written: {why}")
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror or error
+            raise OutputError(f"the journal {self.path} cannot be written: {why}") from None
 
     def close(self) -> None:
         """Close the file and release its lock; a second call does nothing."""

@@ -28,6 +28,11 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return str(path).startswith(_SLASHES)
 
 
+def as_path(location: PathOrUrl) -> str:
+    """Return the path that a ``file://`` URL has; any other path or URL as it is."""
+    return os.fspath(location).removeprefix("file://")
+
+
 def other_scheme(path: str) -> str | None:
     """Return the message about a name that looks like a URL of an unsupported scheme, as a local file can; None for others."""
     if not _SCHEME.match(path) or is_url(path):
@@ -84,7 +89,7 @@ def suffix_of(path: PathOrUrl) -> str:
 
 def is_same_file(first: PathOrUrl, second: PathOrUrl) -> bool:
     """Return whether two names are of one file, which may have links, hard links, and names in other letter case."""
-    first, second = (os.fspath(name).removeprefix("file://") for name in (first, second))
+    first, second = as_path(first), as_path(second)
     if is_url(first) or is_url(second):
         return first == second
     try:
