@@ -41,7 +41,7 @@ def test_a_missing_driver_fails_the_tests(environment: dict[str, str]) -> None:
         "-p",
         "no:cacheprovider",
         f"--rootdir={tests.parent}",
-        str(tests / "host" / "test_memory.py"),
+        str(tests / "host" / "test_executor.py"),
     )
     process = python_process(*words, environment=environment, cwd=tests.parent)
     assert process.returncode == 1, process.stdout.decode()
