@@ -65,8 +65,8 @@ def test_the_layer_is_heard() -> None:
     [
         (None, "a queue for copies"),
         ("between kernels", "one memory"),
-        ("behind the upload", "memory of its own"),
-        ("behind the upload", "a queue for copies"),
+        ("after the upload", "memory of its own"),
+        ("after the upload", "a queue for copies"),
     ],
 )
 def test_a_missing_barrier_is_heard(left_out: str | None, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +76,11 @@ def test_a_missing_barrier_is_heard(left_out: str | None, kind: str, monkeypatch
     made, submission, barriers = vk.vkCmdPipelineBarrier, executor._submission, itertools.count()
 
     def barrier(*arguments: Any) -> None:
-        if next(barriers) != {"behind the upload": 0, "between kernels": 1}.get(left_out or ""):
+        if next(barriers) != {"after the upload": 0, "between kernels": 1}.get(left_out or ""):
             made(*arguments)
 
     monkeypatch.setattr(vk, "vkCmdPipelineBarrier", barrier)
-    if left_out == "behind the upload":
+    if left_out == "after the upload":
         monkeypatch.setattr(executor, "_submission", lambda commands, **_: submission(commands))  # without semaphores
     pretend(monkeypatch, kind)
     instance = Instance(validation=True)
