@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -18,8 +18,6 @@ from ..utils.wording import counted
 from .ranges import RangeScores
 from .record import ClipPackets, merged_records, with_whole_clips
 
-PairTimes = tuple[int, float | None, float | None]
-"""The number of a pair, and the presentation times of its frames, in seconds since the first frame of each clip."""
 _ROUNDED = 2e-3
 """The largest rounding of a time in seconds, at both ends: many containers store milliseconds."""
 
@@ -28,59 +26,6 @@ PTS_ADVICE = "; --sync pts pairs frames by time"
 
 _SAME_PACE = 5e-4
 """The relative tolerance of the pace: half of the difference between 23.976 and 24 frames a second."""
-
-
-class Clock:
-    """The times of each pair, compared in order. `paths` are the clips, `rate` is the reference's in frames a second.
-
-    `first_left` gives the times of the first frames that are not skipped. If pairs are made by time, these two count as
-    simultaneous. Without it, the frames of the first pair count as simultaneous.
-    """
-
-    def __init__(
-        self, paths: tuple[str, str], rate: float | None, first_left: Callable[[], tuple[float, float]] | None = None
-    ) -> None:
-        self._paths = paths
-        self._tolerance = None if rate is None else 0.5 / rate
-        self._first_left = first_left
-        self._starts: tuple[float, float] | None = None
-        self._last: tuple[float, float] | None = None
-        self.out_of_step: str | None = None
-        """The message about the first pair whose frames are more than half a frame apart."""
-
-    def compare(self, pairs: Iterable[PairTimes]) -> None:
-        """Compare the times of the next pairs."""
-        if self._tolerance is None:
-            return
-        for index, time, other in pairs:
-            if time is None or other is None:
-                continue
-            self._last = time, other
-            if self.out_of_step is None:
-                self._compare(index, time, other, self._tolerance)
-
-    @property
-    def differs_in_pace(self) -> bool:
-        """Return whether one clip shows the same frames in less time than the other; False if pairs are made by time."""
-        if self._starts is None or self._last is None or self._first_left is not None:
-            return False
-        span, other = (last - start for last, start in zip(self._last, self._starts, strict=True))
-        return abs(span - other) > _ROUNDED + _SAME_PACE * max(span, other)
-
-    def _compare(self, index: int, time: float, other: float, tolerance: float) -> None:
-        if self._starts is None:
-            self._starts = (time, other) if self._first_left is None else self._first_left()
-        since, other_since = time - self._starts[0], other - self._starts[1]
-        if abs(since - other_since) > tolerance:
-            first, advice = (
-                ("frames compared", PTS_ADVICE)
-                if self._first_left is None
-                else ("frames that are not skipped", "; their packets announced other times")
-            )
-            self.out_of_step = (
-                f"from frame {index} on {self._paths[0]} and {self._paths[1]} are out of step: {since:.3f} s and"
-                f" {other_since:.3f} s after the first {first}{advice}"
-            )
 
 
 def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:
@@ -114,16 +59,14 @@ def joined(
 
     Raises VkssimError as `score_files`; its attribute `report` has the scores.
     """
-    report = merged(range_scores)
-    starts = range_scores[0].starts
-    clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
-    ends = _ends(range_scores)
+    report, ends, shorter = merged(range_scores), _ends(range_scores), range_scores[-1].shorter
     counted = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
-    report.scoring = with_whole_clips(report.scoring, counted, ends, range_scores[-1].shorter)
+    report.scoring = with_whole_clips(report.scoring, counted, ends, shorter)
     others = chain.from_iterable(scores.others for scores in range_scores)
-    clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
+    out_of_step = _out_of_step(report, others, range_scores[0].starts)
+    unequal = [text for text in (shorter, out_of_step) if text is not None]
     try:
-        evaluate(report, ends, clock, range_scores[-1].shorter, strict=strict, thresholds=thresholds)
+        _evaluate(report, ends, unequal, strict=strict, thresholds=thresholds)
     except VkssimError as error:
         error.report = report
         raise
@@ -142,14 +85,8 @@ def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
     return ends
 
 
-def evaluate(
-    report: ScoreReport,
-    ends: Sequence[ReadOutcome],
-    clock: Clock,
-    shorter: str | None,
-    *,
-    strict: bool,
-    thresholds: Sequence[Threshold],
+def _evaluate(
+    report: ScoreReport, ends: Sequence[ReadOutcome], unequal: Sequence[str], *, strict: bool, thresholds: Sequence[Threshold]
 ) -> None:
     """Add warnings to a report. Raises InputError for a problem of the clips, ThresholdError for scores below a threshold."""
     for name in report.names:
@@ -166,7 +103,6 @@ def evaluate(
     report.warnings[:] = dict.fromkeys(report.warnings)  # a clip that is scored against itself has each warning twice
     if not report.frames:
         raise InputError(_nothing_to_score(report, ends))
-    unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
     report.warnings += reversed(unequal)
     failed = unmet(thresholds, report)
     report.unequal = "; ".join(unequal) or None
@@ -199,18 +135,45 @@ def _length(end: ReadOutcome, rate: float | None) -> str:
     return f"{end.path}, which has {counted(end.expected, 'frame')}{seconds}"
 
 
-def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
-    """Return the message about clips of different frame rates that are too short to get out of step.
+def _out_of_step(report: ScoreReport, others: Iterable[float | None], starts: tuple[float, float] | None) -> str | None:
+    """Return the message about the first pair whose frames are more than half a frame apart, or about different frame rates.
 
-    The rate alone says little: containers estimate it from packets, some of which are never shown.
+    `others` are the times of the frames in the distorted clip, and `starts` those of the first frames that are not skipped if
+    pairs are made by time: these two count as simultaneous. Without it, the frames of the first pair do.
     """
-    if report.scoring is None or not clock.differs_in_pace:
+    times = [
+        (frame.index, frame.time, other)
+        for frame, other in zip(report.frames, others, strict=True)
+        if frame.time is not None and other is not None
+    ]
+    if report.rate is None or not times:
         return None
-    first, second = report.scoring.reference.fps, report.scoring.distorted.fps
-    if first is None or second is None or first == second:
+    start, other_start = starts or times[0][1:]
+    for index, time, other in times:
+        since, other_since = time - start, other - other_start
+        if abs(since - other_since) > 0.5 / report.rate:
+            first, advice = (
+                ("frames compared", PTS_ADVICE)
+                if starts is None
+                else ("frames that are not skipped", "; their packets announced other times")
+            )
+            return (
+                f"from frame {index} on {report.reference} and {report.distorted} are out of step: {since:.3f} s and"
+                f" {other_since:.3f} s after the first {first}{advice}"
+            )
+    # Clips of different rates may be too short to get out of step. The rates alone say little: containers estimate them from
+    # packets, some of which are never shown.
+    if (
+        starts is not None
+        or report.scoring is None
+        or abs(since - other_since) <= _ROUNDED + _SAME_PACE * max(since, other_since)
+    ):
+        return None
+    rate, other_rate = report.scoring.reference.fps, report.scoring.distorted.fps
+    if rate is None or other_rate is None or rate == other_rate:
         return None
     return (
-        f"{report.reference} has {first:g} frames a second, {report.distorted} {second:g}, and frames were paired by their"
+        f"{report.reference} has {rate:g} frames a second, {report.distorted} {other_rate:g}, and frames were paired by their"
         f" numbers{PTS_ADVICE}"
     )
 
