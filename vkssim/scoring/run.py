@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
+from typing import Self
 
 from ..backends.base import Backend, Batch, OutOfRangeSample
 from ..errors import InputError, RangeError
@@ -67,8 +68,7 @@ def score_range(
         tell(RangeBegun(replace(report, frames=[], warnings=[*report.warnings]), backend.batch_size))
         report.backend = merged_info([report.backend, *earlier.backends])
         report.frames += earlier.frames[:-1]  # the last is scored again
-        run = Run(sources, backend, schedule, report, metrics, frame_range, tell, live=live)
-        stack.enter_context(run)
+        run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, tell, live))
         run.score()
         follows = _check_range(frame_range, sources, schedule, report)
         if profile:
@@ -173,7 +173,8 @@ def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -
     return reference.time(first) or 0.0, distorted.time(second) or 0.0
 
 
-class Run:
+@dataclass
+class _Run:
     """The loop that reads batches, passes them to the device, and collects their scores; use with `with`.
 
     If the report has frames already, the run continues after them. `others` are the presentation times of all frames in the
@@ -181,45 +182,35 @@ class Run:
     the frames of each batch. A `live` run does not wait for the next batch before it collects one.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[FrameSource],
-        backend: Backend,
-        schedule: Schedule,
-        report: ScoreReport,
-        metrics: FrameMetrics,
-        frame_range: FrameRange,
-        on_batch: Callable[[BatchScored], object],
-        *,
-        live: bool = False,
-    ) -> None:
-        self._sources = sources
-        self._backend = backend
-        self._schedule = schedule
-        self._report = report
-        self._metrics = metrics
-        self._on_batch = on_batch
-        self._live = live
-        self._frame_range = frame_range
-        self._readers = [_SourceReader(source) for source in sources]
-        self._scored_before = len(report.frames)
-        self.others: list[float | None] = []
-        self.read_seconds = 0.0
-        self.host_seconds = 0.0
-        self.shorter = schedule.unmatched
-        self._found_beyond = False
+    sources: tuple[FrameSource, FrameSource]
+    backend: Backend
+    schedule: Schedule
+    report: ScoreReport
+    metrics: FrameMetrics
+    frame_range: FrameRange
+    on_batch: Callable[[BatchScored], object]
+    live: bool
+    others: list[float | None] = field(default_factory=list)
+    read_seconds: float = 0.0
+    host_seconds: float = 0.0
+    found_beyond: bool = False
+
+    def __post_init__(self) -> None:
+        self.readers = [_SourceReader(source) for source in self.sources]
+        self.scored_before = bool(self.report.frames)
+        self.shorter = self.schedule.unmatched
 
     def score(self) -> None:
         """Read, submit and collect until a source ends, beginning after the frames that are already in the report."""
-        backend, schedule, step = self._backend, self._schedule, self._schedule.step
-        limit = schedule.stop if self._frame_range.stop is None else schedule.start + self._frame_range.stop * step
+        backend, schedule, step = self.backend, self.schedule, self.schedule.step
+        limit = schedule.stop if self.frame_range.stop is None else schedule.start + self.frame_range.stop * step
         free = deque(backend.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
-        next_number = schedule.start + (self._frame_range.first + len(self._report.frames)) * step
+        next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
         ended = False
         started = time.perf_counter()
-        while not self._found_beyond:
+        while not self.found_beyond:
             while free and not ended and (limit is None or next_number < limit):
                 batch = free.popleft()
                 stop = next_number + backend.batch_size * step
@@ -227,7 +218,7 @@ class Run:
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
             if in_flight and (
-                not reading or (not free and backend.is_done(in_flight[0][0])) or (self._live and not _all_done(reading[0][2]))
+                not reading or (not free and backend.is_done(in_flight[0][0])) or (self.live and not _all_done(reading[0][2]))
             ):
                 free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
@@ -245,89 +236,84 @@ class Run:
         self._note_lengths()
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
-        pairing = self._schedule.pairing
-        reference, distorted = self._readers
+        pairing = self.schedule.pairing
+        first, second = pairing.reference(numbers), pairing.distorted(numbers)
+        reference, distorted = self.readers
         if batch.external is not None:
-            return [
-                reference.start_external(pairing.reference(numbers), batch.external[0]),
-                distorted.start_external(pairing.distorted(numbers), batch.external[1]),
-            ]
-        return [
-            reference.start(pairing.reference(numbers), batch.reference),
-            distorted.start(pairing.distorted(numbers), batch.distorted),
-        ]
+            return [reference.start_external(first, batch.external[0]), distorted.start_external(second, batch.external[1])]
+        return [reference.start(first, batch.reference), distorted.start(second, batch.distorted)]
 
     def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
         waited = time.perf_counter()
-        counts = [reader.finish(reads, len(numbers)) for reader, reads in zip(self._readers, futures, strict=True)]
+        counts = [reader.finish(reads, len(numbers)) for reader, reads in zip(self.readers, futures, strict=True)]
         self.read_seconds += time.perf_counter() - waited
-        if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self._sources):
+        if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self.sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
-            scored = (numbers.start - self._schedule.start) // numbers.step + counts[short]
+            scored = (numbers.start - self.schedule.start) // numbers.step + counts[short]
             self.shorter = (
-                f"{self._sources[short].info.path} is shorter than {self._sources[long].info.path}; the first"
+                f"{self.sources[short].info.path} is shorter than {self.sources[long].info.path}; the first"
                 f" {counted(scored, 'pair')} {'was' if scored == 1 else 'were'} scored"
             )
         return min(counts)
 
     def _collect(self, batch: Batch, numbers: range, started: float) -> Batch:
-        report, start = self._report, self._schedule.start
+        report, start = self.report, self.schedule.start
         with interruptible():
-            means = self._backend.collect(batch)
+            means = self.backend.collect(batch)
         collected = time.perf_counter()
-        columns = self._metrics.finish(means)
+        columns = self.metrics.finish(means)
         if batch.beyond is not None:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
-        if self._scored_before:  # the times of these frames are there only after they were read
-            first = start + self._frame_range.first * numbers.step
+        if self.scored_before:  # the times of these frames are there only after they were read
+            first = start + self.frame_range.first * numbers.step
             self.others += self._times(range(first, numbers.start, numbers.step))[1]
-            self._scored_before = 0
+            self.scored_before = False
         times, others = self._times(numbers)
         self.others += others
-        scored = rows(columns, self._schedule.pairing.indices(numbers), times)
+        scored = rows(columns, self.schedule.pairing.indices(numbers), times)
         report.frames += scored
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if scored:
             first = (numbers.start - start) // numbers.step
-            self._on_batch(BatchScored(first, scored, others, self._schedule.pairs, self._backend.info))
+            self.on_batch(BatchScored(first, scored, others, self.schedule.pairs, self.backend.info))
         return batch
 
     def _end_at(self, numbers: range, beyond: OutOfRangeSample) -> None:
         """End the run before a pair with a sample that is larger than its depth allows."""
-        pairing, source = self._schedule.pairing, self._sources[beyond.clip]
+        pairing, source = self.schedule.pairing, self.sources[beyond.clip]
         frame = (pairing.reference, pairing.distorted)[beyond.clip](numbers)[beyond.frame]
         source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
-        self._found_beyond = True
+        self.found_beyond = True
 
     def _times(self, pairs: range) -> tuple[list[float | None], list[float | None]]:
-        pairing, (reference, distorted) = self._schedule.pairing, self._sources
+        pairing, (reference, distorted) = self.schedule.pairing, self.sources
         return list(map(reference.time, pairing.reference(pairs))), list(map(distorted.time, pairing.distorted(pairs)))
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""
-        pairing, asked = self._schedule.pairing, self._schedule.selected_stop
-        lengths = [source.length for source in self._sources]
+        pairing, asked = self.schedule.pairing, self.schedule.selected_stop
+        lengths = [source.length for source in self.sources]
         left = [length - skip for length, skip in zip(lengths, pairing.skips, strict=True) if length is not None]
         if self.shorter is not None or len(left) < 2 or left[0] == left[1]:
             return
         if asked is None or min(left) < asked:
             self.shorter = (
-                f"{self._sources[0].info.path} has {counted(left[0], 'frame')} to compare,"
-                f" {self._sources[1].info.path} {left[1]}; the {counted(min(left), 'pair')} that both have"
+                f"{self.sources[0].info.path} has {counted(left[0], 'frame')} to compare,"
+                f" {self.sources[1].info.path} {left[1]}; the {counted(min(left), 'pair')} that both have"
                 f" {'was' if min(left) == 1 else 'were'} compared"
             )
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: type[BaseException] | None, failure: BaseException | None, _trace: TracebackType | None) -> None:
-        for source in self._sources:
+        for source in self.sources:
             if failure is not None:  # nobody needs the frames that are being read
                 source.give_up()
-        ended = [reader.close() for reader in self._readers]
+        ended = [reader.close() for reader in self.readers]
         if failure is not None and not all(ended):
             mark_in_use(failure)
 
@@ -341,9 +327,8 @@ class _SourceReader:
 
     def __init__(self, source: FrameSource) -> None:
         self._source = source
-        threads = min(_MOST_READERS, os.cpu_count() or 1) if source.concurrent else 1
-        self._threads = threads
-        self._pool = ThreadPool(threads, "vkssim-read")
+        self._threads = min(_MOST_READERS, os.cpu_count() or 1) if source.concurrent else 1
+        self._pool = ThreadPool(self._threads, "vkssim-read")
 
     def start_external(self, numbers: Sequence[int], frames: Sequence[ExternalFrame]) -> list[Future[int]]:
         return [self._pool.submit(self._source.read_external, numbers, frames[: len(numbers)])]
