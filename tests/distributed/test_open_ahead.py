@@ -92,20 +92,20 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest
     made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
     first, second = made.clips
     sources.open_ahead(first, OPTIONS)
-    assert sources._ahead is not None
-    opening = sources._ahead[1]
+    assert sources._open is not None
+    opening = sources._open[1]
     if end == "another task":
         with sources.use(Task((Part(0, second),), OPTIONS), OPTIONS):
             pass
     elif end == "no task":
         sources.close_unused()
-        assert sources._ahead is None
+        assert sources._open is None
     sources.close()
     closed = threading.Event()
     opening.add_done_callback(lambda _: closed.set())  # after what closes the clips
     assert closed.wait(30)
     sources.open_ahead(first, OPTIONS)  # a closed worker opens nothing
-    assert sources._ahead is None
+    assert sources._open is None
     assert +made.open == Counter()
 
 

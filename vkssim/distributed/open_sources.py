@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from ..errors import VkssimError
 from ..frames.open import open_both, open_regular
@@ -21,13 +21,13 @@ Sources = tuple[FrameSource, FrameSource]
 Key = tuple[Clips, ScoreOptions]
 
 
-def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> Sources:
     """Open both clips of a pair, the reference first, preprocessed as the options say. The stack closes them."""
     sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
     return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
 
 
-def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) -> Sources:
     """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
     openings = [
         partial(open_regular, path, clips.raw, stream, options.decoder)
@@ -36,79 +36,64 @@ def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) ->
     return match_pair(*open_both(stack, openings, options.decoder), clips.raw, options.pictures, options.chroma)
 
 
-@dataclass(frozen=True)
-class OpenPair:
-    """Clips that are open, how they were opened, and the stack that closes them."""
+class _OpenPair(NamedTuple):
+    """Clips that are open, the stack that closes them, and whether none of their frames was read."""
 
-    key: Key
     sources: Sources
     stack: ExitStack
+    unread: bool
 
 
 class SourceCache:
-    """The clips of one worker: those of its last task, if hardware decodes them, and those that a thread opens ahead."""
+    """The clips of a worker that no task uses: those of its last task, if hardware decodes them, or those opened ahead."""
 
     def __init__(self) -> None:
-        self._kept: OpenPair | None = None
-        self._ahead: tuple[Key, Future[OpenPair]] | None = None
+        self._open: tuple[Key, Future[_OpenPair]] | None = None
         self._closed = False
 
     @contextmanager
     def use(self, task: Task, options: ScoreOptions) -> Iterator[Sources]:
         """Give the clips of a task, opened by `options`. Sound clips that hardware decodes are kept; others are closed."""
         key, decoder = (task.clips, options), options.decoder
-        kept = self._taken()
-        if kept is not None and not (kept.key == key and (_seeks(task) or all(source.at_start for source in kept.sources))):
-            kept.stack.close()
-            kept = None
-        kept = kept or self._opened_ahead(key)
         with ExitStack() as stack:
-            if kept is None:
-                sources = (open_sources if task.pipes else open_regular_files)(stack, *key)
-            else:
-                sources = kept.sources
-                stack.enter_context(kept.stack)
+            sources = self._taken(stack, task, key) or (open_sources if task.pipes else open_regular_files)(stack, *key)
             yield sources
             sound = not any(source.problem or source.damage or source.remarks for source in sources)
             by_hardware = decoder is not None and all(decoder.decodes(source.clip_facts()) for source in sources)
-            if by_hardware and sound and not self._closed:
-                self._kept = OpenPair(key, sources, stack.pop_all())
+            if by_hardware and sound and self._open is None and not self._closed:
+                kept: Future[_OpenPair] = Future()
+                kept.set_result(_OpenPair(sources, stack.pop_all(), all(source.at_start for source in sources)))
+                self._open = key, kept
+
+    def _taken(self, stack: ExitStack, task: Task, key: Key) -> Sources | None:
+        """Return the clips of a task if they are open, once they are, and have the stack close them. Others are closed."""
+        if self._open is not None and self._open[0] == key:
+            try:
+                pair = result_of(self._open[1])
+            except VkssimError:
+                pass
+            else:
+                # A task that seeks goes to the frame at which it begins, so that it does not matter what was read before.
+                if pair.unread or task.parts[0].frame_range.start is not None:
+                    self._open = None
+                    stack.enter_context(pair.stack)
+                    return pair.sources
+        self.close_unused()
+        return None
 
     def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
         """Have a thread open the clips of the next task, unless clips are kept or opened already.
 
         An error is left to that task, which opens them again.
         """
-        if not self._closed and self._kept is None and self._ahead is None:
-            self._ahead = (clips, options), run_in_thread("vkssim-open", partial(_opened, (clips, options)))
-
-    def _opened_ahead(self, key: Key) -> OpenPair | None:
-        """Return the clips of a task if they were opened ahead, once they are open. Others are closed."""
-        if self._ahead is None or self._ahead[0] != key:
-            self._drop_ahead()
-            return None
-        try:
-            pair = result_of(self._ahead[1])
-        except VkssimError:
-            pair = None
-        self._ahead = None
-        return pair
-
-    def _drop_ahead(self) -> None:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            ahead[1].add_done_callback(_close_opened)
-
-    def _taken(self) -> OpenPair | None:
-        kept, self._kept = self._kept, None
-        return kept
+        if not self._closed and self._open is None:
+            self._open = (clips, options), run_in_thread("vkssim-open", partial(_opened, clips, options))
 
     def close_unused(self) -> None:
         """Close the clips that no task uses."""
-        self._drop_ahead()
-        kept = self._taken()
-        if kept is not None:
-            kept.stack.close()
+        unused, self._open = self._open, None
+        if unused is not None:
+            unused[1].add_done_callback(_close_opened)
 
     def close(self) -> None:
         """Close the clips that no task uses; those of a task are closed after it."""
@@ -116,16 +101,11 @@ class SourceCache:
         self.close_unused()
 
 
-def _opened(key: Key) -> OpenPair:
+def _opened(clips: Clips, options: ScoreOptions) -> _OpenPair:
     with ExitStack() as stack:
-        return OpenPair(key, open_regular_files(stack, *key), stack.pop_all())
+        return _OpenPair(open_regular_files(stack, clips, options), stack.pop_all(), unread=True)
 
 
-def _close_opened(opening: Future[OpenPair]) -> None:
+def _close_opened(opening: Future[_OpenPair]) -> None:
     if opening.exception() is None:
         opening.result().stack.close()
-
-
-def _seeks(task: Task) -> bool:
-    """Return whether a task goes to the frame at which it begins, so that it does not matter what was read before."""
-    return task.parts[0].frame_range.start is not None
