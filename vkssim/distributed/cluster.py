@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
 from ..utils.version import __version__
 from ..utils.wording import counted
-from .task import Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
+from .task import Task, TaskEvent, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_WITHOUT_WORKER = 60.0
 """The longest time in seconds for which a cluster may have no worker."""
@@ -85,9 +85,7 @@ class ClusterHandle(WorkerHandle):
         error = self.begun.exception()
         if error is None:
             self.label = self.begun.result()
-            self.running = Future()
-            answer = _outcome(self._actor.do.options(name=_name(task)).remote(task))
-            answer.add_done_callback(partial(_tell_of, self.running, tell))
+            self.running = _outcome(self._actor.do.options(name=_name(task)).remote(task), partial(_told, tell))
             return self.running
         self.running = Future()
         known = isinstance(error, VkssimError | WorkerDiedError)
@@ -218,33 +216,28 @@ def _died(call: Future[Any] | None) -> bool:
     return call is not None and call.done() and isinstance(call.exception(), WorkerDiedError)
 
 
-def _outcome(reference: Any) -> Future[Any]:
-    """Return a future for a call of an actor, which raises the errors that `WorkerHandle.submit` promises."""
+def _outcome(call: Any, finish: Callable[[Any], Any] = lambda answer: answer) -> Future[Any]:
+    """Return a future for an actor's answer after `finish`, which raises the errors that `WorkerHandle.submit` promises."""
     outcome: Future[Any] = Future()
-    reference.future().add_done_callback(lambda inner: _pass_on(inner, outcome))
+
+    def pass_on(answer: Future[Any]) -> None:
+        try:
+            outcome.set_result(finish(answer.result()))
+        except BaseException as error:
+            outcome.set_exception(_translated(error))
+
+    call.future().add_done_callback(pass_on)
     return outcome
 
 
-def _tell_of(outer: Future[TaskResult], tell: Tell, answer: Future[Any]) -> None:
-    """Tell of the events of a task, and set its outcome."""
-    if answer.exception() is not None:
-        outer.set_exception(answer.exception())
-        return
-    events, outcome = answer.result()
+def _told(tell: Tell, answer: tuple[list[tuple[int, TaskEvent]], TaskResult | Exception]) -> TaskResult:
+    """Tell of the events of a task, and return its result or raise its error."""
+    events, outcome = answer
     for job, event in events:
         tell(job, event)
     if isinstance(outcome, Exception):
-        outer.set_exception(outcome)
-    else:
-        outer.set_result(outcome)
-
-
-def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
-    error = inner.exception()
-    if error is None:
-        outer.set_result(inner.result())
-    else:
-        outer.set_exception(_translated(error))
+        raise outcome
+    return outcome
 
 
 def _translated(error: BaseException) -> BaseException:
