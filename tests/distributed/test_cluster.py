@@ -158,7 +158,7 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
             super()._took(key, done)
 
     with open_journal(folder / "results.csv") as journal:
-        run.found |= {(key, first) for key, pair in journal.unfinished.items() for first, _ in pair.ends}
+        run.found |= {(key, pair.ranges[index].first) for key, pair in journal.unfinished.items() for index in pair.scores}
         settings = RunSettings(journal=journal, seconds=0.001, tell=run.warnings.append)
         for job, outcome in Noting(engine, ScoreOptions(FEATURES), settings).score(jobs):
             assert job.key not in run.outcomes, "it has two outcomes"

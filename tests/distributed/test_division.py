@@ -23,7 +23,7 @@ from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import FrameRange, RangeEnded, RangeScores, divided
-from vkssim.scoring.unfinished import packed_cuts, unpacked_cuts
+from vkssim.scoring.unfinished import Unfinished, packed_division
 
 from ..frames.reading import NOTHING_SAID, describe
 from ..ladder.ladders import encode
@@ -88,7 +88,9 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
     ranges = _ranges(folder, "mp4", 5)
     assert len(ranges) > 2
     for packets in (None, (VideoPackets(5678, 1.25), None)):
-        assert unpacked_cuts(json.loads(json.dumps(packed_cuts(ranges, packets)))) == (ranges, packets)
+        found = Unfinished()
+        found.take(json.loads(json.dumps(packed_division(ranges, packets))))
+        assert (found.ranges, found.packets) == (ranges, packets)
 
 
 def test_marks_of_key_frames() -> None:

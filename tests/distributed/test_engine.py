@@ -36,7 +36,7 @@ from vkssim.errors import (
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 from vkssim.scoring.journal import Journal, open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import BatchScored, RangeEnded
+from vkssim.scoring.ranges import BatchScored, FrameRange, RangeEnded
 from vkssim.storage.checked_journal import CheckedJournal
 from vkssim.utils.wording import counted
 
@@ -273,7 +273,7 @@ def test_stored_ranges_that_do_not_meet_are_not_taken(clips: Clips, tmp_path: Pa
         _stopped_on_one(clips, tmp_path, stop)
     _cut_off(clips, tmp_path, OutputError("full"), 16, resume=True)
     with _kept(tmp_path, resume=True) as kept:
-        kept.pair(kept.key).ends[8, 12]["begins"] = [7, None]
+        kept.pair(kept.key).scores[2].begins = (7, None)
         report = _score(clips, kept)
     assert told(report) == told(_in_one(clips))
     assert report.resumed == max(0, stop - 1)
@@ -315,7 +315,7 @@ def test_a_range_that_is_refused_has_all_scored_in_one(
     _fail_at(monkeypatch, first, RangeError("not there"))
     with _kept(tmp_path) as kept:
         report = _score(clips, kept, progress=lambda done, total: steps.append((done, total)), on_frames=frames.extend)
-        assert kept.pair(kept.key).ends.keys() == {(0, None)}
+        assert kept.pair(kept.key).ranges == [FrameRange()]
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
     assert steps[-1] == (FRAMES, FRAMES)

@@ -210,7 +210,6 @@ class Engine:
             scored = Unfinished() if self._journal is None else self._journal.pair(job.key)
             options = job.options or self._options
             state = self._states[number] = _State(number, job, options, scored)
-            scored.read_ends(options)
             if not all(map(scored.fits, scored.scores)):
                 self._drop_ranges(state)
             for scores in scored.scores.values():

@@ -48,7 +48,7 @@ from ..utils.wording import counted
 from .options import Clips, ScoreOptions
 from .ranges import FrameRange, RangeScores
 from .record import ClipPackets
-from .unfinished import Bounds, ScoredFrame, Unfinished, packed_cuts, packed_end, packed_frames
+from .unfinished import Bounds, ScoredFrame, Unfinished, packed_division, packed_end, packed_frames
 
 Identity = Mapping[str, Any]
 """Everything that a run's scores depend on, as JSON values, under names that a user understands."""
@@ -187,7 +187,7 @@ class Journal(Closable):
 
     def divide(self, key: str, ranges: list[FrameRange], packets: ClipPackets | None) -> None:
         """Add the division of a pair into ranges."""
-        self._write(key, packed_cuts(ranges, packets))
+        self._write(key, packed_division(ranges, packets))
 
     def add(self, key: str, of: Bounds, frames: Mapping[int, ScoredFrame]) -> None:
         """Add frames with consecutive numbers at once, so that a killed process loses none of them."""
@@ -203,9 +203,7 @@ class Journal(Closable):
 
     def end(self, key: str, of: Bounds, scores: RangeScores) -> None:
         """Add the facts of a range whose frames are all there."""
-        end = packed_end(scores)
-        self.pair(key).ends[of] = end
-        self._write(key, {"range": of, "end": end})
+        self._write(key, packed_end(of, scores))
 
     def start_over(self, key: str) -> None:
         """Add that a pair is scored in one range, because it cannot be scored in several."""

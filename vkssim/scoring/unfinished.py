@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..frames.info import VideoPackets
-from ..frames.outcome import ReadOutcome
-from ..report.record import ScoringRecord
-from ..report.results import BackendInfo, FrameScores, ScoreReport
+from ..report.results import BackendInfo, FrameScores
 from ..utils.facts import from_json, to_json
-from .options import ScoreOptions
-from .ranges import EarlierScores, FrameRange, RangeBoundary, RangeScores
+from .ranges import EarlierScores, FrameRange, RangeScores
 from .record import ClipPackets
+
+Bounds = tuple[int, int | None]
+"""The first pair of a range, and the pair after its last one; None at the end of the clips."""
 
 ScoredFrame = tuple[FrameScores, float | None, BackendInfo]
 """The scores of a frame, its presentation time in the distorted clip, and the backend that computed them."""
-
-_FACTS = ("reference", "distorted", "width", "height", "bits", "names", "warnings", "notes", "rate", "seconds", "similarities")
-_TUPLES = ("names", "similarities")
 
 
 def packed_frames(first: int, scored: Sequence[ScoredFrame]) -> dict[str, Any]:
@@ -42,71 +37,22 @@ def unpacked_frames(entry: Mapping[str, Any]) -> list[ScoredFrame]:
     ]
 
 
-def packed_end(scores: RangeScores) -> dict[str, Any]:
-    """Return all of a range's scores, except its frames, that was read without a problem."""
-    report = scores.report
-    return {
-        "report": {name: getattr(report, name) for name in _FACTS},
-        "backend": asdict(report.backend),
-        "ends": [
-            [end.path, end.damage, end.remarks, end.claimed, end.found, end.version, end.hidden, end.expected]
-            for end in scores.ends
-        ],
-        "shorter": scores.shorter,
-        "starts": scores.starts,
-        "pairs": scores.pairs,
-        "begins": scores.begins,
-        "follows": scores.follows,
-        "scoring": to_json(report.scoring),
-        "packets": to_json(scores.packets),
-    }
+@dataclass(frozen=True)
+class _Division:
+    """The ranges into which clips were divided, and the packets of their video streams."""
+
+    ranges: list[FrameRange]
+    packets: ClipPackets | None
 
 
-def unpacked_end(entry: Mapping[str, Any], scored: Sequence[ScoredFrame], options: ScoreOptions) -> RangeScores:
-    """Return the scores of a range from `packed_end` and its frames, which were scored with `options`."""
-    report = ScoreReport(
-        **entry["report"] | {name: tuple(entry["report"][name]) for name in _TUPLES},
-        backend=BackendInfo(**entry["backend"]),
-        selection=options.selection,
-        sync=options.sync,
-        pictures=options.pictures,
-        scoring=None if entry["scoring"] is None else from_json(ScoringRecord, entry["scoring"], "scoring"),
-        frames=[frame for frame, _, _ in scored],
-    )
-    reference, distorted = (
-        ReadOutcome(
-            path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version, hidden, expected
-        )
-        for path, damage, remarks, claimed, found, version, hidden, expected in entry["ends"]
-    )
-    starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
-    others = [other for _, other, _ in scored]
-    begins, follows = tuple(entry["begins"]), tuple(entry["follows"])
-    ends, packets = (reference, distorted), _packets(entry["packets"])
-    return RangeScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, follows, packets)
+def packed_division(ranges: Sequence[FrameRange], packets: ClipPackets | None) -> dict[str, Any]:
+    """Return the entry about the division of clips into ranges."""
+    return {"division": to_json(_Division([*ranges], packets))}
 
 
-def packed_cuts(ranges: Sequence[FrameRange], packets: ClipPackets | None) -> dict[str, Any]:
-    """Return the division of clips into ranges, and the packets of their video streams."""
-    cuts = [asdict(frame_range.start) for frame_range in ranges[1:] if frame_range.start is not None]
-    return {"cuts": cuts, "packets": to_json(packets)}
-
-
-def unpacked_cuts(entry: Mapping[str, Any]) -> tuple[list[FrameRange], ClipPackets | None]:
-    """Return the division and the packets of `packed_cuts`. Raises ValueError, TypeError or KeyError for anything else."""
-    cuts = [RangeBoundary(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry["cuts"]]
-    return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)], _packets(entry["packets"])
-
-
-def _packets(entry: Any) -> ClipPackets | None:
-    if entry is None:
-        return None
-    reference, distorted = (None if clip is None else from_json(VideoPackets, clip, "packets") for clip in entry)
-    return reference, distorted
-
-
-Bounds = tuple[int, int | None]
-"""The first pair of a range, and the pair after its last one; None at the end of the clips."""
+def packed_end(of: Bounds, scores: RangeScores) -> dict[str, Any]:
+    """Return the entry with all of a range's scores, except its frames, that was read without a problem."""
+    return {"range": of, "end": to_json(replace(scores, report=replace(scores.report, frames=[]), others=[]))}
 
 
 def bounds(frame_range: FrameRange) -> Bounds:
@@ -124,13 +70,12 @@ class Unfinished:
     `ranges` are those into which the pair was divided, and `packets` the packets of both video streams if they were counted
     then. `frames` are the frames of each range by the number of their pair. Those of the whole clips were read from the start,
     so they count in every range; those of another range count in that range alone. `scores` has the complete ranges by their
-    index in `ranges`, and `ends` their facts as they are stored.
+    index in `ranges`.
     """
 
     ranges: list[FrameRange] = field(default_factory=list)
     packets: ClipPackets | None = None
     frames: dict[Bounds, dict[int, ScoredFrame]] = field(default_factory=dict)
-    ends: dict[Bounds, Any] = field(default_factory=dict)
     scores: dict[int, RangeScores] = field(default_factory=dict)
 
     @property
@@ -165,39 +110,38 @@ class Unfinished:
             number += 1
         return found
 
-    def read_ends(self, options: ScoreOptions) -> None:
-        """Set the scores of the complete ranges of an earlier run, which were scored with `options`."""
-        if not self.ranges and _WHOLE in self.ends:
-            self.ranges = [FrameRange()]
-        for index, frame_range in enumerate(self.ranges):
-            end = self.ends.get(bounds(frame_range))
-            if end is not None:
-                with suppress(ValueError, TypeError, KeyError):
-                    self.scores[index] = unpacked_end(end, self._scored(frame_range), options)
-
     def start_over(self) -> None:
         """Drop everything that was scored in ranges: their frames are not where the packets announced them."""
-        self.ranges, self.packets, self.ends, self.scores = [], None, {}, {}
+        self.ranges, self.packets, self.scores = [], None, {}
         self.frames = {of: frames for of, frames in self.frames.items() if of == _WHOLE}
 
     def take(self, entry: Mapping[str, Any]) -> None:
         """Add an entry of the journal. Raises ValueError, TypeError or KeyError for anything else."""
-        if "cuts" in entry:
-            self.ranges, self.packets = unpacked_cuts(entry)
+        if "division" in entry:
+            division = from_json(_Division, entry["division"], "division")
+            self.ranges, self.packets = division.ranges, division.packets
         elif "over" in entry:
             self.start_over()
         else:
             first, stop = entry["range"]
             of = int(first), None if stop is None else int(stop)
             if "end" in entry:
-                self.ends[of] = entry["end"]
+                self._end(of, from_json(RangeScores, entry["end"], "end"))
             else:
                 self.add(of, int(entry["first"]), unpacked_frames(entry))
+
+    def _end(self, of: Bounds, scores: RangeScores) -> None:
+        """Add the scores of a range whose frames are there."""
+        self.ranges = self.ranges or [FrameRange()]
+        index = [bounds(frame_range) for frame_range in self.ranges].index(of)
+        found = self._scored(self.ranges[index])
+        scores.report.frames, scores.others = [frame for frame, _, _ in found], [other for _, other, _ in found]
+        self.scores[index] = scores
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yield the entries that make the same once more."""
         if self.ranges:
-            yield packed_cuts(self.ranges, self.packets)
+            yield packed_division(self.ranges, self.packets)
         for of, frames in self.frames.items():
             run: list[int] = []
             for number in sorted(frames):
@@ -207,5 +151,6 @@ class Unfinished:
                 run.append(number)
             if run:
                 yield {"range": of} | packed_frames(run[0], [frames[one] for one in run])
-        for of, end in self.ends.items():
-            yield {"range": of, "end": end}
+        for index, scores in self.scores.items():
+            if not scores.problem:
+                yield packed_end(bounds(self.ranges[index]), scores)

@@ -164,8 +164,11 @@ def _value(kind: Any, data: Any, where: str) -> Any:
         return _value(chosen, data, where)
     if not _fits(kind, data):
         raise ValueError(f"{where} is {abbreviated(data)}")
-    if origin is tuple:
-        return tuple(_value(parts[0], entry, f"{where}[{place}]") for place, entry in enumerate(data))
+    if origin in (tuple, list):
+        kinds = parts if len(parts) == len(data) and parts[-1] is not Ellipsis else parts[:1] * len(data)
+        return origin(
+            _value(part, entry, f"{where}[{place}]") for place, (part, entry) in enumerate(zip(kinds, data, strict=True))
+        )
     if origin is not None:  # a mapping
         return {str(name): _value(parts[1], entry, f"{where}.{name}") for name, entry in data.items()}
     return data
@@ -174,7 +177,7 @@ def _value(kind: Any, data: Any, where: str) -> Any:
 def _fits(kind: Any, data: Any) -> bool:
     """Return whether a value of JSON has a type, as far as this shows without its elements."""
     origin = get_origin(kind)
-    if origin is tuple:
+    if origin in (tuple, list):
         return isinstance(data, list)
     if origin is not None or is_dataclass(kind):
         return isinstance(data, dict)
