@@ -55,34 +55,29 @@ def _work(spec: WorkerSpec, connection: Connection) -> None:
     with suppress(EOFError, OSError), Worker(spec) as worker:
         while True:
             task = connection.recv()
-            outcome = _outcome(worker, task, partial(_send, connection, sending))
+            outcome: _Outcome
+            try:
+                outcome = worker.do(task, partial(_send, connection, sending)), ""
+            except Exception as error:
+                outcome = _sendable(error), traceback.format_exc()
             _send(connection, sending, *outcome)
-
-
-def _outcome(worker: Worker, task: Task, tell: Tell) -> _Outcome:
-    try:
-        return worker.do(task, tell), ""
-    except Exception as error:
-        return error, traceback.format_exc()
 
 
 def _send(connection: Connection, sending: threading.Lock, first: int | TaskResult | Exception, second: Event | str) -> None:
     """Send an event with the number of its job, or an outcome."""
-    if isinstance(first, Exception) and not _can_be_pickled(first):
-        first = RuntimeError(f"{type(first).__name__}: {first}")
-    if isinstance(second, RangeEnded) and isinstance(second.outcome, Exception) and not _can_be_pickled(second.outcome):
-        second = RangeEnded(RuntimeError(f"{type(second.outcome).__name__}: {second.outcome}"))
+    if isinstance(second, RangeEnded) and isinstance(second.outcome, Exception):
+        second = RangeEnded(_sendable(second.outcome))
     with sending:
         connection.send((first, second))
 
 
-def _can_be_pickled(error: Exception) -> bool:
-    """Return whether an error can be sent through a connection and read there. Errors of some libraries cannot."""
+def _sendable(error: Exception) -> Exception:
+    """Return an error, or its message if it cannot be read at the other end of a connection, as those of some libraries."""
     try:
         ForkingPickler.loads(ForkingPickler.dumps(error))
     except Exception:
-        return False
-    return True
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None:
