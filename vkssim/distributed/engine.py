@@ -160,7 +160,7 @@ class Engine:
         failure: VkssimError | None = None
         try:
             self.scheduler.update_workers()
-            waiting = deque(_grouped(jobs, 1 if self._pool.several else MOST_IN_STEP))
+            waiting = deque([job] for job in jobs) if self._pool.several else deque(_grouped(jobs))
             while waiting or self._groups or self._ready:
                 while self._ready:
                     state, outcome = self._ready.popleft()
@@ -196,17 +196,18 @@ class Engine:
         try:
             add_hint(outcome, state.job.clips, state.options, of_many=self._jobs > 1)
         except KeyboardInterrupt as stop:
-            report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+            report = _report_of(outcome)
             frames = counted(0 if report is None else len(report.frames), "frame")
             return _stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report)
         return None
 
     # -- tasks -------------------------------------------------------------------------------------------------------
 
-    def _begin(self, jobs: Sequence[tuple[int, Job]], left: int) -> None:
+    def _begin(self, jobs: Sequence[Job], left: int) -> None:
         """Give the missing ranges of jobs to the scheduler."""
         whole: list[_State] = []
-        for number, job in jobs:
+        for job in jobs:
+            number = next(self._numbers)
             scored = Unfinished() if self._journal is None else self._journal.pair(job.key)
             options = job.options or self._options
             state = self._states[number] = _State(number, job, options, scored)
@@ -394,7 +395,7 @@ class Engine:
 
     def _finish(self, group: int, state: _State) -> None:
         outcome = self._outcome(state)
-        report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+        report = _report_of(outcome)
         self._states.pop(state.number)
         self._groups[group].remove(state)
         if not self._groups[group]:
@@ -422,18 +423,22 @@ class Engine:
         return error
 
 
-def _grouped(jobs: Sequence[Job], most: int) -> list[list[tuple[int, Job]]]:
-    """Return jobs of one reference and the same options together, at most `most` in a group, in the order of the references."""
-    references: dict[object, list[tuple[int, Job]]] = {}
-    for number, job in enumerate(jobs):
-        shared = (job.clips.reference, job.clips.raw, job.options)
-        references.setdefault(shared if most > 1 else number, []).append((number, job))
-    return [group[start : start + most] for group in references.values() for start in range(0, len(group), most)]
+def _report_of(outcome: Outcome) -> ScoreReport | None:
+    return outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+
+
+def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return jobs of one reference and the same options together, in the order of the references."""
+    groups: dict[object, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault((job.clips.reference, job.clips.raw, job.options), []).append(job)
+    most = MOST_IN_STEP
+    return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
 
 
 def most_in_step(jobs: Sequence[Job]) -> int:
     """Return the size of the largest group of jobs that one worker scores together."""
-    return max(map(len, _grouped(jobs, MOST_IN_STEP)), default=1)
+    return max(map(len, _grouped(jobs)), default=1)
 
 
 def score_jobs(
@@ -464,7 +469,7 @@ def score_pair(
             ((_, outcome),) = outcomes
         except VkssimError as error:
             outcome = error
-    report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+    report = _report_of(outcome)
     if report is not None:
         report.worker_warnings = worker_warnings
     if isinstance(outcome, Exception):

@@ -95,7 +95,7 @@ class Journal(Closable):
         self._common = {}
         self._found = self.frames
         if not self._continues:
-            self._lost, self.unfinished = self._found, {}
+            self.unfinished = {}
 
     # -- what is there -----------------------------------------------------------------------------------------------
 
@@ -169,9 +169,9 @@ class Journal(Closable):
             if self._found:
                 self._tell(f"the run continues after {counted(self._found, 'frame')} that an earlier run scored")
         else:
-            if journal.head is not None and self._lost:
+            if journal.head is not None and self._found:
                 self._tell(
-                    f"{path} had {counted(self._lost, 'frame')} of a run that was cut off; with `resume` the run would have"
+                    f"{path} had {counted(self._found, 'frame')} of a run that was cut off; with `resume` the run would have"
                     " continued from them"
                 )
             journal.begin(self._identity or {})

@@ -96,14 +96,11 @@ def _listed(texts: Iterable[str | None]) -> str | None:
 
 def _whole(clip: ClipFacts, packets: VideoPackets | None, frames: int | None) -> ClipFacts:
     frames = clip.frames if clip.frames is not None else frames
-    duration = clip.duration
+    duration, kbps = clip.duration, clip.kbps
     if packets is not None and packets.seconds is not None:
-        duration = round(packets.seconds, 6)
+        duration, kbps = round(packets.seconds, 6), round(packets.bytes * 8 / packets.seconds / 1000, 3)
     elif duration is None and frames is not None and clip.fps is not None:
         duration = round(frames / clip.fps, 6)
-    kbps = clip.kbps
-    if packets is not None and packets.seconds is not None:
-        kbps = round(packets.bytes * 8 / packets.seconds / 1000, 3)
     return replace(clip, frames=frames, duration=duration, kbps=kbps)
 
 
