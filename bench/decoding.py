@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from typing import Any
 import av
 from coded import Codec, write_pair
 from costs import FRAMES_A_MINUTE
-from machine import cores, own_cpu_seconds
+from machine import cores, folder_in_memory, own_cpu_seconds
 from sections import reason
 from spreads import Row, compared, measured
 
@@ -165,8 +164,7 @@ def decoding(
     the scores of two decoders are not equal bit for bit.
     """
     where: Row = {"section": "decoding", "size": f"{width}x{height}", "codec": codec.name}
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    with folder_in_memory() as folder:
         clips = write_pair(Path(folder), codec, width, height, frames)
         runs: dict[int, Callable[[str], list[ScoreReport]]] = {
             1: lambda decode: [_score(clips, decode, device)],

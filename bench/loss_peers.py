@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -55,11 +56,11 @@ def contenders(cuda: bool, device: str | None) -> tuple[list[Contender], dict[st
     absent: dict[str, str] = {}
     sources: dict[str, Callable[[Any, bool], list[Contender]]] = {
         "vkssim.torch": lambda module, cuda: _ours(module, cuda, {} if device is None else {"device": device}),
-        "pytorch_msssim": _pytorch_msssim,
-        "frame_analytics": _frame_analytics,
+        "pytorch_msssim": partial(_peer, "pytorch-msssim"),
+        "frame_analytics": partial(_peer, "frame-analytics"),
     }
     if cuda:
-        sources |= {"fussim": _fussim, "fused_ssim": _fused_ssim}
+        sources |= {name: partial(_drop_ins, name) for name in ("fussim", "fused_ssim")}
     for name, make in sources.items():
         try:
             found += make(import_module(name), cuda)
@@ -97,21 +98,8 @@ def _ours(module: Any, cuda: bool, where: dict[str, str]) -> list[Contender]:
     ]
 
 
-def _pytorch_msssim(module: Any, cuda: bool) -> list[Contender]:
-    def ssim(first: Tensor, second: Tensor) -> Tensor:
-        return module.ssim(first, second, data_range=1.0)
-
-    def ms_ssim(first: Tensor, second: Tensor) -> Tensor:
-        return module.ms_ssim(first, second, data_range=1.0)
-
-    return [
-        Contender("ssim valid", "pytorch-msssim", ssim, ssim, _plain(cuda)),
-        Contender("ms_ssim average", "pytorch-msssim", ms_ssim, ms_ssim, _plain(cuda)),
-    ]
-
-
-def _frame_analytics(module: Any, cuda: bool) -> list[Contender]:
-    """Return the peer. Its pyramid drops the last row and column of odd sides: MS-SSIM of such images is another number."""
+def _peer(name: str, module: Any, cuda: bool) -> list[Contender]:
+    """Return a peer. The pyramid of frame-analytics drops the last row and column of odd sides: MS-SSIM is another number."""
 
     def ssim(first: Tensor, second: Tensor) -> Tensor:
         return module.ssim(first, second, data_range=1.0)
@@ -120,17 +108,13 @@ def _frame_analytics(module: Any, cuda: bool) -> list[Contender]:
         return module.ms_ssim(first, second, data_range=1.0)
 
     return [
-        Contender("ssim valid", "frame-analytics", ssim, ssim, _plain(cuda)),
-        Contender("ms_ssim average", "frame-analytics", ms_ssim, ms_ssim, _plain(cuda)),
+        Contender("ssim valid", name, ssim, ssim, _plain(cuda)),
+        Contender("ms_ssim average", name, ms_ssim, ms_ssim, _plain(cuda)),
     ]
 
 
-def _fussim(module: Any, cuda: bool) -> list[Contender]:
-    return [_drop_in("fussim", module, padding, cuda) for padding in ("same", "valid")]
-
-
-def _fused_ssim(module: Any, cuda: bool) -> list[Contender]:
-    return [_drop_in("fused_ssim", module, padding, cuda) for padding in ("same", "valid")]
+def _drop_ins(name: str, module: Any, cuda: bool) -> list[Contender]:
+    return [_drop_in(name, module, padding, cuda) for padding in ("same", "valid")]
 
 
 def _drop_in(name: str, module: Any, padding: str, cuda: bool) -> Contender:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,12 @@ def cpu_name() -> str:
         if found:
             return found[1]
     return platform.processor() or "a CPU that does not say its name"
+
+
+def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder, in memory if the system has such a place."""
+    memory = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
 
 
 def own_cpu_seconds() -> float:

@@ -5,9 +5,10 @@ Each returns rows: dicts with section, name, value, unit, and the facts that tel
 
 from __future__ import annotations
 
-import resource
+import os
 import statistics
-import tempfile
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from child import ChildError, run_python
+from machine import folder_in_memory
 from spreads import Row, measured
 
 from vkssim import Scorer, ScoreReport, score_files
@@ -95,9 +96,8 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
 
 @contextmanager
 def raw_clips(width: int, height: int, bits: int, frames: int) -> Iterator[tuple[Path, Path]]:
-    """Write a pair of raw 4:2:0 files, in memory if the system has such a place, else in a temporary folder."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    """Write a pair of raw 4:2:0 files into `folder_in_memory`."""
+    with folder_in_memory() as folder:
         paths = Path(folder, "reference.yuv"), Path(folder, "distorted.yuv")
         chroma = bytes(2 * ((width + 1) // 2) * ((height + 1) // 2) * (1 if bits == 8 else 2))
         for path, planes in zip(paths, pairs(width, height, bits), strict=True):
@@ -118,11 +118,9 @@ def files(width: int, height: int, bits: int, feature: str, frames: int, device:
             return score_files(reference, distorted, features=feature.split("+"), raw=raw, device=device)
 
         run()
-        began = resource.getrusage(resource.RUSAGE_SELF)
-        reports = [run() for _ in range(5)]
-        ended = resource.getrusage(resource.RUSAGE_SELF)
-    rates = [report.fps for report in reports]
-    cpu = (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) / (5 * frames)
+        began = time.process_time()
+        rates = [run().fps for _ in range(5)]
+        cpu = (time.process_time() - began) / (5 * frames)
     luma = 2 * width * height * (1 if bits == 8 else 2)
     return [
         {**where, "name": "raw files to scores", **measured(rates), "unit": "frames/s"},
@@ -153,6 +151,25 @@ def arrays(width: int, height: int, bits: int, feature: str, frames: int, device
             "unit": "frames/s",
         }
     ]
+
+
+class ChildError(Exception):
+    """A process failed; the message has the last line that it wrote to standard error."""
+
+
+def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a new Python process, and return its output as text. Raises ChildError if the process fails.
+
+    Modules are found in the same places as by this process. `-P` leaves out the current folder: a checkout has a folder
+    `vkssim` that is not the whole package.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    command = [sys.executable, "-P", "-c", code, *arguments]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if process.returncode:
+        last = (process.stderr.strip() or "it wrote no message").splitlines()[-1]
+        raise ChildError(f"a process ended with exit code {process.returncode}: {last}")
+    return process
 
 
 _FIRST_SCORE = """

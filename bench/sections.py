@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from machine import Watch
+from rich.markup import escape
+from rich.table import Table
 from spreads import Row
 
 
@@ -53,3 +55,15 @@ class Sections:
 def failed(failure: Row) -> str:
     """Return the line that is printed for a section that failed."""
     return " ".join(word for word in (failure["section"], failure["where"], "failed:", failure["reason"]) if word)
+
+
+def load_table(rows: Iterable[Row]) -> Table:
+    """Return the table of the rows of `machine.Watch`."""
+    table = Table(title="How busy the machine was", title_justify="left")
+    for column in ("section", "of", "load average before", "after", "CPU share of others"):
+        table.add_column(column)
+    for row in rows:
+        loads = ("not known" if load is None else f"{load:.2f}" for load in row["load"])
+        others = "not known" if row["others"] is None else f"{row['others']:.0f} %"
+        table.add_row(escape(row["section"]), escape(row["where"]), *loads, others)
+    return table

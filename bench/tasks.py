@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import machine
 import measure
@@ -20,6 +19,7 @@ from vkssim.backends.shared import SharedBackend
 from vkssim.distributed.open_sources import open_sources
 from vkssim.features.plane_metrics import feature_texts
 from vkssim.frames.options import RawDescription, Selection
+from vkssim.host.closing import Closable
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips as PairClips
 from vkssim.scoring.options import ScoreOptions
@@ -85,7 +85,7 @@ class Clips:
         return cycle(range(0, self.frames - length + 1, length) if self.kind == "raw" else (0,))
 
 
-class Worker:
+class Worker(Closable):
     """A worker that keeps the device, pipelines and buffers from task to task; use with `with`."""
 
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
@@ -95,13 +95,13 @@ class Worker:
 
     def do(self, clips: Clips, start: int, frames: int) -> TaskTime:
         """Score a range of frames."""
-        bytes_before, cpu_before, began = _bytes_read(), _cpu_seconds(), time.perf_counter()
+        bytes_before, cpu_before, began = _bytes_read(), time.process_time(), time.perf_counter()
         with ExitStack() as stack:
             pair = PairClips(str(clips.reference), str(clips.distorted), clips.raw)
             options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
             sources = open_sources(stack, pair, options)
             report = score_range(sources, pair, partial(self._engine.part, 0, 1), options, profile=self._profile).report
-        seconds, cpu, read = time.perf_counter() - began, _cpu_seconds() - cpu_before, _bytes_read() - bytes_before
+        seconds, cpu, read = time.perf_counter() - began, time.process_time() - cpu_before, _bytes_read() - bytes_before
         assert len(report.frames) == frames
         kernels, upload = self._device_seconds(report.stage_seconds)
         first, self._first = self._first, False
@@ -131,12 +131,6 @@ class Worker:
     def close(self) -> None:
         """Let go of the device; a second call does nothing."""
         self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 @contextmanager
@@ -185,11 +179,6 @@ def _encode(path: Path, width: int, height: int, frames: int, bit_rate: int) -> 
         for picture in islice(cycle(chain(pictures, reversed(pictures))), frames):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="yuv420p")))
         container.mux(stream.encode())
-
-
-def _cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 def _bytes_read() -> int:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..ladder.tables import Row
     from ..report.bd_rate import RateCurve
 
-_RATES = ("bitrate", "measured_kbps")
-
 
 @make_command(
     "bd-rate",
@@ -85,14 +83,14 @@ def command(
     much higher its score is at the same bit rate. Similarities are compared in dB. Rows that were not scored alike are refused,
     and the error names the difference.
     """
-    from ..ladder.tables import check_scored, how_scored, is_results, is_similarity, read_table, score_columns
+    from ..ladder.tables import RATES, check_scored, how_scored, is_results, is_similarity, read_table, score_columns
     from ..report.bd_rate import bjontegaard_deltas
     from ..scoring.comparability import check_alike
 
     rows = read_table(results)
     if not is_results(rows):
         raise InputError(f"{results} has no scores; `vkssim batch {results} -o RESULTS.csv` makes a file that has them")
-    rate = rate or next(name for name in _RATES if name in rows[0])
+    rate = rate or next(name for name in RATES if name in rows[0])
     ladders = [_select(rows, flag, conditions) for flag, conditions in (("--anchor", anchor), ("--test", test))]
     references = list(dict.fromkeys(row["reference"] for row in ladders[0]))
     compared = [row for ladder in ladders for row in ladder if row["reference"] in references]
@@ -151,10 +149,8 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
 
 def _curve(name: str, rows: Sequence[Row], columns: tuple[str, str], decibels: bool) -> RateCurve:
     """Return the ladder of rows; `columns` have the bit rates and the scores."""
-    import numpy as np
-
     from ..ladder.tables import number
-    from ..report.bd_rate import RateCurve, in_decibels
+    from ..report.bd_rate import RateCurve
 
-    rates, scores = (np.array([number(row, column, row["distorted"]) for row in rows]) for column in columns)
-    return RateCurve.of(name, list(zip(rates, in_decibels(scores) if decibels else scores, strict=True)))
+    rates, scores = ([number(row, column, row["distorted"]) for row in rows] for column in columns)
+    return RateCurve.of(name, list(zip(rates, scores, strict=True)), decibels=decibels)

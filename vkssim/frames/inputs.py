@@ -1,10 +1,6 @@
-"""The files that a path names: sequences of pictures, and the state by which a file is identified.
+"""The files that a path names, and the state by which a file is identified (docs/adr/0013).
 
 Sequences are `frame_%04d.png`, counted from the lowest existing number, and `frame_*.png`.
-
-The scores of one file are never taken for the scores of another. Size and modification time are not enough for that: `cp -p`,
-rsync and tar keep the time, and raw clips of one description have one size. So the inode and the time of its last change count
-as well, and a sample of the content, which also distinguishes files on systems without stable inodes.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import VkssimError
 from ..page.ladders import Delta, Ladder, Ladders, Rung
-from ..report.bd_rate import RateCurve, bjontegaard_deltas, in_decibels
+from ..report.bd_rate import RateCurve, bjontegaard_deltas
 from ..report.results import ScoreReport
 
 LEAST_RUNGS = 2
@@ -56,11 +56,8 @@ def _deltas(ladders: Ladders, reports: Sequence[ScoreReport], metrics: Sequence[
 
 def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric: str, decibels: bool) -> RateCurve:
     points = [(rung.rate, pooled[rung.clip][metric]["mean"]) for rung in ladder.rungs if metric in pooled[rung.clip]]
-    points = [(rate, score) for rate, score in points if np.isfinite(score)]
-    if decibels:
-        scores = in_decibels(np.array([score for _, score in points], np.float64))
-        points = [(rate, float(score)) for (rate, _), score in zip(points, scores, strict=True)]
-    return RateCurve.of(ladder.name or "unknown codec", points)
+    finite = [(rate, score) for rate, score in points if np.isfinite(score)]
+    return RateCurve.of(ladder.name or "unknown codec", finite, decibels=decibels)
 
 
 def _means(deltas: Sequence[Delta]) -> Iterator[Delta]:

@@ -14,13 +14,12 @@ from ..report.results import BackendInfo, PooledReport, ScoreReport
 from ..storage.location import is_url, redact_url, suffix_of
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
-from .tables import FORMS, Row, is_results, labels_of, number, read_table, scores_of, scoring_of
+from .tables import FORMS, RATES, Row, is_results, labels_of, number, read_table, scores_of, scoring_of
 
 MOST_CLIPS = 500
 """The most clips of a page."""
 
 _TABLES = (*FORMS, *JSON_LINES)
-_RATES = ("bitrate", "measured_kbps")
 _LADDERS = ("codec", "distorted_codec")
 _MEASURED = "kbit/s"
 
@@ -69,7 +68,7 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
             instead = "for single clips give the JSON reports"
             raise InputError(f"{path} is a table, but not the results of `vkssim batch`; {instead}")
     if rate is None:
-        rate = _RATES[0] if tables and all(path in tables and _RATES[0] in tables[path][0] for path in paths) else _RATES[1]
+        rate = RATES[0] if tables and all(path in tables and RATES[0] in tables[path][0] for path in paths) else RATES[1]
     labels = {path: [name for name in labels_of(rows) if name != rate] for path, rows in tables.items()}
     clips: list[PageClip] = []
     failed: list[tuple[str, str]] = []
@@ -89,7 +88,7 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
         raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
     if len(clips) > MOST_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MOST_CLIPS} at most. Make several pages")
-    return PageClips(tuple(clips), _MEASURED if rate == _RATES[1] else rate, tuple(failed))
+    return PageClips(tuple(clips), _MEASURED if rate == RATES[1] else rate, tuple(failed))
 
 
 def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
@@ -102,7 +101,7 @@ def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
 
 def _of_report(path: Path, rate: str) -> PageClip:
     report = read_report(path)
-    if rate != _RATES[1]:
+    if rate != RATES[1]:
         raise OptionError(f"`rate={rate}` is a column of a table; {path} is the report of a single clip")
     distorted = None if report.scoring is None else report.scoring.distorted
     codec, kbps = (None, None) if distorted is None else (distorted.codec, distorted.kbps)

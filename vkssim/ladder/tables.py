@@ -59,6 +59,9 @@ _OLDEST_COLUMNS = (
 )
 """The columns that identify results: those of the first version."""
 
+RATES = ("bitrate", "measured_kbps")
+"""The columns with bit rates: the one that a manifest may have, and the measured one of the video in kbit/s."""
+
 COLUMNS = (*_OLDEST_COLUMNS, *(f"distorted_{name}" for name in CLIP_COLUMNS), SCORING)
 """The columns of every table besides labels and scores. A score has the columns `NAME_POOLING`, such as float_ssim_mean."""
 

@@ -1,7 +1,4 @@
-"""Render reports as one self-contained HTML page: verdicts, tables, charts and the worst moments.
-
-This module makes the tables and charts, so they work without JavaScript. The scripts beside this file add the interaction.
-"""
+"""Render reports as one self-contained HTML page: its tables and charts work without JavaScript."""
 
 from __future__ import annotations
 

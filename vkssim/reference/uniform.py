@@ -1,7 +1,4 @@
-"""Twin of `ssim_uniform.comp` and `ssim_estimate.comp`.
-
-It computes maps of l, c and s of the rectangular 8x8 window in double precision.
-"""
+"""Twin of `ssim_uniform.comp` and `ssim_estimate.comp`: maps of l, c and s of the 8x8 window in double precision."""
 
 from __future__ import annotations
 

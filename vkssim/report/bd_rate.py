@@ -28,8 +28,14 @@ class RateCurve:
     scores: Doubles
 
     @classmethod
-    def of(cls, name: str, points: Sequence[tuple[float, float]]) -> RateCurve:
-        """Return the ladder of points (rate, score) in any order. Raises InputError if no curve can be drawn through them."""
+    def of(cls, name: str, points: Sequence[tuple[float, float]], *, decibels: bool = False) -> RateCurve:
+        """Return the ladder of points (rate, score) in any order, with its scores `in_decibels` on request.
+
+        Raises InputError if no curve can be drawn through the points.
+        """
+        if decibels:
+            scores = in_decibels(np.array([score for _, score in points], np.float64))
+            points = [(rate, score) for (rate, _), score in zip(points, scores, strict=True)]
         if len(points) < LEAST_POINTS:
             raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {LEAST_POINTS} or more")
         rates, scores = np.array(sorted(points), np.float64).T

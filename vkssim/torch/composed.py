@@ -1,8 +1,4 @@
-"""The losses in PyTorch's own operations, in double precision, for second derivatives.
-
-The shaders compute a value and its first derivatives. Higher derivatives are those of the formulas in this file, which are the
-formulas of `loss/spec.py` and docs/loss.md. All functions are differentiable as often as PyTorch allows.
-"""
+"""The losses in PyTorch's own operations, in double precision, for second derivatives: the formulas of docs/loss.md."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from torch import Tensor, nn
@@ -15,14 +16,14 @@ from .functions import check_window, ms_ssim, ssim
 class _Similarity(nn.Module):
     """A function of two batches with its `arguments`, which may be changed between calls."""
 
-    def __init__(self, function: Callable[..., Tensor], window: tuple[int, float], spatial_dims: int, **arguments: Any) -> None:
+    def __init__(self, function: Callable[..., Tensor], given: Mapping[str, Any]) -> None:
         super().__init__()
-        check_window(*window, None)
-        if spatial_dims != 2:
-            raise OptionError(f"spatial_dims is {spatial_dims}; images of 2 dimensions are possible")
-        chosen(Padding, arguments["padding"])
+        check_window(given["win_size"], given["win_sigma"], None)
+        if given["spatial_dims"] != 2:
+            raise OptionError(f"spatial_dims is {given['spatial_dims']}; images of 2 dimensions are possible")
+        chosen(Padding, given["padding"])
         self.function = function
-        self.arguments = arguments
+        self.arguments = {name: given[name] for name in signature(function).parameters if name in given}
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803 - pytorch-msssim's names
         """Return the similarity of two batches, as the function of the same name does."""
@@ -65,18 +66,7 @@ class SSIM(_Similarity):
         backend: str = "vulkan",
         device: str | int | None = None,
     ) -> None:
-        super().__init__(
-            ssim,
-            (win_size, win_sigma),
-            spatial_dims,
-            data_range=data_range,
-            size_average=size_average,
-            K=K,
-            nonnegative_ssim=nonnegative_ssim,
-            padding=padding,
-            backend=backend,
-            device=device,
-        )
+        super().__init__(ssim, dict(locals()))
 
 
 class MS_SSIM(_Similarity):  # noqa: N801
@@ -119,17 +109,4 @@ class MS_SSIM(_Similarity):  # noqa: N801
     ) -> None:
         chosen(Pyramid, pyramid)
         chosen(Negative, negative, without=Negative.KEEP)
-        super().__init__(
-            ms_ssim,
-            (win_size, win_sigma),
-            spatial_dims,
-            data_range=data_range,
-            size_average=size_average,
-            weights=weights,
-            K=K,
-            pyramid=pyramid,
-            padding=padding,
-            negative=negative,
-            backend=backend,
-            device=device,
-        )
+        super().__init__(ms_ssim, dict(locals()))

@@ -1,8 +1,4 @@
-"""Decode the frames of one stream with FFmpeg: quickly, or with the same result every time (docs/adr/0010).
-
-With threads, FFmpeg conceals damage in another way from run to run. So a stream is decoded with threads until the first sign of
-damage. All frames before it are right. From there, the stream is decoded again, from its beginning, without threads.
-"""
+"""Decode the frames of one stream with FFmpeg: with threads until the first sign of damage, then without (docs/adr/0010)."""
 
 from __future__ import annotations
 

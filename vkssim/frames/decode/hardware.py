@@ -1,8 +1,4 @@
-"""Hardware decoders: how FFmpeg opens one, and which clips it decodes.
-
-A hardware decoder returns the same samples as the processor, bit for bit, but reports less damage. So it decodes a clip only
-until FFmpeg sees the first sign of damage; then the processor decodes the clip again (docs/adr/0010).
-"""
+"""Hardware decoders: how FFmpeg opens one, and which clips it decodes, until the first sign of damage (docs/adr/0010)."""
 
 from __future__ import annotations
 
