@@ -14,6 +14,7 @@ import click
 
 from ..errors import OptionError, OutputError, ThresholdError, VkssimError
 from ..report.numbers import NumberFormat, time_code
+from ..utils.interruption import check
 from ..utils.wording import counted
 from .messages import say, say_written
 from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, to_standard_output
@@ -152,6 +153,11 @@ class Deliveries:
         self.complete = failure is None or isinstance(failure, ThresholdError)
         self.failures = [] if failure is None else [failure]
         self.written: list[str] = []
+
+    def check(self) -> None:
+        """Stop if the user interrupts. After a failure, the rest is written all the same."""
+        if not self.failures:
+            check()
 
     def attempt(self, write: Callable[..., object], *what: object, name: str | None = None) -> None:
         """Write something, whose `name` is printed at the end; a failure is noted."""

@@ -15,7 +15,6 @@ from ..errors import OptionError, VkssimError
 from ..host import notices
 from ..page import WORST
 from ..utils.choices import Section
-from ..utils.interruption import check
 from ..utils.progress import ProgressBar
 from ..utils.version import __version__
 from .command import CommandOption, add_options, make_command, option
@@ -26,7 +25,11 @@ from .output import SUFFIXES, form_options
 from .report import PageOptions, budget_option, page_output
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..frames.options import RawDescription
+    from ..report.results import ScoreReport
+    from ..scoring.journal import Journal
 
 
 # Flags of libvmaf's tool `vmaf` that have no effect here, so that its command lines can be taken over.
@@ -189,34 +192,41 @@ def command(
     lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
     journal = open_journal(asked.paths, asked.form, pair, options, resume=resume, quiet=asked.quiet)
     settings = RunSettings(asked.profile, progress, lines, thresholds, journal)
-    failure: VkssimError | None = None
+    report, failure = _scored(partial(score_pair, pair, options, where["device"], settings), journal, progress)
+    if find_offset:
+        report.notes.append(_offset_note(options.selection.offset))
+    done = Deliveries(report, failure)
+    asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
+    if page is not None:
+        done.check()
+        done.attempt(page, report, failure, name=asked.html)
+    if maps.folder is not None and done.complete:
+        done.check()
+        write_maps = partial(maps.write, raw=raw, **alone)
+        done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
+    done.end(quiet=asked.quiet)
+
+
+def _scored(
+    score: Callable[[], ScoreReport], journal: Journal | None, progress: ProgressBar | None
+) -> tuple[ScoreReport, VkssimError | None]:
+    """Return a report, and the failure that ended its run, which is raised if no frame was scored."""
     try:
-        report = score_pair(pair, options, where["device"], settings)
+        return score(), None
     except VkssimError as error:
         if error.report is None or not error.report.frames:
             if journal is not None:
                 journal.leave(error)
             raise
-        report, failure = error.report, error
+        return error.report, error
     finally:
         if progress is not None:
             progress.close()
-    if find_offset:
-        offset = options.selection.offset
-        shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
-        report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
-    done = Deliveries(report, failure)
-    asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
-    if page is not None:
-        if not done.failures:
-            check()  # stops if the user interrupts; after a failure the rest is written all the same
-        done.attempt(page, report, failure, name=asked.html)
-    if maps.folder is not None and done.complete:
-        if not done.failures:
-            check()
-        write_maps = partial(maps.write, raw=raw, **alone)
-        done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
-    done.end(quiet=asked.quiet)
+
+
+def _offset_note(offset: int) -> str:
+    shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
+    return f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip"
 
 
 def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:
