@@ -83,7 +83,7 @@ def test_frames_of_another_size_find_the_device_and_its_kernels(
     assert first.device is second.device
     assert compiled == []
     _score(paths, features=["float_psnr"])
-    assert compiled == ["psnr.strip"]
+    assert set(compiled) == {"psnr.strip"}, "by the self-test as well, if no test of this process has compiled it"
 
 
 @pytest.mark.parametrize("name", ["missing.y4m", "larger.y4m"])
