@@ -238,8 +238,8 @@ class Engine:
         workers = self.scheduler.workers
         if not self._pool.by_hardware:
             return -(-_SHARES_EACH * workers // left) if self._pool.several else 1
-        # Each worker of a pair opens both clips, for which the decoders of all workers stop for 0.1 s. So pairs are divided
-        # only if there are fewer of them than workers.
+        # Each worker of a pair opens both clips: the driver does that one after the other, 0.1 s for both, and all decoders are
+        # slower meanwhile. So pairs are divided only if there are fewer of them than workers.
         last = (self._jobs - 1) % workers + 1
         each = workers // last if left <= last else 1
         return _SHARES_EACH * each if each > 1 else 1
