@@ -243,7 +243,8 @@ def test_a_worker_without_more_work_closes_its_clips_while_the_others_work() -> 
 
 def _opened(scheduler: Scheduler, dividing: FakeHandle) -> None:
     """The worker has opened the clips of its task, and begins to divide them."""
-    scheduler._pass_on(scheduler._running[dividing.waiting[0]][0], 0, ClipsOpened())
+    pending, _ = scheduler._running[dividing.waiting[0]]
+    scheduler._pass_on(pending, 0, ClipsOpened(pending.make(None)))
 
 
 def _dividing(workers: int) -> tuple[Scheduler, list[FakeHandle]]:

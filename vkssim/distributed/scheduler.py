@@ -66,21 +66,21 @@ class _PendingTask:
 
     `policy` decides about failures of its device. `again` says that its clips can be read a second time. `tried_by` are the
     workers that have tried it, and `workers` those that are trying it now, the latest since `started`. `attempts` is the number
-    of failed attempts. `task` is what the last of them got. `divides` says that its outcome will probably be ranges of clips
-    that are open. `unreadable` says that a worker on another machine could not read the clips. `done` says that nobody needs
-    the outcome any more.
+    of failed attempts. `division` is the task while a worker that has opened its clips divides them, so that its outcome will
+    probably be ranges. `unreadable` says that a worker on another machine could not read the clips. `done` says that nobody
+    needs the outcome any more.
     """
 
     key: TaskKey
     make: MakeTask
     again: bool
     policy: FailurePolicy
-    task: Task | None = None
+    clip: str = ""
     tried_by: set[WorkerHandle] = field(default_factory=set)
     workers: set[WorkerHandle] = field(default_factory=set)
     started: float = 0.0
     attempts: int = 0
-    divides: bool = False
+    division: Task | None = None
     unreadable: bool = False
     done: bool = False
 
@@ -189,16 +189,16 @@ class Scheduler:
 
     def _wait_for_division(self, worker: WorkerHandle) -> bool:
         """Return whether clips are being divided. The worker opens those that the fewest workers have."""
-        dividing = {pending.key.group: pending.task for pending, _ in self._running.values() if pending.divides}
-        if not dividing:
-            return False
-        if self._groups.get(worker) not in dividing:
+        divisions = self._divisions()
+        if divisions and self._groups.get(worker) not in divisions:
             workers = Counter(self._groups.values())
-            group = min(dividing, key=lambda group: workers[group])
-            task, self._groups[worker] = dividing[group], group
-            assert task is not None
-            worker.open_ahead(task)
-        return True
+            self._groups[worker] = group = min(divisions, key=lambda group: workers[group])
+            worker.open_ahead(divisions[group])
+        return bool(divisions)
+
+    def _divisions(self) -> dict[int, Task]:
+        """Return the divisions that run, by their groups."""
+        return {pending.key.group: pending.division for pending, _ in self._running.values() if pending.division is not None}
 
     def _hand_to(self, worker: WorkerHandle, pending: _PendingTask) -> None:
         pending.tried_by.add(worker)
@@ -206,7 +206,7 @@ class Scheduler:
         pending.started = time.monotonic()
         alone = not worker.shares_decoder or len(self._workers) == 1
         task = replace(pending.make(pending.policy.batch), alone=alone, then=self._after(pending, worker))
-        pending.task, pending.divides = task, False
+        pending.clip, pending.division = task.clips.distorted, None
         future = worker.submit(task, partial(self._take_event, pending))
         self._running[future] = pending, worker
         future.add_done_callback(self._finished.put)
@@ -228,11 +228,11 @@ class Scheduler:
 
     def _pass_on(self, pending: _PendingTask, job: int, event: TaskEvent) -> None:
         if isinstance(event, ClipsOpened):
-            pending.divides = True
+            pending.division = event.task
             return
         if isinstance(event, RangeBegun):
             pending.policy.batch = event.batch
-            pending.divides = False  # the worker scores all of the clips
+            pending.division = None  # the worker scores all of the clips
         if not pending.done:
             self._on_event(pending.key, job, event)
 
@@ -242,8 +242,7 @@ class Scheduler:
         That is a task of the group that the worker had last, whose clips it may still have open, then one of the group that the
         fewest workers have, then the first. None if the worker waits for the ranges of its group.
         """
-        own = self._groups.get(worker)
-        if any(pending.divides and pending.key.group == own for pending, _ in self._running.values()):
+        if self._groups.get(worker) in self._divisions():
             return None
         allowed = [pending for pending in self._queue if self._may_try(pending, worker)]
         if allowed:
@@ -335,8 +334,7 @@ class Scheduler:
             return None
         self._failures.clear()  # the task was the cause, not the workers
         self._given_up += 1
-        assert pending.task is not None
-        clip, attempts = redact_url(pending.task.clips.distorted), counted(pending.attempts, "time")
+        clip, attempts = redact_url(pending.clip), counted(pending.attempts, "time")
         lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost

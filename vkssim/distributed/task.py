@@ -92,6 +92,8 @@ class TaskResult:
 class ClipsOpened:
     """The clips of a task are open, decoded by a GPU, and about to be divided: other workers may open them as well."""
 
+    task: Task
+
 
 TaskEvent = ClipsOpened | Event
 

@@ -135,7 +135,7 @@ class Worker(Closable):
                 return []
             run_in_thread("vkssim-open", partial(self._share.backend.open_ahead, frame_metrics(sources, options).planes))
             if task.shares > 1:
-                tell(ClipsOpened())
+                tell(ClipsOpened(task))
         pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
         return divided(sources, options.selection, options.sync, pairs, task.shares)
 
