@@ -13,7 +13,7 @@ from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from .command import Choice, CommandOption, add_options
 from .messages import say, say_written
-from .output import json_text
+from .output import json_text, print_text
 from .tables import decimals
 
 if TYPE_CHECKING:
@@ -101,7 +101,21 @@ def run_search(running: SearchRun[Any, Any], progress: EncodeProgress, line: Cal
         progress.close()
 
 
-def search_json(running: Search | LadderSearch) -> str:
+def print_search(
+    running: Search | LadderSearch, *, as_json: bool, quiet: bool, brief: str, print_details: Callable[[], None]
+) -> None:
+    """Print the outcome of a search as JSON, or if `quiet` in `brief`, or in detail, and then its notes."""
+    if as_json:
+        print_text(_search_json(running))
+    elif quiet:
+        print_text(brief)
+    else:
+        print_details()
+    for note in running.choice.notes:
+        say(f"note: {note}")
+
+
+def _search_json(running: Search | LadderSearch) -> str:
     """Return the outcome of a search, its trials and its samples as JSON."""
     sampling = running.sampling
     answer = {

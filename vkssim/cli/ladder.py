@@ -17,11 +17,11 @@ from .encoding import (
     EncodeProgress,
     encoder_options,
     encoder_spec,
+    print_search,
     run_search,
     say_files,
     score_cells,
     scores_text,
-    search_json,
     write_files,
 )
 from .messages import say
@@ -138,14 +138,8 @@ def command(
     running = search_ladder(source, **asked, **single_device(where))
     run_search(running, progress, _line)
     choice = running.choice
-    if as_json:
-        print_text(search_json(running))
-    elif quiet:
-        print_text("".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs))
-    else:
-        _print(running, choice)
-    for note in choice.notes:
-        say(f"note: {note}")
+    brief = "".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs)
+    print_search(running, as_json=as_json, quiet=quiet, brief=brief, print_details=partial(_print, running, choice))
     written = write_files([(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)])
     say_files(written, quiet=quiet)
     if commands is not None and not choice.commands:

@@ -20,11 +20,11 @@ from .encoding import (
     EncodeProgress,
     encoder_options,
     encoder_spec,
+    print_search,
     run_search,
     say_files,
     score_cells,
     scores_text,
-    search_json,
     write_files,
 )
 from .messages import say
@@ -145,14 +145,8 @@ def command(
     running = search_setting(source, **asked)
     run_search(running, progress, _line)
     choice = running.choice
-    if as_json:
-        print_text(search_json(running))
-    elif quiet:
-        print_text(f"{choice.setting:g}\n")
-    else:
-        _print(running, choice)
-    for note in choice.notes:
-        say(f"note: {note}")
+    details = partial(_print, running, choice)
+    print_search(running, as_json=as_json, quiet=quiet, brief=f"{choice.setting:g}\n", print_details=details)
     written = write_files([(html, partial(search_page, running))])
     say_files([*written, *filter(None, [output if choice.meets else None])], quiet=quiet)
     if not choice.meets:
