@@ -146,9 +146,14 @@ class Cuda:
         A copy on the GPU is only queued, and keeps the interpreter's lock.
         """
         region = Region(row_bytes=row_bytes, rows=rows, source_pitch=source.pitch, target_pitch=target.pitch)
-        for side, place in ("source", source), ("target", target):
-            setattr(region, f"{side}_type", _ON_DEVICE if place.on_device else _ON_HOST)
-            setattr(region, f"{side}_{'device' if place.on_device else 'host'}", place.address)
+        if source.on_device:
+            region.source_type, region.source_device = _ON_DEVICE, source.address
+        else:
+            region.source_type, region.source_host = _ON_HOST, source.address
+        if target.on_device:
+            region.target_type, region.target_device = _ON_DEVICE, target.address
+        else:
+            region.target_type, region.target_host = _ON_HOST, target.address
         is_queued = source.on_device and target.on_device
         library = self._locked if is_queued else self._unlocked
         self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
