@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from vkssim.cli.encoding import encoder_spec
-from vkssim.search import runner
+from vkssim.search import search_run
 from vkssim.search.encode import encoded_pairs
 
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
@@ -86,7 +86,7 @@ def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., boo
             recipe = replace(recipe, encoder=replace(recipe.encoder, decoder="vp9"))
         return encoded_pairs(frames, sample, recipe, place, stream, output)
 
-    monkeypatch.setattr(runner, "encoded_pairs", pairs)
+    monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 
 
 def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int], bool]) -> None:
@@ -96,7 +96,7 @@ def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int],
         for before, after in encoded_pairs(frames, sample, recipe, place, stream, output):
             yield before, (after[::-1, ::-1].copy() if is_damaged(place) else after)
 
-    monkeypatch.setattr(runner, "encoded_pairs", pairs)
+    monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 
 
 def remuxed(

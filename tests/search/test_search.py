@@ -23,8 +23,8 @@ from vkssim.search import encode
 from vkssim.search.encoders import encoder_of
 from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, refusal
-from vkssim.search.runner import TrialRunner
 from vkssim.search.samples import Sampling
+from vkssim.search.search_run import SearchRun
 from vkssim.search.source import FrameCosts, Source, SourceFacts
 from vkssim.search.trial import Target, Trial
 
@@ -136,14 +136,13 @@ def test_the_setting_between_one_that_fails_on_the_whole_clip_and_one_that_meets
 ) -> None:
     """The whole clip needs a setting one better than its samples do, and the one that is two better is tried first."""
 
-    def encode(self: TrialRunner, name: str, sampling: Sampling, place: int, _output: Any = None) -> Trial:
+    def encode(self: Any, name: str, sampling: Sampling, place: int, output: Any = None) -> tuple[Trial, list[Any]]:
         score = 1 - 10 ** -(2.8 - 0.05 * place - 0.05 * (name == "whole"))
         name = "float_ssim:mean"
-        return Trial(
-            place, {name: score}, score >= 0.95, 1000, 10.0, 10, 0.1, sampling.is_whole, {name: 0.0}, float(score >= 0.95)
-        )
+        met, whole = score >= 0.95, sampling.is_whole
+        return Trial(place, {name: score}, met, 1000, 10.0, 10, 0.1, whole, {name: 0.0}, float(met)), []
 
-    monkeypatch.setattr(TrialRunner, "encode", encode)
+    monkeypatch.setattr(SearchRun, "_encode", encode)
     monkeypatch.setattr(SettingsModel, "likely", lambda _: 27)
     running = searched(long, "float_ssim=0.95", samples=5, whole=True)
     assert running.choice.setting == 28
@@ -158,15 +157,15 @@ def test_the_answer_of_samples_is_the_cheapest_that_is_sure_enough(
     """Of all settings, each of which says how probable it is that the whole clip meets the target."""
     (target,) = [Target(parse_threshold(f"float_ssim={limit}", "targets"), decibels=True)]
 
-    def encode(_self: Any, _name: str, _sampling: Any, place: int, _output: Any = None) -> Trial:
+    def trial(place: int) -> Trial:
         score, deviation = 1 - 10 ** -(2.8 - 0.05 * place), 0.4 + 0.01 * place
         chance = target.probability(score, deviation)
         return Trial(place, {target.name: score}, score >= limit, 1000, 10.0, 10, 0.1, False, {target.name: deviation}, chance)
 
-    monkeypatch.setattr(TrialRunner, "encode", encode)
+    monkeypatch.setattr(SearchRun, "_encode", lambda _self, _name, _sampling, place: (trial(place), []))
     running = searched(clip, f"float_ssim={limit}", sure=sure)
     choice = running.choice
-    assert choice.setting == max(place for place in range(52) if encode(None, "", None, place).probability >= sure)
+    assert choice.setting == max(place for place in range(52) if trial(place).probability >= sure)
     assert choice.meets
     assert choice.probability >= sure
     assert len(running.trials) <= 5
@@ -202,13 +201,13 @@ def test_resume_goes_on_from_stored_trials(clip: str, tmp_path: Path, monkeypatc
     assert first.setting == every[0].setting
     assert (tmp_path / "state.journal").exists()
     encoded = []
-    original = TrialRunner._encode_samples
+    original = SearchRun._encode_samples
 
-    def counted(self: Any, samples: Any, place: int, *more: Any) -> Any:
+    def counted(self: Any, recipe: Any, sampling: Any, place: int, output: Any) -> Any:
         encoded.append(place)
-        return original(self, samples, place, *more)
+        return original(self, recipe, sampling, place, output)
 
-    monkeypatch.setattr(TrialRunner, "_encode_samples", counted)
+    monkeypatch.setattr(SearchRun, "_encode_samples", counted)
     again = searched(clip, resume=path)
     trials = list(again)
     assert [trial.setting for trial in trials] == [trial.setting for trial in every]

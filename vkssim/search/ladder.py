@@ -70,7 +70,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
         most = self._options.trials
         for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
-                done = self._encode(sampling, rendition, place)
+                done = self._ladder_trial(sampling, rendition, place)
             except EncodeError as error:
                 rendition.history.drop(place)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
@@ -115,17 +115,16 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             while (place := rendition.place_of(math.log2(rate))) not in rendition.history.tried:
                 yield rendition, place
 
-    def _encode(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
+    def _ladder_trial(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
         """Return the trial of a rendition with a setting. Raises EncodeError."""
-        width, height = rendition.width, rendition.height
-        runner = replace(self._runner, recipe=self._recipes[width, height])
-        encoded, seconds = runner.run(f"samples {width}x{height}", sampling, place)
+        size, scorer = (rendition.width, rendition.height), self._scorer
+        trial, encoded = self._encode(f"samples {size[0]}x{size[1]}", sampling, place, recipe=self._recipes[size])
         weights = [sample.weight for sample in sampling.samples]
         pooled = {
-            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in runner.scorer.similarities)
-            for name in runner.scorer.names
+            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
+            for name in scorer.names
         }
-        return LadderTrial(width, height, runner.summarise(sampling, place, encoded, seconds), pooled)
+        return LadderTrial(*size, trial, pooled)
 
     def _command(self, rung: LadderTrial) -> tuple[str, str]:
         """Return the file of a rung, and FFmpeg's command that writes it."""

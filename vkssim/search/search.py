@@ -62,7 +62,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
         history = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
         while (place := history.next_of(options.trials)) is not None:
             try:
-                history.add_trial(place, self._runner.encode("samples", sampling, place))
+                history.add_trial(place, self._encode("samples", sampling, place)[0])
             except EncodeError as error:
                 history.add_error(place, error)
             else:
@@ -99,7 +99,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
                 break
             try:
                 with nullcontext() if path is None else VideoOutput(path, self.source.path, self.recipe) as output:
-                    trial = self._runner.encode("whole", whole, place, output)
+                    trial, _ = self._encode("whole", whole, place, output=output)
                     if trial.meets and output is not None:
                         output.keep()
                         self._notes += output.notes

@@ -17,7 +17,7 @@ from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
-from .source import Scan, Source
+from .source import Source
 from .trial import Trial
 from .trial_history import TrialHistory, first_curves
 
@@ -88,10 +88,9 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         return lines
 
     def _run(self) -> Generator[Shot, None, ScoreReport]:
-        scan = self._look()
-        cuts = find_cuts(scan.changes)
+        cuts = find_cuts(self._scan.changes)
         curves = first_curves(self.recipe, self.targets)
-        for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
+        for first, end in zip(cuts, [*cuts[1:], self._scan.count], strict=True):
             shot, curves = self._search_shot(Sample(first, end - first), curves)
             yield shot
         if self._options.output is not None and not all(shot.meets for shot in self.shots):
@@ -100,10 +99,10 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
             with VideoOutput(self._options.output, self.source.path, self.recipe, parts=True) as output:
                 for shot in self.shots:
                     sampling = Sampling((Sample(shot.first, shot.count),), shot.count)
-                    self._runner.run("", sampling, self.recipe.parameter.values.index(shot.setting), output)
+                    self._encode("", sampling, self.recipe.parameter.values.index(shot.setting), output=output)
                 output.keep()
                 self._notes += output.notes
-        return self._report_of(scan)
+        return self._report()
 
     def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
@@ -112,11 +111,11 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         scores: dict[int, dict[str, list[float]]] = {}
         while (place := history.next_of(self._options.trials)) is not None:
             try:
-                encoded, seconds = self._runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
+                trial, encoded = self._encode(f"shot {sample.first}+{sample.count}", sampling, place)
             except EncodeError as error:
                 history.add_error(place, error)
             else:
-                history.add_trial(place, self._runner.summarise(sampling, place, encoded, seconds))
+                history.add_trial(place, trial)
                 scores[place] = encoded[0].scores
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in history.notes]
         best = history.nearest
@@ -124,8 +123,8 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(history), scores[best], every)
         return shot, history.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report_of(self, scan: Scan) -> ScoreReport:
-        facts, scorer = self.source.facts, self._runner.scorer
+    def _report(self) -> ScoreReport:
+        facts, scorer, scan = self.source.facts, self._scorer, self._scan
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
