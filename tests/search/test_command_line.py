@@ -18,7 +18,7 @@ from vkssim.search.command_line import av1an_command, av1an_zones, command_line,
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
 from vkssim.search.shots import Shot
-from vkssim.search.source import OtherStreams, Source, SourceFacts
+from vkssim.search.source import Source, SourceFacts
 from vkssim.search.trial import Trial
 
 from ..support.commands import run_program, vkssim
@@ -198,10 +198,10 @@ ALL = [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s"]
 
 def test_the_streams_of_a_clip(tmp_path: Path) -> None:
     clip = source(tmp_path / "clip.mkv", codec="libx264", options={"preset": "ultrafast"})
-    assert Source(clip).facts.others == OtherStreams()
     more = remuxed(clip, tmp_path / "more.mkv", subtitles=["subrip", "hdmv_pgs_subtitle"], font=True)
-    assert Source(more).facts.others == OtherStreams(("subrip", "hdmv_pgs_subtitle"), attachments=True)
-    assert Source(remuxed(clip, tmp_path / "more.mp4", subtitles=["mov_text"])).facts.others == OtherStreams(("mov_text",))
+    text = remuxed(clip, tmp_path / "more.mp4", subtitles=["mov_text"])
+    found = [(facts.subtitles, facts.attachments) for facts in (Source(path).facts for path in (clip, more, text))]
+    assert found == [((), False), (("subrip", "hdmv_pgs_subtitle"), True), (("mov_text",), False)]
 
 
 @pytest.mark.parametrize(
@@ -220,12 +220,11 @@ def test_the_streams_of_a_clip(tmp_path: Path) -> None:
     ],
 )
 def test_subtitles_become_what_the_file_can_hold(subtitles: tuple[str, ...], words: list[str]) -> None:
-    assert copying_words(OtherStreams(subtitles)) == words
+    assert copying_words(subtitles, attachments=False) == words
 
 
 def test_attachments_are_copied() -> None:
-    others = OtherStreams(("ass",), attachments=True)
-    assert copying_words(others) == [*SOUND, "-map", "0:s?", "-map", "0:t?", "-c:a", "copy", "-c:s", "copy"]
+    assert copying_words(("ass",), attachments=True) == [*SOUND, "-map", "0:s?", "-map", "0:t?", "-c:a", "copy", "-c:s", "copy"]
 
 
 # -- zones of shots --------------------------------------------------------------------------------------------------------

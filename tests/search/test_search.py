@@ -25,7 +25,7 @@ from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, refusal
 from vkssim.search.samples import Sampling
 from vkssim.search.search_run import SearchRun
-from vkssim.search.source import FrameCosts, Source, SourceFacts
+from vkssim.search.source import Source, SourceFacts, frame_costs
 from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames
@@ -604,10 +604,10 @@ def test_deeper_encodes_are_scored_against_what_the_encoder_got(clip: str) -> No
 def test_costs_are_those_of_a_quick_encode(clip: str) -> None:
     """A frame that is repeated costs the encoder nearly nothing."""
     assert len(Source(clip).scan().costs) == FRAMES
-    measured = FrameCosts(64, 48)
+    cost = frame_costs(64, 48)
     found = Source(clip)
     frame = next(found.frames(0, 1, found.scan()))
-    assert measured.cost(frame) > 5 * measured.cost(frame)
+    assert cost(frame) > 5 * cost(frame)
 
 
 NO_GPU = "h264_nvenc needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: "
