@@ -33,9 +33,6 @@ from .source import Source, SourceFacts
 from .trial import Target, pooled_values
 from .trial_history import MOST_UNUSABLE, TrialHistory, damage_notes, first_curves
 
-SCORES = ("float_ms_ssim", "float_ssim")
-"""The score of a ladder without a target: the first one that frames are large enough for."""
-
 _LEAST_MS_SSIM = 176  # samples of a side
 _BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has
 _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
@@ -221,7 +218,7 @@ def search_ladder(
     recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
-        score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
+        score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else "float_ms_ssim" if large else "float_ssim"
     options = SearchOptions.of(arguments, thresholds=[parse_pooled(score, "score"), *thresholds])
     ladder = LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor)
     return LadderSearch(clip, recipes, options, ladder, [*notes, *more_notes])
@@ -233,26 +230,28 @@ def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, 
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
     above = [height for height in dict.fromkeys(heights) if height > facts.height]
     sizes = [_size(height, facts) for height in dict.fromkeys(heights) if height not in above]
+    larger = f"the source's height is {facts.height}"
     if not sizes:
-        raise OptionError(
-            f"`heights` {_listed(above)}: the source's height is {facts.height}; a ladder needs a size that is no larger"
-        )
-    return sizes, _notes_of_larger("sizes of the ladder", above, facts)
+        raise OptionError(f"`heights` {', '.join(map(str, above))}: {larger}; a ladder needs a size that is no larger")
+    return sizes, _left_out("sizes of the ladder", above, larger)
 
 
 def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
     """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the others."""
     low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
-    notes = (
-        [f"rungs of the fixed ladder are left out, heights {_listed(low)}: no side may be below {_LEAST_SIDE}"] if low else []
-    )
+    notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_LEAST_SIDE}")
     compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]
     if len(compared) < LEAST_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
         there = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
         needed = f"it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source"
         return [], [*notes, f"no BD-rate: {needed}; {there}"] if rungs else notes
     larger = [height for height, _ in rungs if height > facts.height]
-    return compared, notes + _notes_of_larger("rungs of the fixed ladder", larger, facts)
+    return compared, notes + _left_out("rungs of the fixed ladder", larger, f"the source's height is {facts.height}")
+
+
+def _left_out(what: str, heights: Sequence[int], why: str) -> list[str]:
+    """Return a note if heights are left out."""
+    return [f"{what} are left out, heights {', '.join(map(str, dict.fromkeys(heights)))}: {why}"] if heights else []
 
 
 def parse_fixed(text: str | None) -> list[tuple[int, float]]:
@@ -267,15 +266,6 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
         if not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
             raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
     return rungs
-
-
-def _listed(heights: Sequence[int]) -> str:
-    return ", ".join(map(str, dict.fromkeys(heights)))
-
-
-def _notes_of_larger(what: str, heights: Sequence[int], facts: SourceFacts) -> list[str]:
-    """Return a note if heights are left out."""
-    return [f"{what} are left out, heights {_listed(heights)}: the source's height is {facts.height}"] if heights else []
 
 
 def _scaled(height: int, facts: SourceFacts) -> tuple[int, int]:

@@ -27,6 +27,7 @@ from .samples import Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
 from .trial import Target, Trial, forecast_bytes, targets_of
+from .trial_history import TrialHistory
 
 Result = TypeVar("Result")
 Decision = TypeVar("Decision")
@@ -137,6 +138,17 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             if store is not None:
                 store.add_trial(name, place, encoded, seconds)
         return self._trial(recipe, sampling, place, encoded, seconds), encoded
+
+    def _try_settings(self, history: TrialHistory, name: str, sampling: Sampling) -> Iterator[tuple[int, list[EncodedSample]]]:
+        """Encode with the settings that are worth a trial, learn from each, and yield those that can be used."""
+        while (place := history.next_of(self._options.trials)) is not None:
+            try:
+                trial, encoded = self._encode(name, sampling, place)
+            except EncodeError as error:
+                history.add_error(place, error)
+            else:
+                history.add_trial(place, trial)
+                yield place, encoded
 
     def _encode_samples(
         self, recipe: Recipe, sampling: Sampling, place: int, output: VideoOutput | None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from ..errors import EncodeError, OptionError
+from ..errors import OptionError
 from ..report.results import FrameScores, ScoreReport
 from ..utils.progress import Progress
 from .command_line import av1an_command, av1an_zones, x264_zones
@@ -109,14 +109,8 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         history = TrialHistory(self.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while (place := history.next_of(self._options.trials)) is not None:
-            try:
-                trial, encoded = self._encode(f"shot {sample.first}+{sample.count}", sampling, place)
-            except EncodeError as error:
-                history.add_error(place, error)
-            else:
-                history.add_trial(place, trial)
-                scores[place] = encoded[0].scores
+        for place, encoded in self._try_settings(history, f"shot {sample.first}+{sample.count}", sampling):
+            scores[place] = encoded[0].scores
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in history.notes]
         best = history.nearest
         trial, every = history[best], tuple(history[place] for place in sorted(scores))
@@ -196,5 +190,5 @@ def search_shots(
     clip = Source(os.fspath(source))
     recipe = make_recipe(spec, clip.facts)
     path = checked_output(output, clip.path, recipe)
-    options = SearchOptions.of(arguments, thresholds=parse_targets(targets), whole=True, output=path)
+    options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)
     return ShotSearch(clip, recipe, options)
