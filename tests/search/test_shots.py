@@ -92,9 +92,7 @@ def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> Non
         (("--shots", "zones.xml"), "the endings are .txt"),
         (("--scores", "scores.json"), "--scores goes with --shots"),
         (("--shots", "zones.txt", "--two-pass"), "--two-pass is for one setting of the whole clip"),
-        (("--shots", "zones.txt", "--sure", "0.8"), "--sure is for one setting of the whole clip"),
         (("--shots", "zones.txt", "--whole"), "--whole is for one setting of the whole clip"),
-        (("--shots", "zones.txt", "--samples", "40"), "--samples is for one setting of the whole clip"),
         (("--shots", "zones.txt", "-o", "out.avi"), "the endings are .mkv"),
         (("--shots", "zones.txt", "--parameter", "qp"), "Av1an has no zones for qp"),
     ],
@@ -104,17 +102,6 @@ def test_what_is_refused(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     result = vkssim("search", clip, *WORDS, "--target", TARGET, *words)
     assert result.exit_code == 2
     assert text in result.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_shots_go_on_from_stored_trials(clip: str, tmp_path: Path) -> None:
-    running = searched(clip, resume=tmp_path / "state")
-    first = next(iter(running))
-    running.close()
-    again = searched(clip, resume=tmp_path / "state")
-    shots = list(again)
-    assert shots[0] == first
-    assert shots[1].setting == list(searched(clip))[1].setting
     assert list(tmp_path.iterdir()) == []
 
 
