@@ -92,8 +92,8 @@ def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., boo
 def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int], bool]) -> None:
     """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the place."""
 
-    def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
-        for before, after in encoded_pairs(frames, sample, recipe, place, stream, output):
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any) -> Any:
+        for before, after in encoded_pairs(frames, sample, recipe, place, *more):
             yield before, (after[::-1, ::-1].copy() if is_damaged(place) else after)
 
     monkeypatch.setattr(search_run, "encoded_pairs", pairs)

@@ -214,16 +214,6 @@ def test_a_score_that_does_not_exist_teaches_nothing() -> None:
     assert settings.probabilities()[:51] == pytest.approx(before[:51])
 
 
-def test_the_whole_clip_is_expected_around_its_samples() -> None:
-    curve = SettingCurve(PRIOR, 18.0)
-    for place in (20, 24, 28):
-        curve.add(place, 30 - 0.45 * place)
-    around = curve.around(24, 0.5, 0.15)
-    mean, deviation = around.predict([24, 25])
-    assert mean == pytest.approx([19.2, 18.75], abs=0.05)
-    assert deviation[0] == pytest.approx(0.5, abs=0.02)
-
-
 @pytest.mark.parametrize("name", ENCODERS)
 def test_each_encoder_has_priors_for_each_parameter(name: str) -> None:
     encoder = encoder_of(name)

@@ -232,15 +232,6 @@ def test_a_source_that_cannot_be_read(tmp_path: Path, name: str) -> None:
         searched(str(tmp_path / name))
 
 
-@pytest.mark.parametrize(
-    ("name", "encoder", "text"),
-    [("a.avi", "libx264", "the endings are"), ("a.webm", "libx264", "WebM holds"), ("no/a.mkv", "libx264", "does not exist")],
-)
-def test_an_output_that_cannot_be_written(clip: str, tmp_path: Path, name: str, encoder: str, text: str) -> None:
-    with pytest.raises(OutputError, match=text):
-        searched(clip, encoder=encoder, output=tmp_path / name)
-
-
 def test_the_clip_is_written_with_its_score_and_its_sound(tmp_path: Path) -> None:
     path = source(tmp_path / "clip.mkv", bits=10, sound="flac", colours=(9, 16, 9, 1))
     out = tmp_path / "out.mkv"
@@ -371,15 +362,6 @@ def test_the_shape_of_samples_is_kept_or_noted(tmp_path: Path, ending: str, kept
     assert Source(path).facts.aspect == Fraction(4, 3)
     assert (Source(str(out)).facts.aspect == Fraction(4, 3)) == kept
     assert any("the shape of the samples, 4/3, is not kept" in note for note in choice.notes) != kept
-
-
-def test_names_with_a_colon_are_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("12:30").mkdir()
-    source(tmp_path / "12:30" / "clip.mkv")
-    choice = searched("12:30/clip.mkv", "float_ssim=0.5", least=30, most=30, output="12:30/a:b.mkv").choice
-    assert choice.meets
-    assert Path("12:30/a:b.mkv").exists()
 
 
 @pytest.mark.parametrize("encoder", ["libx264", "libx265"])
