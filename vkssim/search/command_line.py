@@ -41,9 +41,9 @@ _TO_NOTHING = ("-f", "null", "-")
 _TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
 """The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
 
-_PICTURES = frozenset(("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle"))
-
-_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES
+_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | frozenset(
+    ("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle")  # pictures
+)
 """The codecs of subtitles that FFmpeg copies into Matroska."""
 
 

@@ -91,9 +91,8 @@ class Encoder:
         `decibels` is whether the score is a similarity, which is modelled in dB.
         """
         values = parameter.values
-        level, factor = next((found for name, found in _SIMILARITIES.items() if metric.startswith(name)), _OTHERS)
-        if not decibels:
-            level, factor = _OTHERS
+        known = (found for name, found in _SIMILARITIES.items() if decibels and metric.startswith(name))
+        level, factor = next(known, _OTHERS)
         if parameter.is_bitrate:
             middle, slope = len(values) / 2, -_DECIBELS_OF_DOUBLED_RATE * math.log2(_BITRATE_RATIO)
         else:

@@ -13,15 +13,7 @@ from ..report.bd_rate import LEAST_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
-from .defaults import (
-    APPLE_H264,
-    ENCODER,
-    LADDER_TRIALS,
-    LEAST_BITRATE,
-    LEAST_SECONDS,
-    MOST_BITRATE,
-    RATE_FACTOR,
-)
+from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, LEAST_BITRATE, LEAST_SECONDS, MOST_BITRATE, RATE_FACTOR
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
@@ -30,8 +22,7 @@ from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets
 from .samples import Sampling
 from .search_run import SampledSearch
 from .source import Source, SourceFacts
-from .trial import Target, pooled_values
-from .trial_history import MOST_UNUSABLE, TrialHistory, damage_notes, first_curves
+from .trial import MOST_UNUSABLE, Target, TrialHistory, damage_notes, first_curves, pooled_values
 
 _LEAST_MS_SSIM = 176  # samples of a side
 _BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has

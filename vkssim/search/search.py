@@ -17,8 +17,7 @@ from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sampling
 from .search_run import SampledSearch
 from .source import Source
-from .trial import Trial
-from .trial_history import TrialHistory, first_curves
+from .trial import Trial, TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip

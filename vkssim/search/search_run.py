@@ -26,8 +26,7 @@ from .recipe import Recipe
 from .samples import Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
-from .trial import Target, Trial, forecast_bytes, targets_of
-from .trial_history import TrialHistory
+from .trial import Target, Trial, TrialHistory, forecast_bytes, targets_of
 
 Result = TypeVar("Result")
 Decision = TypeVar("Decision")

@@ -18,8 +18,7 @@ from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
 from .source import Source
-from .trial import Trial
-from .trial_history import TrialHistory, first_curves
+from .trial import Trial, TrialHistory, first_curves
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
 _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
