@@ -12,7 +12,6 @@ import imageio_ffmpeg
 import pytest
 
 import vkssim as library
-from vkssim.errors import OptionError
 from vkssim.frames.picture.steps import Crop
 from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script
 from vkssim.search.encoders import encoder_of
@@ -270,19 +269,6 @@ def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
     assert found == [
         word for part in expected.split("|") for word in ([part] if "clip" in part or "my " in part else part.split())
     ]
-
-
-@pytest.mark.parametrize(
-    ("encoder", "options", "text"),
-    [
-        ("libx264", {"maxrate": "2000k"}, "`options` maxrate: Av1an gives options to x264 itself, which lacks it"),
-        ("libx265", {"flags": "+cgop"}, "`options` flags: Av1an gives options to x265 itself, which lacks it"),
-    ],
-)
-def test_what_av1an_cannot_say_is_refused(facts: SourceFacts, encoder: str, options: dict[str, str], text: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        lines(facts, encoder, options)
-    assert text in str(caught.value)
 
 
 def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(

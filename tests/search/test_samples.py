@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from vkssim.report.results import pool
-from vkssim.search.defaults import GROUP, LEAD, TAIL
 from vkssim.search.encode import EncodedSample
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe
-from vkssim.search.samples import Sample, Sampling, choose_samples, corrected_weights, find_cuts
+from vkssim.search.samples import GROUP, LEAD, TAIL, Sample, Sampling, choose_samples, corrected_weights, find_cuts
 from vkssim.search.source import Scan, SourceFacts
 from vkssim.search.trial import forecast_bytes, pooled_values
 

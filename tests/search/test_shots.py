@@ -97,6 +97,7 @@ def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> Non
         (("--shots", "zones.txt", "--whole"), "--whole is for one setting of the whole clip"),
         (("--shots", "zones.txt", "-o", "out.avi"), "the endings are .mkv"),
         (("--shots", "zones.txt", "--parameter", "qp"), "Av1an has no zones for qp"),
+        (("--shots", "zones.txt", "--enc", "maxrate=2000k"), "--enc maxrate: Av1an gives options to x264 itself"),
     ],
 )
 def test_what_is_refused(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], text: str) -> None:

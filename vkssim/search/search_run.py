@@ -18,7 +18,6 @@ from ..errors import EncodeError, OptionError, OutputError
 from ..scorer import Scorer
 from ..utils.thread_pool import Closable
 from .command_line import command_line
-from .defaults import SAMPLE_SECONDS, SHARE
 from .encode import EncodedSample, encoded_pairs, header_bytes
 from .options import SearchOptions
 from .output import VideoOutput
@@ -27,6 +26,9 @@ from .samples import Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
 from .trial import Target, Trial, TrialHistory, forecast_bytes, targets_of
+
+_SAMPLE_SECONDS = 2.5  # the length of a sample, about: it is a multiple of GROUP frames
+_SHARE = 0.01  # of a long clip
 
 Result = TypeVar("Result")
 Decision = TypeVar("Decision")
@@ -248,9 +250,9 @@ class SampledSearch(SearchRun[Result, Decision]):
         return self._finished()
 
     def _sample(self) -> Sampling:
-        """Choose the samples of the clip: so many seconds as was asked for, or SHARE of the clip if that is longer."""
+        """Choose the samples of the clip: so many seconds as was asked for, or _SHARE of the clip if that is longer."""
         scan, rate = self._scan, self.source.facts.rate
-        length = max(1, round(SAMPLE_SECONDS * rate))
+        length = max(1, round(_SAMPLE_SECONDS * rate))
         least = round((self._options.samples or 0.0) * rate)
-        self.sampling = choose_samples(scan, length=length, most=max(length, least, round(SHARE * scan.count)))
+        self.sampling = choose_samples(scan, length=length, most=max(length, least, round(_SHARE * scan.count)))
         return self.sampling
