@@ -30,7 +30,7 @@ def arguments(**asked: Any) -> dict[str, Any]:
 
 
 def pictures(count: int = FRAMES, bits: int = 8, shots: int = 2, seed: int = 3) -> list[np.ndarray]:
-    """Luma of (48, 64): a texture that moves, and another one behind each cut."""
+    """Luma of (48, 64): a texture that moves, and a new texture after each cut."""
     rng = np.random.default_rng(seed)
     made = []
     for number in range(count):
@@ -51,7 +51,7 @@ def source(
     colours: tuple[int, int, int, int] = (1, 1, 1, 1),
     **more: Any,
 ) -> str:
-    """Write a lossless clip, 25 frames a second; with a tone in that codec where asked."""
+    """Write a lossless clip, 25 frames a second; with a tone in the codec `sound`, if it is given."""
     layout = "yuv420p" if bits == 8 else f"yuv420p{bits}le"
     rate = Fraction(25)
     with av.open(str(path), "w") as container:

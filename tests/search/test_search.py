@@ -88,7 +88,7 @@ def test_several_targets_must_all_hold(clip: str) -> None:
 def test_samples_forecast_the_whole_clip(long: str, options: str) -> None:
     """A clip of 16 shots: the whole clip at the CRF of the samples is near to what they say.
 
-    The second preset begins shots with an intra frame; the other has none there, so that its frames behind a cut are worse.
+    The second preset begins shots with an intra frame; the other has none there, so that its frames after a cut are worse.
     On a processor with AVX-512, x264 is reproducible only without its assembly.
     """
     running = searched(long, samples=5, enc=options)
@@ -440,7 +440,7 @@ def test_a_file_is_written_with_another_setting_if_the_answer_fails_there(
 
 @pytest.mark.parametrize("off", [-1, 0])
 def test_damaged_streams_of_neighbours_hide_no_answer(clip: str, monkeypatch: pytest.MonkeyPatch, off: int) -> None:
-    """Those are the first trial and the setting beside it, which is tried next where nothing else is known."""
+    """Those are the first trial and the setting beside it, which is tried next if nothing else is known."""
     search = searched(clip)
     expected, first = search.choice.setting, search.trials[0].setting
     broken = {first + off, first + off + 1}

@@ -149,7 +149,7 @@ def test_b_frames_of_containers_that_do_not_say_when_each_is_shown(tmp_path: Pat
 
 
 def test_the_shape_of_samples_is_that_of_the_container(tmp_path: Path) -> None:
-    """As players have it, if the stream states another one."""
+    """As players have it, if the stream states a different shape."""
     path = tmp_path / "clip.mp4"
     encode_frames(path, [av.VideoFrame(64, 48, "yuv420p")], "libx264", sample_aspect_ratio=Fraction(4, 3))
     data = path.read_bytes()
@@ -303,7 +303,7 @@ FACTS: Any = SimpleNamespace(rate=Fraction(25), time_base=Fraction(1, 100))
     ("times", "first", "count", "seconds"),
     [
         ([0, 4, 8, 12], 0, 4, 0.16),
-        ([0, 4, 8, 48], 1, 2, 0.44),  # the frame behind them says when they end
+        ([0, 4, 8, 48], 1, 2, 0.44),  # the next frame says when they end
         ([0, 4, 8, 48], 2, 2, 0.8),
         ([7], 0, 1, 0.04),
     ],
