@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from vkssim.cli.encoding import encoder_spec
-from vkssim.search import runner
+from vkssim.search import search_run
 from vkssim.search.encode import encoded_pairs
 
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
@@ -30,7 +30,7 @@ def arguments(**asked: Any) -> dict[str, Any]:
 
 
 def pictures(count: int = FRAMES, bits: int = 8, shots: int = 2, seed: int = 3) -> list[np.ndarray]:
-    """Luma of (48, 64): a texture that moves, and another one behind each cut."""
+    """Luma of (48, 64): a texture that moves, and a new texture after each cut."""
     rng = np.random.default_rng(seed)
     made = []
     for number in range(count):
@@ -51,7 +51,7 @@ def source(
     colours: tuple[int, int, int, int] = (1, 1, 1, 1),
     **more: Any,
 ) -> str:
-    """Write a lossless clip, 25 frames a second; with a tone in that codec where asked."""
+    """Write a lossless clip, 25 frames a second; with a tone in the codec `sound`, if it is given."""
     layout = "yuv420p" if bits == 8 else f"yuv420p{bits}le"
     rate = Fraction(25)
     with av.open(str(path), "w") as container:
@@ -86,17 +86,17 @@ def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., boo
             recipe = replace(recipe, encoder=replace(recipe.encoder, decoder="vp9"))
         return encoded_pairs(frames, sample, recipe, place, stream, output)
 
-    monkeypatch.setattr(runner, "encoded_pairs", pairs)
+    monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 
 
 def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int], bool]) -> None:
     """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the place."""
 
-    def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
-        for before, after in encoded_pairs(frames, sample, recipe, place, stream, output):
+    def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any) -> Any:
+        for before, after in encoded_pairs(frames, sample, recipe, place, *more):
             yield before, (after[::-1, ::-1].copy() if is_damaged(place) else after)
 
-    monkeypatch.setattr(runner, "encoded_pairs", pairs)
+    monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 
 
 def remuxed(

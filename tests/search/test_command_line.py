@@ -12,13 +12,12 @@ import imageio_ffmpeg
 import pytest
 
 import vkssim as library
-from vkssim.errors import OptionError
 from vkssim.frames.picture.steps import Crop
-from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script, x264_zones
+from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
 from vkssim.search.shots import Shot
-from vkssim.search.source import OtherStreams, Source, SourceFacts
+from vkssim.search.source import Source, SourceFacts
 from vkssim.search.trial import Trial
 
 from ..support.commands import run_program, vkssim
@@ -27,6 +26,7 @@ from .clips import ASKED, CUT, FRAMES, WORDS, arguments, remuxed, source
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 START = ["ffmpeg", "-i", "clip.mkv", "-map", "0:v:0", "-c:v"]
+RATE = ["-b:v", "500k", "-pass"]
 COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
 
 
@@ -39,22 +39,42 @@ def words(
     return shlex.split(command_line(path, make_recipe(spec, facts, size), 0))
 
 
-def test_the_setting_and_the_options(facts: SourceFacts) -> None:
-    found = words(facts, "libx264", 27, options={"preset": "veryfast", "deblock": "1"}, parameter="qp")
-    encoder = ["libx264", "-preset", "veryfast", "-deblock", "1", "-qp", "27"]
-    assert found == [*START, *encoder, *COPIED, "clip_preset-veryfast_deblock-1_qp27.mkv"]
-
-
-def test_what_only_the_encoder_knows(facts: SourceFacts) -> None:
-    found = words(facts, "libx265", 27.5, options={"aq-mode": "3", "rd": "2"})
-    encoder = ["libx265", "-crf", "27.5", "-x265-params", "aq-mode=3:rd=2"]
-    assert found == [*START, *encoder, *COPIED, "clip_aq-mode-3_rd-2_crf27.5.mkv"]
-    found = words(facts, "libsvtav1", 30, options={"preset": "12", "film-grain": "8"})
-    assert found[6:] == ["libsvtav1", "-preset", "12", "-crf", "30", "-svtav1-params", "film-grain=8", *found[13:]]
-
-
-def test_another_depth(facts: SourceFacts) -> None:
-    assert words(facts, "libx265", 30, bits=10)[6:10] == ["libx265", "-pix_fmt", "yuv420p10le", "-crf"]
+@pytest.mark.parametrize(
+    ("encoder", "value", "more", "found"),
+    [
+        (
+            "libx264",
+            27,
+            {"options": {"preset": "veryfast", "deblock": "1"}, "parameter": "qp"},
+            ["-preset", "veryfast", "-deblock", "1", "-qp", "27", *COPIED, "clip_preset-veryfast_deblock-1_qp27.mkv"],
+        ),
+        (
+            "libx265",
+            27.5,
+            {"options": {"aq-mode": "3", "rd": "2"}},
+            ["-crf", "27.5", "-x265-params", "aq-mode=3:rd=2", *COPIED, "clip_aq-mode-3_rd-2_crf27.5.mkv"],
+        ),
+        (
+            "libsvtav1",
+            30,
+            {"options": {"preset": "12", "film-grain": "8"}},
+            ["-preset", "12", "-crf", "30", "-svtav1-params", "film-grain=8", *COPIED, "clip_preset-12_film-grain-8_crf30.mkv"],
+        ),
+        ("libx265", 30, {"bits": 10}, ["-pix_fmt", "yuv420p10le", "-crf", "30", *COPIED, "clip_crf30.mkv"]),
+        ("libvpx-vp9", 40, {}, ["-crf", "40", "-b:v", "0", *COPIED, "clip_crf40.mkv"]),
+        (
+            "libx264",
+            500,
+            {"parameter": "bitrate", "two_pass": True},
+            [*RATE, "1", "-f", "null", "-", "&&", *START, "libx264", *RATE, "2", *COPIED, "clip_bitrate500.mkv"],
+        ),
+    ],
+    ids=["parameter", "own options", "SVT-AV1", "depth", "VP9 without a limit of the bit rate", "two passes"],
+)
+def test_the_setting_and_the_options(
+    facts: SourceFacts, encoder: str, value: float, more: dict[str, Any], found: list[str]
+) -> None:
+    assert words(facts, encoder, value, **more) == [*START, encoder, *found]
 
 
 FULL, LIMITED = "in_range=full:out_range=full", "in_range=limited:out_range=limited"
@@ -72,15 +92,6 @@ FULL, LIMITED = "in_range=full:out_range=full", "in_range=limited:out_range=limi
 def test_another_format_keeps_the_range(facts: SourceFacts, layout: str, span: int, found: list[str]) -> None:
     clip = replace(facts, format=layout, coded_format=layout, colours=(*facts.colours[:3], span))
     assert words(clip, "libvpx-vp9", 40)[7 : 7 + len(found)] == found
-
-
-def test_a_rendition_of_another_format_keeps_the_range(facts: SourceFacts) -> None:
-    found = words(replace(facts, colours=(1, 1, 1, 2)), "libx265", 30, bits=10, size=(32, 24))
-    assert found[found.index("-vf") + 1] == f"scale=32:24:flags=bicubic+accurate_rnd:{FULL}"
-
-
-def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
-    assert words(facts, "libvpx-vp9", 40)[6:11] == ["libvpx-vp9", "-crf", "40", "-b:v", "0"]
 
 
 def test_nvenc_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
@@ -105,12 +116,7 @@ def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: SourceFacts, tmp
     (tmp_path / name).touch()
 
 
-def test_a_colon_within_an_option_is_not_its_end(facts: SourceFacts) -> None:
-    recipe = make_recipe(EncoderSpec("libx265", parameter="bitrate", least=500, most=500, two_pass=True), facts)
-    assert recipe.options_of(0, {"stats": r"C:\it's"})["x265-params"] == r"stats=C\:\\it\'s"
-
-
-def test_a_script_overwrites_nothing_and_says_so(tmp_path: Path) -> None:
+def test_a_script_overwrites_nothing_and_ends_with_the_first_command_that_fails(tmp_path: Path) -> None:
     (tmp_path / "it's there.mkv").write_text("old")
     commands = {"new.mkv": "echo new >new.mkv", "it's there.mkv": "echo new >'it'\\''s there.mkv'"}
     script = shell_script(commands)
@@ -119,18 +125,8 @@ def test_a_script_overwrites_nothing_and_says_so(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (code, said)
         assert (tmp_path / "new.mkv").exists() == (code == 0)
         (tmp_path / "it's there.mkv").unlink()
-
-
-def test_a_script_ends_with_the_first_command_that_fails(tmp_path: Path) -> None:
     done = run_program("sh", "-c", shell_script({"a.mkv": "false", "b.mkv": "echo >b.mkv"}), cwd=tmp_path)
-    assert done.returncode == 1
-    assert not (tmp_path / "b.mkv").exists()
-
-
-def test_two_passes_are_two_commands(facts: SourceFacts) -> None:
-    found = words(facts, "libx264", 500, parameter="bitrate", two_pass=True)
-    both = [*START, "libx264", "-b:v", "500k", "-pass"]
-    assert found == [*both, "1", "-f", "null", "-", "&&", *both, "2", *COPIED, "clip_bitrate500.mkv"]
+    assert (done.returncode, (tmp_path / "b.mkv").exists()) == (1, False)
 
 
 def test_a_rendition_is_scaled_and_has_no_sound(facts: SourceFacts) -> None:
@@ -138,6 +134,8 @@ def test_a_rendition_is_scaled_and_has_no_sound(facts: SourceFacts) -> None:
     scaled = ["-vf", "scale=32:24:flags=bicubic+accurate_rnd"]
     start = ["ffmpeg", "-nostdin", *START[1:]]
     assert found == [*start, "libx264", *scaled, "-crf", "30", "clip_32x24_crf30.mkv"]
+    full = words(replace(facts, colours=(1, 1, 1, 2)), "libx265", 30, bits=10, size=(32, 24))
+    assert full[full.index("-vf") + 1] == f"{scaled[1]}:{FULL}", "another format keeps the range"
     whole = words(facts, "libx264", 30, size=(facts.width, facts.height))
     assert whole == [*start, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
 
@@ -198,34 +196,31 @@ ALL = [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s"]
 
 def test_the_streams_of_a_clip(tmp_path: Path) -> None:
     clip = source(tmp_path / "clip.mkv", codec="libx264", options={"preset": "ultrafast"})
-    assert Source(clip).facts.others == OtherStreams()
     more = remuxed(clip, tmp_path / "more.mkv", subtitles=["subrip", "hdmv_pgs_subtitle"], font=True)
-    assert Source(more).facts.others == OtherStreams(("subrip", "hdmv_pgs_subtitle"), attachments=True)
-    assert Source(remuxed(clip, tmp_path / "more.mp4", subtitles=["mov_text"])).facts.others == OtherStreams(("mov_text",))
+    text = remuxed(clip, tmp_path / "more.mp4", subtitles=["mov_text"])
+    found = [(facts.subtitles, facts.attachments) for facts in (Source(path).facts for path in (clip, more, text))]
+    assert found == [((), False), (("subrip", "hdmv_pgs_subtitle"), True), (("mov_text",), False)]
 
 
 @pytest.mark.parametrize(
-    ("subtitles", "words"),
+    ("subtitles", "font", "words"),
     [
-        ((), [*ALL, "copy"]),
-        (("subrip", "hdmv_pgs_subtitle"), [*ALL, "copy"]),
-        (("mov_text", "mov_text"), [*ALL, "srt"]),
-        (("ass", "mov_text"), [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s:0", "copy", "-c:s:1", "srt"]),
-        (("subrip", "", "dvb_teletext"), [*SOUND, "-map", "0:s:0", "-c:a", "copy", "-c:s", "copy"]),
+        ((), False, [*ALL, "copy"]),
+        (("subrip", "hdmv_pgs_subtitle"), False, [*ALL, "copy"]),
+        (("mov_text", "mov_text"), False, [*ALL, "srt"]),
+        (("ass", "mov_text"), False, [*ALL[:-1], "-c:s:0", "copy", "-c:s:1", "srt"]),
+        (("subrip", "", "dvb_teletext"), False, [*SOUND, "-map", "0:s:0", "-c:a", "copy", "-c:s", "copy"]),
         (
             ("", "mov_text", "dvd_subtitle"),
+            False,
             [*SOUND, "-map", "0:s:1", "-map", "0:s:2", "-c:a", "copy", "-c:s:0", "srt", "-c:s:1", "copy"],
         ),
-        (("dvb_teletext",), [*SOUND, "-c:a", "copy"]),
+        (("dvb_teletext",), False, [*SOUND, "-c:a", "copy"]),
+        (("ass",), True, [*SOUND, "-map", "0:s?", "-map", "0:t?", "-c:a", "copy", "-c:s", "copy"]),
     ],
 )
-def test_subtitles_become_what_the_file_can_hold(subtitles: tuple[str, ...], words: list[str]) -> None:
-    assert copying_words(OtherStreams(subtitles)) == words
-
-
-def test_attachments_are_copied() -> None:
-    others = OtherStreams(("ass",), attachments=True)
-    assert copying_words(others) == [*SOUND, "-map", "0:s?", "-map", "0:t?", "-c:a", "copy", "-c:s", "copy"]
+def test_subtitles_become_what_the_file_can_hold(subtitles: tuple[str, ...], font: bool, words: list[str]) -> None:
+    assert copying_words(subtitles, attachments=font) == words
 
 
 # -- zones of shots --------------------------------------------------------------------------------------------------------
@@ -274,23 +269,6 @@ def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
     assert found == [
         word for part in expected.split("|") for word in ([part] if "clip" in part or "my " in part else part.split())
     ]
-
-
-@pytest.mark.parametrize(
-    ("encoder", "options", "text"),
-    [
-        ("libx264", {"maxrate": "2000k"}, "`options` maxrate: Av1an gives options to x264 itself, which lacks it"),
-        ("libx265", {"flags": "+cgop"}, "`options` flags: Av1an gives options to x265 itself, which lacks it"),
-    ],
-)
-def test_what_av1an_cannot_say_is_refused(facts: SourceFacts, encoder: str, options: dict[str, str], text: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        lines(facts, encoder, options)
-    assert text in str(caught.value)
-
-
-def test_the_last_frame_of_a_zone_of_x264_belongs_to_it() -> None:
-    assert x264_zones(SHOTS) == "0,99,crf=23/100,159,crf=27.5"
 
 
 def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(

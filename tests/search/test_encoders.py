@@ -1,4 +1,4 @@
-"""What a search knows of encoders, against what they do."""
+"""The key frames and bit rates that a search expects of encoders, compared with theirs."""
 
 from __future__ import annotations
 

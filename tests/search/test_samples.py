@@ -9,12 +9,11 @@ from typing import cast
 import numpy as np
 import pytest
 
-from vkssim.report.results import PERCENTILES, pool
-from vkssim.search.defaults import GROUP, LEAD, TAIL
+from vkssim.report.results import pool
 from vkssim.search.encode import EncodedSample
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe
-from vkssim.search.samples import Sample, Sampling, choose_samples, corrected_weights, find_cuts
+from vkssim.search.samples import GROUP, LEAD, TAIL, Sample, Sampling, choose_samples, corrected_weights, find_cuts
 from vkssim.search.source import Scan, SourceFacts
 from vkssim.search.trial import forecast_bytes, pooled_values
 
@@ -88,13 +87,6 @@ def test_weights_are_left_alone_where_too_few_samples_cannot_have_the_totals() -
     assert weights == pytest.approx([4 / 3] * 3)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "harmonic_mean", "min", "max", *(f"p{rank}" for rank in PERCENTILES)])
-def test_equal_weights_pool_as_reports_do(pooling: str) -> None:
-    scores = np.random.default_rng(2).random(61)
-    pieces = [scores[:20], scores[20:37], scores[37:]]
-    assert pooled_values(pieces, [2.0, 2.0, 2.0], similarity=False)[pooling] == pytest.approx(pool(scores)[pooling], abs=1e-12)
-
-
 @pytest.mark.parametrize("pooling", ["mean", "harmonic_mean", "min", "max", "p5", "p50"])
 def test_weights_are_repetitions(pooling: str) -> None:
     """A sample of weight 3 counts as three equal ones do, up to the interpolation of a percentile."""
@@ -103,24 +95,20 @@ def test_weights_are_repetitions(pooling: str) -> None:
     assert pooled_values([first, second], [3.0, 1.0], similarity=False)[pooling] == pytest.approx(repeated, abs=0.003)
 
 
-def test_a_frame_without_a_score_leaves_no_pooled_value() -> None:
+def test_missing_scores_and_decibels() -> None:
+    """A frame without a score leaves no pooled value; the mean in dB is that of the mean."""
     assert np.isnan(pooled_values([np.array([0.5, np.nan]), np.array([0.7])], [1.0, 2.0], similarity=False)["p5"])
-
-
-def test_mean_db_is_that_of_the_mean() -> None:
-    assert pooled_values([np.array([0.9, 0.98]), np.array([0.96])], [1.0, 2.0], similarity=True)["mean_db"] == pytest.approx(
-        -10 * np.log10(1 - 0.95)
-    )
+    pooled = pooled_values([np.array([0.9, 0.98]), np.array([0.96])], [1.0, 2.0], similarity=True)
+    assert pooled["mean_db"] == pytest.approx(-10 * np.log10(1 - 0.95))
 
 
 def test_a_forecast_adds_the_key_frames_that_samples_are_too_short_for() -> None:
     """Frames of 100 bytes and key frames of 1000; the clip has a shot of 400 and one of 600 frames, a key frame every 250."""
     first = EncodedSample(first_bytes=1000, bytes=4100, other_bytes=3100, key_frames=1, frames=32)
     other = EncodedSample(first_bytes=1000, bytes=3200, other_bytes=3200, key_frames=0, frames=32)
-    cut = EncodedSample(first_bytes=1000, bytes=4100, other_bytes=3100, key_frames=1, frames=32)
     weight = (1000 - 32) / 64
     sampling = Sampling((Sample(0, 32, weight), Sample(193, 32, weight, 33, 16), Sample(385, 32, 1.0, 33, 16)), 1000, (0, 400))
-    assert forecast_bytes([first, other, cut], sampling, RECIPE) == 995 * 100 + 5 * 1000
+    assert forecast_bytes([first, other, first], sampling, RECIPE) == 995 * 100 + 5 * 1000
 
 
 def test_a_forecast_counts_headers_once() -> None:

@@ -25,6 +25,7 @@ from vkssim.frames.options import RawDescription
 from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.command_line import command_line
 from vkssim.search.recipe import EncoderSpec, make_recipe
+from vkssim.search.search_run import SearchRun
 from vkssim.search.source import Scan, Source
 
 from ..frames.encoding import encode_frames, video_frame
@@ -35,27 +36,23 @@ from .clips import ASKED, FRAMES, arguments, pictures, remuxed, source
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 
-def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
-    found = Source(clip)
-    scan = found.scan()
-    assert scan.count == FRAMES
-    every = [plane_of(frame, 0).copy() for frame in found.frames(0, FRAMES, scan)]
-    some = [plane_of(frame, 0).copy() for frame in found.frames(9, 5, scan)]
-    np.testing.assert_array_equal(some, every[9:14])
+INDEXED: dict[str, Any] = {"codec": "ffv1"}
+BARE: dict[str, Any] = {"codec": "libx264", "options": {"g": "12", "bf": "3", "qp": "20"}}
+OPEN: dict[str, Any] = {"codec": "libx264", "options": {**BARE["options"], "x264-params": "open-gop=1"}}
 
 
-@pytest.mark.parametrize("options", [{}, {"x264-params": "open-gop=1"}], ids=["closed", "open"])
-def test_frames_of_a_range_of_a_file_without_an_index(tmp_path: Path, options: dict[str, str]) -> None:
-    """A seek goes by decoding times there, past the key frame; and no frame refers to what was passed over."""
-    path = source(tmp_path / "clip.ts", codec="libx264", options={"g": "12", "bf": "3", "qp": "20", **options}, count=96)
-    found = Source(path)
+@pytest.mark.parametrize(
+    ("name", "how"), [("clip.mkv", INDEXED), ("clip.ts", BARE), ("clip.ts", OPEN)], ids=["index", "no index", "open groups"]
+)
+def test_frames_of_a_range_are_those_of_the_clip(tmp_path: Path, name: str, how: dict[str, Any]) -> None:
+    """Without an index, a seek goes by decoding times, past the key frame; and no frame refers to earlier ones."""
+    found = Source(source(tmp_path / name, count=96, **how))
     scan = found.scan()
     assert scan.count == 96
     every = [plane_of(frame, 0).copy() for frame in found.frames(0, 96, scan)]
     for first in range(1, 90, 5):
-        np.testing.assert_array_equal(
-            [plane_of(frame, 0).copy() for frame in found.frames(first, 6, scan)], every[first : first + 6]
-        )
+        some = [plane_of(frame, 0).copy() for frame in found.frames(first, 6, scan)]
+        np.testing.assert_array_equal(some, every[first : first + 6])
 
 
 def test_a_sequence_of_pictures(tmp_path: Path) -> None:
@@ -152,7 +149,7 @@ def test_b_frames_of_containers_that_do_not_say_when_each_is_shown(tmp_path: Pat
 
 
 def test_the_shape_of_samples_is_that_of_the_container(tmp_path: Path) -> None:
-    """As players have it, if the stream states another one."""
+    """As players have it, if the stream states a different shape."""
     path = tmp_path / "clip.mp4"
     encode_frames(path, [av.VideoFrame(64, 48, "yuv420p")], "libx264", sample_aspect_ratio=Fraction(4, 3))
     data = path.read_bytes()
@@ -212,7 +209,7 @@ def test_a_crop_between_samples_of_chroma_is_refused(tmp_path: Path) -> None:
         Source(str(path))
 
 
-SEARCHES: dict[str, Callable[[Path], Any]] = {
+SEARCHES: dict[str, Callable[..., Any]] = {
     "search": partial(vkssim.search_setting, **arguments(targets="float_ssim=0.93", **ASKED)),
     "shots": partial(vkssim.search_shots, **arguments(targets="float_ssim=0.93", **ASKED)),
     "ladder": partial(vkssim.search_ladder, **arguments(heights=(96,), least_bitrate=60.0, most_bitrate=4000.0, **ASKED)),
@@ -248,26 +245,43 @@ def test_a_clip_that_was_cut_off_is_an_error(large: Path, tmp_path: Path) -> Non
             next(iter(running))
 
 
-def test_a_matroska_file_that_was_cut_off_is_noted(tmp_path: Path) -> None:
-    """FFmpeg ends it without an error."""
-    path = _large(tmp_path / "clip.mkv")
+@pytest.mark.parametrize(
+    ("name", "said"), [("cut.mkv", "the file is cut off after this frame"), ("damaged.mp4", "damaged.mp4 is damaged in")]
+)
+def test_damage_of_the_clip_is_noted(large: Path, tmp_path: Path, name: str, said: str) -> None:
+    """FFmpeg ends a Matroska file that is cut off without an error."""
+    path = tmp_path / name
+    data = _large(path).read_bytes()
     assert Source(str(path)).scan().warnings == []
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) * 6 // 10])
+    path.write_bytes(data[: len(data) * 6 // 10] if name == "cut.mkv" else with_stray_bytes(large, [7], seed=1))
     warnings = vkssim.score_files(path, path, features="float_ssim").warnings
-    assert any("the file is cut off after this frame" in warning for warning in warnings)
-    assert [note for note in SEARCHES["search"](path).choice.notes if "clip.mkv" in note] == warnings
-
-
-def test_damage_of_the_clip_is_noted(large: Path, tmp_path: Path) -> None:
-    path = tmp_path / "damaged.mp4"
-    path.write_bytes(with_stray_bytes(large, [7], seed=1))
-    warnings = vkssim.score_files(path, path, features="float_ssim").warnings
-    assert any("damaged.mp4 is damaged in" in warning for warning in warnings)
+    assert any(said in warning for warning in warnings)
     search, shots, ladder = (search(path) for search in SEARCHES.values())
     assert shots.report
     for notes in (search.choice.notes, shots.notes, ladder.choice.notes):
-        assert [note for note in notes if "damaged.mp4" in note] == warnings
+        assert [note for note in notes if name in note] == warnings
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_search_goes_on_from_stored_trials(large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    encoded: list[int] = []
+    original = SearchRun._encode_samples
+
+    def counted(self: Any, recipe: Any, sampling: Any, place: int, output: Any) -> Any:
+        encoded.append(place)
+        return original(self, recipe, sampling, place, output)
+
+    monkeypatch.setattr(SearchRun, "_encode_samples", counted)
+    results = list(SEARCHES[kind](large))
+    expected, encoded = encoded, []
+    with SEARCHES[kind](large, resume=tmp_path / "state") as running:
+        first = next(iter(running))
+    assert [path.name for path in tmp_path.iterdir()] == ["state.journal"]
+    again = list(SEARCHES[kind](large, resume=tmp_path / "state"))
+    assert again[0] == first
+    assert [getattr(one, "trial", one).setting for one in again] == [getattr(one, "trial", one).setting for one in results]
+    assert encoded == expected
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("kind", "trials"), [("search", 0), ("search", 1), ("shots", 0), ("ladder", 0), ("ladder", 1)])
@@ -289,7 +303,7 @@ FACTS: Any = SimpleNamespace(rate=Fraction(25), time_base=Fraction(1, 100))
     ("times", "first", "count", "seconds"),
     [
         ([0, 4, 8, 12], 0, 4, 0.16),
-        ([0, 4, 8, 48], 1, 2, 0.44),  # the frame behind them says when they end
+        ([0, 4, 8, 48], 1, 2, 0.44),  # the next frame says when they end
         ([0, 4, 8, 48], 2, 2, 0.8),
         ([7], 0, 1, 0.04),
     ],

@@ -16,7 +16,6 @@ from ..storage.location import is_url
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
 from .recipe import Recipe
-from .source import OtherStreams
 
 if TYPE_CHECKING:
     from .shots import Shot
@@ -42,9 +41,9 @@ _TO_NOTHING = ("-f", "null", "-")
 _TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
 """The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
 
-_PICTURES = frozenset(("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle"))
-
-_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES
+_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | frozenset(
+    ("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle")  # pictures
+)
 """The codecs of subtitles that FFmpeg copies into Matroska."""
 
 
@@ -60,7 +59,9 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
-    others, asks = (copying_words(recipe.facts.others), []) if recipe.size is None else ([], ["-nostdin"])
+    facts, asks, others = recipe.facts, ["-nostdin"], []
+    if recipe.size is None:
+        asks, others = [], copying_words(facts.subtitles, attachments=facts.attachments)
     pictures = sequence(path)
     found = {} if pictures is None else pictures.options  # by these FFmpeg finds the pictures of a sequence
     read = [
@@ -69,7 +70,7 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
         "-i",
         operand(path),
         "-map",
-        f"0:v:{recipe.facts.video}",
+        f"0:v:{facts.video}",
     ]
     video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
@@ -144,7 +145,7 @@ def operand(path: str) -> str:
     return local_name(path) if not is_url(path) and (first.startswith("-") or ":" in first) else path
 
 
-def copying_words(others: OtherStreams) -> list[str]:
+def copying_words(subtitles: Sequence[str], *, attachments: bool) -> list[str]:
     """Return the words of a command line that copy sound, subtitles and attachments into Matroska.
 
     Subtitles that Matroska cannot hold become SRT. Codecs that are unknown to FFmpeg are left out, because it would write
@@ -152,18 +153,18 @@ def copying_words(others: OtherStreams) -> list[str]:
     """
     kept = {
         number: "copy" if name in _COPIED else "srt"
-        for number, name in enumerate(others.subtitles)
+        for number, name in enumerate(subtitles)
         if name in _COPIED or name in _TEXTS
     }
     maps = ["-map", "0:a?"]
-    for stream in ["0:s?"] if len(kept) == len(others.subtitles) else [f"0:s:{number}" for number in kept]:
+    for stream in ["0:s?"] if len(kept) == len(subtitles) else [f"0:s:{number}" for number in kept]:
         maps += ["-map", stream]
-    if others.attachments:
+    if attachments:
         maps += ["-map", "0:t?"]  # fonts of subtitles
     codecs = ["-c:a", "copy"]
     if len(set(kept.values())) > 1:
         codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
-    elif kept or not others.subtitles:
+    elif kept or not subtitles:
         codecs += ["-c:s", next(iter(kept.values()), "copy")]
     return [*maps, *codecs]
 

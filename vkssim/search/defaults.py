@@ -14,31 +14,11 @@ TARGET = "float_ms_ssim=0.98"
 SURE = 0.9
 """The least probability that the whole clip meets the targets with the answer of a search."""
 
-MOST_SURE = 0.999
-"""The largest such probability that can be requested: samples prove no more about a clip."""
-
 STEP = 1.0
 """The distance of two values of a parameter."""
 
-LEAST_STEP = 0.001
-"""The smallest such distance: encoders print no more decimals of a CRF, and a model of all values stays small."""
-
-SAMPLE_SECONDS = 2.5
-"""The length of a sample, about: it is a multiple of GROUP frames."""
-
-GROUP = 32
-"""The most frames that encoders code as one group; samples begin and end with groups. SVT-AV1 has groups of 16 or 32."""
-
-LEAD = GROUP + 1
-"""The frames before each sample that are encoded and not counted: a key frame and a group."""
-
-TAIL = 16
-"""The frames after each sample that are encoded and not counted."""
-
 LEAST_SECONDS = 40.0
-"""The length of all samples together; those of a long clip are SHARE of it."""
-
-SHARE = 0.01
+"""The length of all samples together; those of a long clip are 1 % of it."""
 
 MOST_TRIALS = 12
 """The most trials of samples. Few searches need more than four."""

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..frames.picture.pixels import new_scaler, plane_of
 from ..frames.picture.steps import Scale, interpolation
 from ..types import Doubles
 from ..utils.interruption import wait_for
-from ..utils.thread_pool import Closable, ThreadPool
+from ..utils.thread_pool import ThreadPool
 from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
@@ -27,9 +28,6 @@ from .samples import Sample
 
 MOST_SECONDS = 600.0
 """How long an encoder may take for a frame, or for all that it still holds after the last one."""
-
-FramePair = tuple[Any, Any]
-"""A frame as the encoder gets it, after the frame of the source in the format of the recipe."""
 
 LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The luma of a frame as the encoder got it, and as a decoder gives it."""
@@ -97,8 +95,8 @@ def header_bytes(recipe: Recipe, place: int) -> int:
     for plane in flat.planes:
         plane.update(bytes(plane.buffer_size))
     flat.pts, flat.time_base = 0, recipe.facts.time_base
-    with _encode_errors(recipe), EncoderThread(_opened(recipe, place)) as thread:
-        return sum(packet.size for packet in [*thread.encode(flat), *thread.encode(None)])
+    with _encode_errors(recipe):
+        return sum(packet.size for packet in _packets(_opened(recipe, place), [flat]))
 
 
 @contextmanager
@@ -112,32 +110,23 @@ def _encode_errors(recipe: Recipe) -> Iterator[None]:
         raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
 
-class EncoderThread(Closable):
-    """A thread on which an encoder works, because one that hangs cannot be ended, only left behind; use it with `with`."""
+def _packets(encoder: Any, frames: Iterable[Any]) -> Generator[Any, None, None]:
+    """Yield the packets that an encoder gives for frames, and those at the end. Raises EncodeError if it hangs.
 
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-        self._pool = ThreadPool(1, "vkssim-encoder")
-        self._hangs = False
-
-    def encode(self, frame: Any) -> list[Any]:
-        """Return the packets that the encoder gives for a frame, or for None at the end. Raises EncodeError if it hangs."""
-        future = self._pool.submit(self._packets, frame)
-        if not wait_for(future, MOST_SECONDS):
-            self._hangs = True
-            doing = "encode the last frames" if frame is None else "take a frame"
-            raise EncodeError(f"{self._encoder.name} hangs: it did not {doing} within {MOST_SECONDS:g} s")
-        return future.result()
-
-    @ordinary_priority()
-    def _packets(self, frame: Any) -> list[Any]:
-        packets: list[Any] = self._encoder.encode(frame)
-        return packets
-
-    def close(self) -> None:
-        """End the thread, unless the encoder hangs."""
-        if not self._hangs:
-            self._pool.close()
+    It works on a thread of its own, because an encoder that hangs cannot be ended, only left behind.
+    """
+    pool, hangs = ThreadPool(1, "vkssim-encoder"), False
+    try:
+        for frame in chain(frames, [None]):
+            future = pool.submit(ordinary_priority()(encoder.encode), frame)
+            if not wait_for(future, MOST_SECONDS):
+                hangs = True
+                doing = "encode the last frames" if frame is None else "take a frame"
+                raise EncodeError(f"{encoder.name} hangs: it did not {doing} within {MOST_SECONDS:g} s")
+            yield from future.result()
+    finally:
+        if not hangs:
+            pool.close()
 
 
 @ordinary_priority()
@@ -159,13 +148,11 @@ def _opened(recipe: Recipe, place: int, run: tuple[int, str] | None = None, outp
     return context
 
 
-def _first_pass(frames: Iterable[FramePair], recipe: Recipe, place: int, folder: str) -> str:
+def _first_pass(frames: Iterable[tuple[Any, Any]], recipe: Recipe, place: int, folder: str) -> str:
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
-    with EncoderThread(_opened(recipe, place, (1, statistics))) as thread:
-        for _, frame in frames:
-            thread.encode(frame)
-        thread.encode(None)
+    for _ in _packets(_opened(recipe, place, (1, statistics)), (frame for _, frame in frames)):
+        pass
     return statistics  # the encoder writes the file when it is closed, as this function ends
 
 
@@ -177,10 +164,7 @@ def _decoded(
     found: EncodedSample,
     output: VideoOutput | None,
 ) -> Iterator[LumaPair]:
-    """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample.
-
-    Raises EncodeError.
-    """
+    """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample."""
     import av
 
     name, decoder_name = recipe.encoder.name, recipe.encoder.decoder
@@ -188,24 +172,22 @@ def _decoded(
     decoder.thread_type = "AUTO"
     if encoder.flags & av.codec.context.Flags.global_header:
         decoder.extradata = encoder.extradata
-    enlarge = enlarger(recipe)
+    facts = recipe.facts
+    # a rendition is scaled to the size of the source, as by ``vkssim score --scale reference``
+    scale = None if recipe.scaled is None else Scale(facts.width, facts.height, RESAMPLER, recipe.bits, "400")
     ticks: list[int] = []  # of the frames that the encoder got
     waiting: deque[Any] = deque()
     decoded = written = 0
     counted = range(sample.lead, sample.lead + sample.count)
 
-    def packets() -> Generator[Any, None, None]:
-        """Yield the packets of the encoder, and None, with which the decoder ends."""
-        with EncoderThread(encoder) as thread:
-            for before, frame in frames:
-                waiting.append(before)
-                ticks.append(frame.pts)
-                yield from thread.encode(frame)
-            yield from thread.encode(None)
-        yield None
+    def taken() -> Iterator[Any]:
+        for before, frame in frames:
+            waiting.append(before)
+            ticks.append(frame.pts)
+            yield frame
 
-    with parked(decoder), closing(packets()) as encoded:
-        for packet in encoded:
+    with parked(decoder), closing(_packets(encoder, taken())) as packets:
+        for packet in chain(packets, [None]):  # at None the decoder ends
             if packet is not None:
                 written += 1
                 found.first_bytes = found.first_bytes or packet.size
@@ -222,7 +204,8 @@ def _decoded(
                     raise EncodeError(f"{name} gives more frames than it got")
                 before = waiting.popleft()
                 if decoded in counted:
-                    yield plane_of(before, 0), enlarge(plane_of(after, 0))
+                    luma = plane_of(after, 0)
+                    yield plane_of(before, 0), luma if scale is None else scale((luma,))[0]
                 decoded += 1
             if packet is not None and output is not None:
                 output.mux(packet)
@@ -234,8 +217,8 @@ def _decoded(
         )
 
 
-def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[FramePair]:
-    """Yield each frame in the format of the recipe, and the frame to encode: the same, or a smaller one.
+def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[tuple[Any, Any]]:
+    """Yield each frame of the source in the format of the recipe, and the frame to encode: the same, or a smaller one.
 
     Side data that would bind the encoder to the decisions of the source's encoder are removed.
     """
@@ -253,11 +236,3 @@ def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[FramePair]:
         small.pts, small.time_base = frame.pts, frame.time_base
         small.pict_type = 0  # libx264 would put its key frames where the source has them
         yield made, small
-
-
-def enlarger(recipe: Recipe) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
-    """Return a function that scales a rendition's luma to the size of the source, as ``vkssim score --scale reference``."""
-    if recipe.scaled is None:
-        return lambda plane: plane
-    scale = Scale(recipe.facts.width, recipe.facts.height, RESAMPLER, recipe.bits, "400")
-    return lambda plane: scale((plane,))[0]

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from ..errors import OptionError
 from ..utils.wording import did_you_mean
-from .defaults import LEAST_STEP, STEP
+from .defaults import STEP
 from .model import Prior
 
+_LEAST_STEP = 0.001  # encoders print no more decimals of a CRF, and a model of all values stays small
 _BITRATES = 50, 100_000  # kbit/s
 _BITRATE_RATIO = 1.03  # from one bit rate to the next
 
@@ -77,8 +78,8 @@ class Encoder:
         if chosen not in self.parameters:
             known = [*self.parameters, "bitrate"]
             raise OptionError(f"`parameter` {chosen!r}: {self.name} has {', '.join(known)}{did_you_mean(chosen, known)}")
-        if not LEAST_STEP <= step <= 10:
-            raise OptionError(f"`step` is {step:g}; it must be {LEAST_STEP:g} to 10")
+        if not _LEAST_STEP <= step <= 10:
+            raise OptionError(f"`step` is {step:g}; it must be {_LEAST_STEP:g} to 10")
         first, last = self.parameters[chosen]
         low, high = first if least is None else least, last if most is None else most
         if not first <= low <= high <= last:
@@ -91,9 +92,8 @@ class Encoder:
         `decibels` is whether the score is a similarity, which is modelled in dB.
         """
         values = parameter.values
-        level, factor = next((found for name, found in _SIMILARITIES.items() if metric.startswith(name)), _OTHERS)
-        if not decibels:
-            level, factor = _OTHERS
+        known = (found for name, found in _SIMILARITIES.items() if decibels and metric.startswith(name))
+        level, factor = next(known, _OTHERS)
         if parameter.is_bitrate:
             middle, slope = len(values) / 2, -_DECIBELS_OF_DOUBLED_RATE * math.log2(_BITRATE_RATIO)
         else:

@@ -13,15 +13,7 @@ from ..report.bd_rate import LEAST_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
-from .defaults import (
-    APPLE_H264,
-    ENCODER,
-    LADDER_TRIALS,
-    LEAST_BITRATE,
-    LEAST_SECONDS,
-    MOST_BITRATE,
-    RATE_FACTOR,
-)
+from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, LEAST_BITRATE, LEAST_SECONDS, MOST_BITRATE, RATE_FACTOR
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
@@ -30,11 +22,7 @@ from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets
 from .samples import Sampling
 from .search_run import SampledSearch
 from .source import Source, SourceFacts
-from .trial import Target, pooled_values
-from .trial_history import MOST_UNUSABLE, TrialHistory, damage_notes, first_curves
-
-SCORES = ("float_ms_ssim", "float_ssim")
-"""The score of a ladder without a target: the first one that frames are large enough for."""
+from .trial import MOST_UNUSABLE, Target, TrialHistory, damage_notes, first_curves, pooled_values
 
 _LEAST_MS_SSIM = 176  # samples of a side
 _BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has
@@ -70,7 +58,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
         most = self._options.trials
         for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
-                done = self._encode(sampling, rendition, place)
+                done = self._ladder_trial(sampling, rendition, place)
             except EncodeError as error:
                 rendition.history.drop(place)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
@@ -115,17 +103,16 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             while (place := rendition.place_of(math.log2(rate))) not in rendition.history.tried:
                 yield rendition, place
 
-    def _encode(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
+    def _ladder_trial(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
         """Return the trial of a rendition with a setting. Raises EncodeError."""
-        width, height = rendition.width, rendition.height
-        runner = replace(self._runner, recipe=self._recipes[width, height])
-        encoded, seconds = runner.run(f"samples {width}x{height}", sampling, place)
+        size, scorer = (rendition.width, rendition.height), self._scorer
+        trial, encoded = self._encode(f"samples {size[0]}x{size[1]}", sampling, place, recipe=self._recipes[size])
         weights = [sample.weight for sample in sampling.samples]
         pooled = {
-            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in runner.scorer.similarities)
-            for name in runner.scorer.names
+            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
+            for name in scorer.names
         }
-        return LadderTrial(width, height, runner.summarise(sampling, place, encoded, seconds), pooled)
+        return LadderTrial(*size, trial, pooled)
 
     def _command(self, rung: LadderTrial) -> tuple[str, str]:
         """Return the file of a rung, and FFmpeg's command that writes it."""
@@ -222,7 +209,7 @@ def search_ladder(
     recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
-        score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
+        score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else "float_ms_ssim" if large else "float_ssim"
     options = SearchOptions.of(arguments, thresholds=[parse_pooled(score, "score"), *thresholds])
     ladder = LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor)
     return LadderSearch(clip, recipes, options, ladder, [*notes, *more_notes])
@@ -234,26 +221,28 @@ def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, 
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
     above = [height for height in dict.fromkeys(heights) if height > facts.height]
     sizes = [_size(height, facts) for height in dict.fromkeys(heights) if height not in above]
+    larger = f"the source's height is {facts.height}"
     if not sizes:
-        raise OptionError(
-            f"`heights` {_listed(above)}: the source's height is {facts.height}; a ladder needs a size that is no larger"
-        )
-    return sizes, _notes_of_larger("sizes of the ladder", above, facts)
+        raise OptionError(f"`heights` {', '.join(map(str, above))}: {larger}; a ladder needs a size that is no larger")
+    return sizes, _left_out("sizes of the ladder", above, larger)
 
 
 def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
     """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the others."""
     low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
-    notes = (
-        [f"rungs of the fixed ladder are left out, heights {_listed(low)}: no side may be below {_LEAST_SIDE}"] if low else []
-    )
+    notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_LEAST_SIDE}")
     compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]
     if len(compared) < LEAST_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
         there = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
         needed = f"it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source"
         return [], [*notes, f"no BD-rate: {needed}; {there}"] if rungs else notes
     larger = [height for height, _ in rungs if height > facts.height]
-    return compared, notes + _notes_of_larger("rungs of the fixed ladder", larger, facts)
+    return compared, notes + _left_out("rungs of the fixed ladder", larger, f"the source's height is {facts.height}")
+
+
+def _left_out(what: str, heights: Sequence[int], why: str) -> list[str]:
+    """Return a note if heights are left out."""
+    return [f"{what} are left out, heights {', '.join(map(str, dict.fromkeys(heights)))}: {why}"] if heights else []
 
 
 def parse_fixed(text: str | None) -> list[tuple[int, float]]:
@@ -268,15 +257,6 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
         if not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
             raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
     return rungs
-
-
-def _listed(heights: Sequence[int]) -> str:
-    return ", ".join(map(str, dict.fromkeys(heights)))
-
-
-def _notes_of_larger(what: str, heights: Sequence[int], facts: SourceFacts) -> list[str]:
-    """Return a note if heights are left out."""
-    return [f"{what} are left out, heights {_listed(heights)}: the source's height is {facts.height}"] if heights else []
 
 
 def _scaled(height: int, facts: SourceFacts) -> tuple[int, int]:

@@ -60,27 +60,24 @@ class VideoOutput(Closable):
     def __init__(self, path: str, source: str, recipe: Recipe, *, parts: bool = False) -> None:
         self.notes: list[str] = []
         self.encoder: Any = None
-        self._parts = parts
-        self._begun = False
-        self._last: int | None = None
+        self._last: int | None = None  # the decoding time of the last packet
         self._path = path
         self._real = Path(os.path.realpath(path))  # the file to which a link leads may have any name
         ending = Path(path).suffix
         self._ending = ending.lower()
         self._unfinished = str(self._real.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{ending}"))
         self._stack = ExitStack()
-        self._kept = False
         self._rest: Iterator[Any] = iter(())
         self._next: Any = None
         self._targets: dict[int, Any] = {}
         try:
             self._stack.enter_context(unfinished(self._unfinished))
-            self._open(source, recipe)
+            self._open(source, recipe, parts=parts)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, source: str, recipe: Recipe) -> None:
+    def _open(self, source: str, recipe: Recipe, *, parts: bool) -> None:
         import av
 
         with self._errors():
@@ -89,7 +86,7 @@ class VideoOutput(Closable):
             self._to = self._stack.enter_context(av.open(local_name(self._unfinished), "w"))
         video: Any = self._to.add_stream(recipe.encoder.name, rate=recipe.facts.rate)
         self._video = video
-        if self._parts:
+        if parts:
             recipe.set_up(video.codec_context, 0)
             with ordinary_priority():
                 video.codec_context.open()  # for the headers of the file; it encodes nothing
@@ -144,14 +141,13 @@ class VideoOutput(Closable):
     def mux(self, packet: Any) -> None:
         """Write a packet of the video, and those of the other streams that come before it."""
         with self._errors():
+            if self._last is None and packet.pts is not None and packet.pts < 0:
+                self._to.options["avoid_negative_ts"] = "make_zero"  # an .mp4 would hide what is presented before 0
             if packet.dts is not None:
                 if self._last is not None and packet.dts <= self._last:
                     packet.dts = self._last + 1  # a part may begin to decode earlier than the one before it has ended
                 self._last = packet.dts
                 self._copy_until(packet.dts * packet.time_base)
-            if not self._begun and packet.pts is not None and packet.pts < 0:
-                self._to.options["avoid_negative_ts"] = "make_zero"  # an .mp4 would hide what is presented before 0
-            self._begun = True
             packet.stream = self._video
             self._to.mux(packet)
 
@@ -184,16 +180,14 @@ class VideoOutput(Closable):
             with open(self._unfinished, "rb+") as file:
                 os.fsync(file.fileno())
             give_name(self._unfinished, self._real)
-        self._kept = True
         sync_folder(self._real.parent)
 
     def close(self) -> None:
         """Remove the file unless it was kept."""
         with suppress(OSError, ValueError):
             self._stack.close()
-        if not self._kept:
-            with suppress(OSError):
-                os.unlink(self._unfinished)
+        with suppress(OSError):
+            os.unlink(self._unfinished)  # it has its name if it was kept
 
 
 def _is_shown(packet: Any) -> bool:

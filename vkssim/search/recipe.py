@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from ..errors import OptionError
@@ -30,8 +29,6 @@ _FRAME_RATE = ("fps", "fps-num", "fps-denom")
 
 _NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
 """Parts of FFmpeg's messages if there is no driver, or no GPU that encodes."""
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _ANY_SIZE = ("libsvtav1", "libvpx-vp9")
 """The encoders that take chroma of fewer samples with an odd size."""
@@ -128,9 +125,7 @@ class Recipe:
     @property
     def bits(self) -> int:
         """Return the depth of the frames that are encoded."""
-        import av
-
-        return int(av.VideoFormat(self.format).components[0].bits)
+        return pixel_format("", self.format).bits
 
     @property
     def key_frames(self) -> int:
@@ -182,7 +177,7 @@ class Recipe:
         elif not self.encoder.name.startswith("lib"):
             context.bit_rate = 0  # NVENC's default bit rate would limit the quality
 
-    def options_of(self, place: int, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+    def options_of(self, place: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the options of a setting, by FFmpeg's names; a bit rate is not among them.
 
         `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
@@ -195,7 +190,7 @@ class Recipe:
             elif self.encoder.name.endswith("_nvenc"):
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
-            own = {name: _SPECIAL.sub(r"\\\g<0>", value) for name, value in {**more, **self.own_options()}.items()}
+            own = {name: _SPECIAL.sub(r"\\\g<0>", value) for name, value in {**(more or {}), **self.own_options()}.items()}
             if own:
                 options[self.encoder.own] = ":".join(f"{name}={value}" for name, value in own.items())
         return options

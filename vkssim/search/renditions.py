@@ -11,8 +11,7 @@ import numpy as np
 
 from .encoders import Encoder, Parameter
 from .model import Prior, SettingCurve
-from .trial import Trial
-from .trial_history import TrialHistory
+from .trial import Trial, TrialHistory
 
 _ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
 _UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded

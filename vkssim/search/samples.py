@@ -9,8 +9,16 @@ from itertools import pairwise
 import numpy as np
 
 from ..types import Doubles
-from .defaults import GROUP, LEAD, TAIL
 from .source import Scan
+
+GROUP = 32
+"""The most frames that encoders code as one group; samples begin and end with groups. SVT-AV1 has groups of 16 or 32."""
+
+LEAD = GROUP + 1
+"""The frames before each sample that are encoded and not counted: a key frame and a group."""
+
+TAIL = 16
+"""The frames after each sample that are encoded and not counted."""
 
 _LEAST_CHANGE = 6.0  # of the mean block of a picture, on the 0..255 scale
 _TIMES_NEIGHBOURS = 3.0

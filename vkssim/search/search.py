@@ -17,8 +17,7 @@ from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sampling
 from .search_run import SampledSearch
 from .source import Source
-from .trial import Trial
-from .trial_history import TrialHistory, first_curves
+from .trial import Trial, TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
@@ -60,13 +59,8 @@ class Search(SampledSearch[Trial, SettingChoice]):
         checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
         curves = first_curves(self.recipe, targets)
         history = TrialHistory(targets, self.recipe.parameter, curves, 0.5 if checked else options.sure)
-        while (place := history.next_of(options.trials)) is not None:
-            try:
-                history.add_trial(place, self._runner.encode("samples", sampling, place))
-            except EncodeError as error:
-                history.add_error(place, error)
-            else:
-                yield history[place]
+        for place, _ in self._try_settings(history, "samples", sampling):
+            yield history[place]
         if len(history) >= options.trials and history.next() is not None:
             done = counted(len(history), "trial")
             self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
@@ -80,12 +74,25 @@ class Search(SampledSearch[Trial, SettingChoice]):
         elif options.output is not None:
             self._notes.append("no file is written, since no setting meets the targets")
         self._notes += history.notes
-        rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
-        if rare and not history[history.nearest].whole:
+        place, meets = history.nearest, history.best is not None
+        trial, rare = history[place], [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
+        if rare and not trial.whole:
             self._notes.append(
                 f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them"
             )
-        return self._choose(history)
+        return SettingChoice(
+            encoder=self.recipe.encoder.name,
+            parameter=self.parameter,
+            setting=trial.setting,
+            meets=meets,
+            trial=trial,
+            certainty=history.certainty() if meets else 0.0,
+            probability=trial.probability,
+            sure=options.sure,
+            options=self.recipe.options_of(place),
+            command=self._command_line(self.recipe, place),
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
 
     def _encode_whole(self, place: int | None, history: TrialHistory) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
@@ -99,7 +106,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
                 break
             try:
                 with nullcontext() if path is None else VideoOutput(path, self.source.path, self.recipe) as output:
-                    trial = self._runner.encode("whole", whole, place, output)
+                    trial, _ = self._encode("whole", whole, place, output=output)
                     if trial.meets and output is not None:
                         output.keep()
                         self._notes += output.notes
@@ -113,23 +120,6 @@ class Search(SampledSearch[Trial, SettingChoice]):
             place = history.between() if met else better
         if path is not None and not met:
             self._notes.append("no file is written, since no setting meets the targets on the whole clip")
-
-    def _choose(self, history: TrialHistory) -> SettingChoice:
-        place = history.nearest
-        trial, meets = history[place], history.best is not None
-        return SettingChoice(
-            encoder=self.recipe.encoder.name,
-            parameter=self.recipe.parameter.name,
-            setting=trial.setting,
-            meets=meets,
-            trial=trial,
-            certainty=history.certainty() if meets else 0.0,
-            probability=trial.probability,
-            sure=self._options.sure,
-            options=self.recipe.options_of(place),
-            command=self._command_line(self.recipe, place),
-            notes=tuple(dict.fromkeys(self._notes)),
-        )
 
 
 def search_setting(

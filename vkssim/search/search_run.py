@@ -1,24 +1,34 @@
-"""Run a search step by step: the device, the store and the iteration over results that all searches share."""
+"""Run a search step by step: look at the clip once, encode it with a setting, score it, and store the trial.
+
+All searches share this, and the iteration over their results.
+"""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
-from ..errors import OptionError, OutputError
+from ..errors import EncodeError, OptionError, OutputError
 from ..scorer import Scorer
 from ..utils.thread_pool import Closable
 from .command_line import command_line
+from .encode import EncodedSample, encoded_pairs, header_bytes
 from .options import SearchOptions
+from .output import VideoOutput
 from .recipe import Recipe
-from .runner import TrialRunner, TrialStore
-from .samples import Sampling
+from .samples import Sampling, choose_samples
 from .source import Scan, Source
-from .trial import Target, targets_of
+from .store import TrialStore
+from .trial import Target, Trial, TrialHistory, forecast_bytes, targets_of
+
+_SAMPLE_SECONDS = 2.5  # the length of a sample, about: it is a multiple of GROUP frames
+_SHARE = 0.01  # of a long clip
 
 Result = TypeVar("Result")
 Decision = TypeVar("Decision")
@@ -37,7 +47,9 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         self._options = options
         self._results: list[Result] = []
         self._outcome: Decision | None = None
-        self._runner: TrialRunner  # from the first step on
+        self._scorer: Scorer  # it and the scan are there from the first step on
+        self._scan: Scan
+        self._store: TrialStore | None = None
         self._notes = [*recipe.notes()]
         self._lock = RLock()
         self._steps = self._opened()
@@ -89,21 +101,99 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _run(self) -> Generator[Result, None, Decision]:
         """Yield each result, and return the outcome. The store is removed afterwards."""
 
-    def _look(self) -> Scan:
-        """Read the clip. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
-        scan = self._runner.look()
-        if self._options.output is not None and scan.joins:
+    def _look(self) -> None:
+        """Scan the clip, unless that is stored. Raises InputError; OutputError if a joined clip is to be written to a file."""
+        store, output = self._store, self._options.output
+        if store is not None and store.scan is not None:
+            self._scan = store.scan
+        else:
+            self._scan = self.source.scan(self._options.progress)
+            if store is not None:
+                store.add_scan(self._scan)
+        if output is not None and self._scan.joins:
             raise OutputError(
-                f"`output` {self._options.output}: the presentation times of {self.source.path} go back at frame"
-                f" {scan.joins[0]}, as in a file that was joined from several, but the times in a file must go up. Copy"
-                " the source into another file with FFmpeg first (-c copy), or leave `output` out and encode with FFmpeg's"
-                " command line"
+                f"`output` {output}: the presentation times of {self.source.path} go back at frame {self._scan.joins[0]}, as in"
+                " a file that was joined from several, but the times in a file must go up. Copy the source into another file"
+                " with FFmpeg first (-c copy), or leave `output` out and encode with FFmpeg's command line"
             )
-        self._notes += scan.warnings
-        return scan
+        self._notes += self._scan.warnings
+
+    def _encode(
+        self, name: str, sampling: Sampling, place: int, *, recipe: Recipe | None = None, output: VideoOutput | None = None
+    ) -> tuple[Trial, list[EncodedSample]]:
+        """Return the trial of a setting, and its samples as they were encoded.
+
+        These come from the store if it has them and nothing is to be written. `name` distinguishes the samples from others of
+        the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
+        """
+        recipe, store = recipe or self.recipe, None if output is not None else self._store
+        if store is not None and (name, place) in store.trials:
+            encoded, seconds = store.trials[name, place]
+        else:
+            start = time.monotonic()
+            try:
+                encoded = self._encode_samples(recipe, sampling, place, output)
+            except EncodeError as error:
+                raise EncodeError(f"{recipe.parameter.name} {recipe.parameter.text(place)}: {error}") from None
+            seconds = round(time.monotonic() - start, 3)
+            if store is not None:
+                store.add_trial(name, place, encoded, seconds)
+        return self._trial(recipe, sampling, place, encoded, seconds), encoded
+
+    def _try_settings(self, history: TrialHistory, name: str, sampling: Sampling) -> Iterator[tuple[int, list[EncodedSample]]]:
+        """Encode with the settings that are worth a trial, learn from each, and yield those that can be used."""
+        while (place := history.next_of(self._options.trials)) is not None:
+            try:
+                trial, encoded = self._encode(name, sampling, place)
+            except EncodeError as error:
+                history.add_error(place, error)
+            else:
+                history.add_trial(place, trial)
+                yield place, encoded
+
+    def _encode_samples(
+        self, recipe: Recipe, sampling: Sampling, place: int, output: VideoOutput | None
+    ) -> list[EncodedSample]:
+        header = 0 if sampling.is_whole else header_bytes(recipe, place)
+        done, total = 0, sum(sample.count for sample in sampling.samples)
+        encoded: list[EncodedSample] = []
+        for sample in sampling.samples:
+            found = EncodedSample({name: [] for name in self._scorer.names}, header)
+            frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self._scan)
+            for frame in self._scorer.score(encoded_pairs(frames, sample, recipe, place, found, output)):
+                done += 1
+                for name, value in frame.metrics.items():
+                    found.scores[name].append(value)
+                if self._options.progress is not None:
+                    self._options.progress(done, total)
+            if not any(found.scores.values()):
+                raise EncodeError("the encoder wrote no frame")
+            encoded.append(found)
+        return encoded
+
+    def _trial(self, recipe: Recipe, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:
+        weights, whole = [sample.weight for sample in sampling.samples], sampling.is_whole
+        values = {target.name: target.value(encoded, weights) for target in self.targets}
+        meets = all(values[target.name] >= target.limit for target in self.targets)
+        deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in self.targets}
+        chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in self.targets)
+        size = forecast_bytes(encoded, sampling, recipe)
+        shown = self._scan.seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
+        return Trial(
+            setting=recipe.parameter.values[place],
+            values=values,
+            meets=meets,
+            bytes=size,
+            kbps=round(size * 8 / shown / 1000, 3),
+            frames=sum(one.frames for one in encoded),
+            seconds=seconds,
+            whole=whole,
+            deviations=deviations,
+            probability=min(chances, default=1.0),
+        )
 
     def _command_line(self, recipe: Recipe, place: int, zones: str | None = None) -> str:
-        return command_line(self.source.path, recipe, place, renumbered=self._runner.look().renumbered, zones=zones)
+        return command_line(self.source.path, recipe, place, renumbered=self._scan.renumbered, zones=zones)
 
     def _finished(self) -> Decision:
         """Run to the end, and return the outcome. Raises VkssimError; OptionError if the search was closed early."""
@@ -118,16 +208,15 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         with ExitStack() as stack:
             size, bits, metrics = (facts.width, facts.height), recipe.bits, options.metrics
             opened = Scorer(*size, bits=bits, features=metrics, backend=options.backend, device=options.device)
-            scorer = stack.enter_context(opened)
+            self._scorer = stack.enter_context(opened)
             # a target that cannot be is an error before the store is opened
-            self.targets = targets_of(scorer, options.thresholds)
-            store = None
+            self.targets = targets_of(self._scorer, options.thresholds)
             if options.resume is not None:
-                store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
-            self._runner = TrialRunner(self.source, recipe, scorer, self.targets, store, options.progress)
+                self._store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
+            self._look()
             self._outcome = yield from self._run()
-            if store is not None:
-                store.remove()
+            if self._store is not None:
+                self._store.remove()
 
     def _identity(self) -> dict[str, Any]:
         """Return the settings that trials depend on; another search cannot use them."""
@@ -161,7 +250,9 @@ class SampledSearch(SearchRun[Result, Decision]):
         return self._finished()
 
     def _sample(self) -> Sampling:
-        """Read the clip, and return its samples."""
-        self.sampling = self._runner.sampling(self._options.samples or 0.0)
-        self._look()
+        """Choose the samples of the clip: so many seconds as was asked for, or _SHARE of the clip if that is longer."""
+        scan, rate = self._scan, self.source.facts.rate
+        length = max(1, round(_SAMPLE_SECONDS * rate))
+        least = round((self._options.samples or 0.0) * rate)
+        self.sampling = choose_samples(scan, length=length, most=max(length, least, round(_SHARE * scan.count)))
         return self.sampling

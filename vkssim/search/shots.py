@@ -6,7 +6,7 @@ import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from ..errors import EncodeError, OptionError
+from ..errors import OptionError
 from ..report.results import FrameScores, ScoreReport
 from ..utils.progress import Progress
 from .command_line import av1an_command, av1an_zones, x264_zones
@@ -17,9 +17,8 @@ from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
-from .source import Scan, Source
-from .trial import Trial
-from .trial_history import TrialHistory, first_curves
+from .source import Source
+from .trial import Trial, TrialHistory, first_curves
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
 _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
@@ -88,10 +87,9 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         return lines
 
     def _run(self) -> Generator[Shot, None, ScoreReport]:
-        scan = self._look()
-        cuts = find_cuts(scan.changes)
+        cuts = find_cuts(self._scan.changes)
         curves = first_curves(self.recipe, self.targets)
-        for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
+        for first, end in zip(cuts, [*cuts[1:], self._scan.count], strict=True):
             shot, curves = self._search_shot(Sample(first, end - first), curves)
             yield shot
         if self._options.output is not None and not all(shot.meets for shot in self.shots):
@@ -100,32 +98,26 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
             with VideoOutput(self._options.output, self.source.path, self.recipe, parts=True) as output:
                 for shot in self.shots:
                     sampling = Sampling((Sample(shot.first, shot.count),), shot.count)
-                    self._runner.run("", sampling, self.recipe.parameter.values.index(shot.setting), output)
+                    self._encode("", sampling, self.recipe.parameter.values.index(shot.setting), output=output)
                 output.keep()
                 self._notes += output.notes
-        return self._report_of(scan)
+        return self._report()
 
     def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
         history = TrialHistory(self.targets, self.recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while (place := history.next_of(self._options.trials)) is not None:
-            try:
-                encoded, seconds = self._runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
-            except EncodeError as error:
-                history.add_error(place, error)
-            else:
-                history.add_trial(place, self._runner.summarise(sampling, place, encoded, seconds))
-                scores[place] = encoded[0].scores
+        for place, encoded in self._try_settings(history, f"shot {sample.first}+{sample.count}", sampling):
+            scores[place] = encoded[0].scores
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in history.notes]
         best = history.nearest
         trial, every = history[best], tuple(history[place] for place in sorted(scores))
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(history), scores[best], every)
         return shot, history.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
-    def _report_of(self, scan: Scan) -> ScoreReport:
-        facts, scorer = self.source.facts, self._runner.scorer
+    def _report(self) -> ScoreReport:
+        facts, scorer, scan = self.source.facts, self._scorer, self._scan
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
@@ -197,5 +189,5 @@ def search_shots(
     clip = Source(os.fspath(source))
     recipe = make_recipe(spec, clip.facts)
     path = checked_output(output, clip.path, recipe)
-    options = SearchOptions.of(arguments, thresholds=parse_targets(targets), whole=True, output=path)
+    options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)
     return ShotSearch(clip, recipe, options)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -55,21 +55,14 @@ class Mastering:
 
 
 @dataclass(frozen=True)
-class OtherStreams:
-    """The streams of a clip beside its video. `subtitles` are FFmpeg's names of their codecs, "" for an unknown one."""
-
-    subtitles: tuple[str, ...] = ()
-    attachments: bool = False
-
-
-@dataclass(frozen=True)
 class SourceFacts:
     """The properties that an encode takes over from its source.
 
     `width` and `height` are those of the frames that are encoded, after cropping and turning. `crop` is the visible rectangle
     that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
     of the frames in the file. The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `video` is the number
-    of the stream among those of video, see `choose_stream`. `notes` are for the user, on every encode of the clip.
+    of the stream among those of video, see `choose_stream`. `subtitles` are FFmpeg's names of their codecs, "" for an unknown
+    one. `notes` are for the user, on every encode of the clip.
     """
 
     width: int
@@ -83,7 +76,8 @@ class SourceFacts:
     mastering: Mastering
     coded_format: str
     crop: Crop | None = None
-    others: OtherStreams = field(default_factory=OtherStreams)
+    subtitles: tuple[str, ...] = ()
+    attachments: bool = False
     video: int = 0
     notes: tuple[str, ...] = ()
 
@@ -96,8 +90,8 @@ class Scan:
     frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are the bytes of each frame in a
     quick encode of small pictures, which say how hard it is to encode. `prints` are checksums of the luma, by which a seek is
     known to have found the right frame. `joins` are the frames at which the times in the file go back, because it was joined
-    from several. `warnings` are those of reading the clip. `renumbered` is whether the file states the
-    order of decoding alone, or no times of the first frames.
+    from several. `warnings` are those of reading the clip. `renumbered` is whether the file states the order of decoding alone,
+    or no times of the first frames.
     """
 
     times: list[int] = field(default_factory=list)
@@ -124,29 +118,26 @@ class Scan:
         return float((known[-1] - known[0]) * facts.time_base) * count / (len(known) - 1)
 
 
-class FrameCosts:
-    """A measure of how hard frames are to encode: FFmpeg's own MPEG-4 encoder, with small pictures at a constant quantiser."""
+def frame_costs(width: int, height: int) -> Callable[[Any], int]:
+    """Return a function that gives the bytes of the next frame, which say how hard it is to encode.
 
-    def __init__(self, width: int, height: int) -> None:
-        import av
+    They are those of FFmpeg's own MPEG-4 encoder, with small pictures at a constant quantiser.
+    """
+    import av
 
-        divisor = max(2, -(-width // _COST_WIDTH))
-        self._size = tuple(max(_COST_LEAST_SIDE, side // divisor // 2 * 2) for side in (width, height))
-        self._encoder: Any = av.CodecContext.create("mpeg4", "w")
-        self._encoder.width, self._encoder.height = self._size
-        self._encoder.pix_fmt = "yuv420p"
-        self._encoder.time_base = Fraction(1, 25)
-        self._encoder.options = dict(_COST_OPTIONS)
-        self._scale = new_scaler()
-        self._frames = 0
+    divisor = max(2, -(-width // _COST_WIDTH))
+    size = tuple(max(_COST_LEAST_SIDE, side // divisor // 2 * 2) for side in (width, height))
+    encoder: Any = av.CodecContext.create("mpeg4", "w")
+    encoder.width, encoder.height = size
+    encoder.pix_fmt, encoder.time_base, encoder.options = "yuv420p", Fraction(1, 25), dict(_COST_OPTIONS)
+    scale, numbers = new_scaler(), count()
 
-    def cost(self, frame: Any) -> int:
-        """Return the bytes of the next frame."""
-        width, height = self._size
-        small = self._scale(frame, width, height, "yuv420p", interpolation="BILINEAR")
-        small.pts, small.time_base, small.pict_type = self._frames, self._encoder.time_base, 0
-        self._frames += 1
-        return sum(packet.size for packet in self._encoder.encode(small))
+    def cost(frame: Any) -> int:
+        small = scale(frame, *size, "yuv420p", interpolation="BILINEAR")
+        small.pts, small.time_base, small.pict_type = next(numbers), encoder.time_base, 0
+        return sum(packet.size for packet in encoder.encode(small))
+
+    return cost
 
 
 class Source:
@@ -169,14 +160,14 @@ class Source:
 
         Raises InputError if the clip ends too early, or if presentation times do not rise.
         """
-        scan, before, costs = Scan(), None, FrameCosts(self.facts.width, self.facts.height)
+        scan, before, cost = Scan(), None, frame_costs(self.facts.width, self.facts.height)
         ticks: list[int | None] = []
         with self._opened() as clip:
             while (frame := clip.picture(len(ticks))) is not None:
                 plane = plane_of(frame, 0)
                 small = _small(plane, self.facts.bits)
                 ticks.append(clip.file.tick(len(ticks)) if isinstance(clip.file, ContainerFile) else None)
-                scan.costs.append(costs.cost(frame))
+                scan.costs.append(cost(frame))
                 scan.changes.append(0.0 if before is None else float(np.abs(small - before).mean()))
                 scan.prints.append(_print(plane))
                 before = small
@@ -200,9 +191,9 @@ class Source:
         Raises InputError if the file was changed since it was opened first, or cannot be read.
         """
         with ExitStack() as stack:
-            clip = self._at(stack, first, scan)
+            clip, frame = self._at(stack, first, scan)
             for number in range(first, first + count):
-                frame = clip.picture(number)
+                frame = frame if number == first else clip.picture(number)
                 if frame is None:
                     break
                 frame.pts, frame.time_base = scan.times[number], self.facts.time_base
@@ -213,23 +204,20 @@ class Source:
             if frame is None:
                 raise InputError(f"{self.path}: it has {number} frames now, and had more when it was read first")
 
-    def _at(self, stack: ExitStack, first: int, scan: Scan) -> _Clip:
-        """Return the clip, opened so that a frame can be read: after a seek if that finds it, else from the start."""
+    def _at(self, stack: ExitStack, first: int, scan: Scan) -> tuple[_Clip, Any]:
+        """Return the clip and one of its frames: after a seek if that finds it, else read from the start."""
         clip = stack.enter_context(self._opened())
-        if not first:
-            return clip
-        if not self._marks_known:
+        if first and not self._marks_known:
             self._marks, self._marks_known = clip.source.seek_index(), True
-        with suppress(RangeError):
-            if self._marks is None or not self._marks.before(first) > 0:
-                return clip
-            clip.source.seek(first, self._marks.position(first))
-            frame = clip.picture(first)
-            if frame is not None and _print(plane_of(frame, 0)) == scan.prints[first]:
-                clip.waiting = first, frame
-                return clip
-        stack.close()
-        return stack.enter_context(self._opened())
+        if first and self._marks is not None and self._marks.before(first) > 0:
+            with suppress(RangeError):
+                clip.source.seek(first, self._marks.position(first))
+                frame = clip.picture(first)
+                if frame is not None and _print(plane_of(frame, 0)) == scan.prints[first]:
+                    return clip, frame
+            stack.close()
+            clip = stack.enter_context(self._opened())
+        return clip, clip.picture(first)
 
     @contextmanager
     def _opened(self) -> Iterator[_Clip]:
@@ -271,7 +259,6 @@ class _Clip:
         self.file = file
         self.source = source
         self.format = planar_name(source.info.chroma, source.info.bits)
-        self.waiting: tuple[int, Any] | None = None
         self._as_decoded = False
         if source is file and isinstance(file, ContainerFile):
             coded = file.first_frame.format.name
@@ -283,9 +270,6 @@ class _Clip:
 
         It is the decoder's own frame if possible, with its closed captions.
         """
-        if self.waiting is not None and self.waiting[0] == number:
-            (_, frame), self.waiting = self.waiting, None
-            return frame
         if self._as_decoded:
             assert isinstance(self.file, ContainerFile)
             return self.file.picture(number)
@@ -327,7 +311,7 @@ def _facts(clip: _Clip) -> SourceFacts:
     if not isinstance(file, ContainerFile):  # Y4M
         return facts
     first, stream = file.first_frame, file.av_stream
-    container = stream.container
+    streams = stream.container.streams
     if file.is_rgb or clip.format not in names:  # FFmpeg lacks some formats of few chroma samples and many bits
         raise InputError(f"{file.info.path} has frames of {first.format.name}; a search encodes Y'CbCr or grey")
     if file.aperture is not None:
@@ -340,13 +324,12 @@ def _facts(clip: _Clip) -> SourceFacts:
         mastering=_mastering(first),
         coded_format=first.format.name,
         crop=None if file.aperture is None else _turned_crop(file.aperture, file.orientation, first.width, first.height),
-        others=OtherStreams(tuple(map(_codec_name, container.streams.subtitles)), bool(container.streams.attachments)),
-        video=list(container.streams.video).index(stream),
+        subtitles=tuple(
+            "" if one.codec_context is None else one.codec_context.codec.canonical_name for one in streams.subtitles
+        ),
+        attachments=bool(streams.attachments),
+        video=list(streams.video).index(stream),
     )
-
-
-def _codec_name(stream: Any) -> str:
-    return "" if stream.codec_context is None else str(stream.codec_context.codec.canonical_name)
 
 
 def _turned_crop(crop: Crop, turned: Orientation | None, width: int, height: int) -> Crop:
@@ -373,17 +356,13 @@ def _print(plane: npt.NDArray[Any]) -> int:
 def _mastering(frame: Any) -> Mastering:
     """Return the HDR metadata of a frame, from FFmpeg's structs AVMasteringDisplayMetadata and AVContentLightMetadata."""
     try:
-        display = _integers(side_data(frame, "MASTERING_DISPLAY_METADATA"))
-        light = _integers(side_data(frame, "CONTENT_LIGHT_LEVEL"))
+        structs = [side_data(frame, name) for name in ("MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL")]
     except ValueError:
         return Mastering(unread=frame.color_trc in _HDR_TRANSFERS)
+    # as integers; the last bytes of a struct may be padding
+    display, light = (None if data is None else np.frombuffer(data[: len(data) // 4 * 4], np.int32) for data in structs)
     mastering = None
     if display is not None and display[20] and display[21]:  # whether it has the chromaticities, and the luminance
         ratios = [float(top) / float(bottom or 1) for top, bottom in display[:20].reshape(10, 2)]
         mastering = tuple(zip(ratios[::2], ratios[1::2], strict=True))
     return Mastering(mastering, None if light is None else (int(light[0]), int(light[1])))
-
-
-def _integers(data: bytes | None) -> npt.NDArray[np.int32] | None:
-    """Return a struct as integers; its last bytes may be padding."""
-    return None if data is None else np.frombuffer(data[: len(data) // 4 * 4], np.int32)
