@@ -17,7 +17,7 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.decode.sample_index import KeyframeIndex
 from vkssim.frames.info import VideoPackets
-from vkssim.frames.open import open_source, planar_layout
+from vkssim.frames.open import planar_layout
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
@@ -25,7 +25,7 @@ from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import FrameRange, RangeEnded, RangeScores, divided
 from vkssim.scoring.unfinished import Unfinished, packed_division
 
-from ..frames.reading import NOTHING_SAID, describe
+from ..frames.reading import NOTHING_SAID, describe, open_source
 from ..ladder.ladders import encode
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import Picture, clip

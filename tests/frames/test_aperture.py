@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.frames.open import open_source
 from vkssim.types import Samples
 
 from ..ladder.ladders import encode
 from ..support.pictures import clip
 from ..support.shown import with_clap, with_pixel_crop
-from .reading import NOTHING_SAID, read
+from .reading import open_source, read
 
 LUMA = clip(4, 48, 64)
 
@@ -24,7 +23,7 @@ def _encoded(path: Path) -> bytes:
 
 
 def _read(path: Path) -> tuple[Samples, tuple[str, ...]]:
-    with open_source(str(path), NOTHING_SAID) as source:
+    with open_source(str(path)) as source:
         return read(source), source.info.notes
 
 

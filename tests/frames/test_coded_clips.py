@@ -10,12 +10,10 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.open import open_source
-
 from ..support.coded_clip import CodedClip, Joined, write_reference
 from ..support.coded_clips import CLIPS, SOUND
 from ..support.stream_headers import stream_headers
-from .reading import NOTHING_SAID, read_planes
+from .reading import open_source, read_planes
 
 Write = Callable[[CodedClip], Path]
 
@@ -70,9 +68,9 @@ def test_a_clip_has_what_it_is_for(write: Write, clip: CodedClip) -> None:
 def test_the_reference_is_what_was_encoded(tmp_path: Path, write: Write, name: str) -> None:
     """Each frame differs from all other frames."""
     clip = _named(name)
-    with open_source(str(write_reference(clip, tmp_path)), NOTHING_SAID, chroma=True) as source:
+    with open_source(str(write_reference(clip, tmp_path)), chroma=True) as source:
         reference = read_planes(source, range(clip.frames + 1), 3)
-    with open_source(str(write(clip)), NOTHING_SAID, chroma=True) as source:
+    with open_source(str(write(clip)), chroma=True) as source:
         coded = read_planes(source, range(clip.frames + 1), 3)
     assert len(reference) == len(coded) == clip.frames
     assert source.info.bits == clip.bits

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 
 from ..support.clips import write
 from ..support.golden import clip_paths
 from ..support.pictures import clip
 from .encoding import encode_frames, flat_chroma, noise_planes, video_frame
-from .reading import NOTHING_SAID, read, read_file
+from .reading import open_source, read, read_file
 
 
 @pytest.mark.parametrize("ending", ["mkv", "avi", "ts", "mp4", "mpg"])
@@ -39,7 +38,7 @@ def test_recording_that_begins_between_key_frames(tmp_path: Path) -> None:
     packets = [data[start : start + 188] for start in range(0, len(data), 188)]
     starts = [number for number, packet in enumerate(packets) if packet[1] & 0x5F == 0x41 and packet[2] == 0]  # of frames
     path = write(tmp_path / "torn.ts", b"".join(packets[: starts[0]] + packets[starts[2] :]))
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         np.testing.assert_array_equal(read(source), luma[6:])
         times = source.times()
         assert times is not None
@@ -54,7 +53,7 @@ def test_torn_packets_at_the_start(tmp_path: Path) -> None:
     data = bytearray(whole.read_bytes())
     first, second = data.index(b"\xff\xd8\xff"), data.index(b"\xff\xd8\xff", data.index(b"\xff\xd9"))
     data[first : second - 8] = bytes(second - 8 - first)  # 8 bytes of AVI before each
-    with open_source(write(tmp_path / "torn.avi", bytes(data)), NOTHING_SAID) as source:
+    with open_source(write(tmp_path / "torn.avi", bytes(data))) as source:
         assert source.info.notes == ("packets skipped at the start, because they cannot be decoded: 1",)
         np.testing.assert_array_equal(read(source), expected[1:])
 
@@ -63,7 +62,7 @@ def test_size_that_changes_within_the_stream(tmp_path: Path) -> None:
     """Two MPEG-2 streams of different sizes, one after the other, as broadcasts have them."""
     parts = [encode_frames(tmp_path / f"{side}.mpg", flat_chroma(clip(3, side, 64)), "mpeg2video") for side in (48, 64)]
     path = write(tmp_path / "both.mpg", b"".join(Path(part).read_bytes() for part in parts))
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         frames = read(source)
         assert 0 < len(frames) <= 3
         assert "a change within a stream cannot be scored" in str(source.problem)
@@ -73,7 +72,7 @@ def test_a_closed_clip_is_let_go_of_at_once() -> None:
     """Its decoder has threads and memory that must not wait for Python's search for cycles: a plan opens thousands of clips."""
     gc.disable()
     try:
-        source = open_source(str(clip_paths("bbb_576x324_10bit")[0]), NOTHING_SAID)
+        source = open_source(str(clip_paths("bbb_576x324_10bit")[0]))
         source.close()
         left = weakref.ref(source)
         del source

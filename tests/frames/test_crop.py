@@ -10,7 +10,6 @@ import pytest
 
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.open import open_source
 from vkssim.frames.picture.steps import Crop, without_bars
 from vkssim.frames.source import ProcessedSource
 from vkssim.types import plane_shapes
@@ -18,7 +17,7 @@ from vkssim.types import plane_shapes
 from ..support.clips import raw_bytes, write
 from ..support.pictures import clip
 from .encoding import noise_planes
-from .reading import describe, read
+from .reading import describe, open_source, read
 
 
 def _info(width: int = 64, height: int = 48, chroma: str = "420", bits: int = 8) -> VideoInfo:

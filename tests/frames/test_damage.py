@@ -17,12 +17,11 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.decode import container, ffmpeg_log
 from vkssim.frames.decode.sample_index import PacketScan
-from vkssim.frames.open import open_source
 
 from ..support.clips import write
 from ..support.commands import TINY, vkssim, vkssim_process
 from .encoding import encode_frames, moving_frames
-from .reading import NOTHING_SAID
+from .reading import open_source
 
 FRAMES, GOP = 36, 12
 HEIGHT, WIDTH = 96, 160
@@ -81,7 +80,7 @@ def _threads(monkeypatch: pytest.MonkeyPatch, threads: bool) -> None:
 
 def _everything(path: str) -> tuple[Any, ...]:
     """The CRC of each frame, and the warnings on the clip."""
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         target = source.info.new_planes(1)
         frames: list[int] = []
         while source.read([len(frames)], [target]):
@@ -114,7 +113,7 @@ def test_frames_are_the_same_every_time(
 def test_a_sound_clip_is_decoded_on_threads_to_its_end(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
     _threads(monkeypatch, True)
     for kind, path in sound.items():
-        with open_source(path, NOTHING_SAID) as source:
+        with open_source(path) as source:
             assert isinstance(source, container.ContainerFile)
             target = source.info.new_planes(1)
             assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
@@ -166,7 +165,7 @@ def test_on_two_devices_and_in_a_batch(
 def test_only_frames_that_are_scored_are_warned_of(sound: dict[str, str], damaged: Damage) -> None:
     """A decoder reads ahead, and a clip is read beyond the end of the other clip."""
     path = damaged("h264", 2)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         target = source.info.new_planes(1)
         source.read(range(FRAMES), [target] * FRAMES)
         first = min(source.damage)
@@ -212,7 +211,7 @@ def test_packets_are_counted_once(monkeypatch: pytest.MonkeyPatch, damaged: Dama
     path = damaged("h264", 2)
     with av.open(path) as file:
         expected = sum(packet.size for packet in file.demux(video=0))
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         target = source.info.new_planes(1)
         assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
         assert source.damage
@@ -257,7 +256,7 @@ def test_a_clip_that_is_let_go_of_half_way_stops_its_threads(monkeypatch: pytest
     """A thread that has something to say waits for the GIL, which whoever waits for the thread must not hold."""
     _threads(monkeypatch, True)
     for _ in range(20):
-        source = open_source(damaged("h264", 1), NOTHING_SAID)
+        source = open_source(damaged("h264", 1))
         source.read([0], [source.info.new_planes(1)])
         del source
     gc.collect()
@@ -269,4 +268,4 @@ def test_no_frame_at_all(tmp_path: Path, sound: dict[str, str]) -> None:
     start = data.index(b"movi") + 4
     data[start:] = bytes(len(data) - start)
     with pytest.raises(InputError, match=r"no frame can be decoded|FFmpeg cannot open it"):
-        open_source(write(tmp_path / "clip.avi", bytes(data)), NOTHING_SAID)
+        open_source(write(tmp_path / "clip.avi", bytes(data)))

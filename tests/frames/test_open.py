@@ -17,13 +17,13 @@ from PIL import Image
 
 from vkssim.errors import InputError
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.open import is_container, open_both, open_source
+from vkssim.frames.open import is_container, open_both
 from vkssim.frames.options import RawDescription
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import clip
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, describe, read
+from .reading import NOTHING_SAID, describe, open_source, read
 
 LUMA = clip(3)
 ENDINGS = {"targa": "tga", "jpeg2000": "jp2"}
@@ -31,7 +31,7 @@ ENDINGS = {"targa": "tga", "jpeg2000": "jp2"}
 
 def test_missing_file() -> None:
     with pytest.raises(InputError, match=r"absent.yuv cannot be read: No such file"):
-        open_source("absent.yuv", NOTHING_SAID)
+        open_source("absent.yuv")
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@host/a.mp4?key=secret", "ftp://host/a.mp4", "rtmp://host/a"])
@@ -39,7 +39,7 @@ def test_url_of_a_scheme_that_is_not_read(url: str) -> None:
     with pytest.raises(
         InputError, match=r"is not supported: .* file://, gs://, https://, s3://, which need the extra"
     ) as caught:
-        open_source(url, NOTHING_SAID)
+        open_source(url)
     assert "secret" not in str(caught.value)
 
 
@@ -52,7 +52,7 @@ def test_sound_alone(tmp_path: Path) -> None:
         for frame in (silence, None):
             container.mux(stream.encode(frame))
     with pytest.raises(InputError, match=r"sound\.mp3 has no video stream$"):
-        open_source(str(path), NOTHING_SAID)
+        open_source(str(path))
 
 
 @pytest.mark.parametrize("index_bytes", [0, 40], ids=["missing", "cut off"])
@@ -61,17 +61,17 @@ def test_mp4_without_its_index(tmp_path: Path, index_bytes: int) -> None:
     data = Path(encode_frames(tmp_path / "a.mp4", frames, "mpeg4")).read_bytes()
     cut = write(tmp_path / "cut.mp4", data[: data.index(b"moov") - 4 + index_bytes])
     with pytest.raises(InputError, match=r"cut\.mp4: the index \(moov\) is missing: the file is cut off, or still being"):
-        open_source(cut, NOTHING_SAID)
+        open_source(cut)
 
 
 def test_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a text, not a video"):
-        open_source(write(tmp_path / "notes.txt", b"what is to be done:\r\n\t- all\n"), NOTHING_SAID)
+        open_source(write(tmp_path / "notes.txt", b"what is to be done:\r\n\t- all\n"))
 
 
 def test_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        open_source(str(tmp_path), NOTHING_SAID)
+        open_source(str(tmp_path))
 
 
 @pytest.mark.parametrize("raw", [NOTHING_SAID, describe(LUMA)])
@@ -90,7 +90,7 @@ def test_raw_file_of_which_too_little_is_said(tmp_path: Path, missing: str) -> N
 
 def test_unknown_file_of_which_nothing_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"if it is raw YUV, give `width`, `height`, `pixel_format` and `bits`$"):
-        open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), NOTHING_SAID)
+        open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_tiff_of_several_pages_says_which_is_read(tmp_path: Path) -> None:
     copy.encoderinfo = {"tiffinfo": {254: 1}}
     grey[0].save(tmp_path / "copy.tif", save_all=True, append_images=[copy])
     for name, notes in (("one", ()), ("three", ("only the first of its 3 pages is read",)), ("copy", ())):
-        with open_source(str(tmp_path / f"{name}.tif"), NOTHING_SAID) as source:
+        with open_source(str(tmp_path / f"{name}.tif")) as source:
             assert source.info.notes == notes
             assert (read(source) == 10).all()
 

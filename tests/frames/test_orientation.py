@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.frames.open import open_source
 from vkssim.frames.picture.steps import orientation
 
 from ..support.clips import write
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, read_planes
+from .reading import open_source, read_planes
 
 PLANES = noise_planes(64, 48, "422", 8)
 ONE = 1 << 16
@@ -45,7 +44,7 @@ def test_containers_are_turned(tmp_path: Path, degrees: int) -> None:
     """As much counter-clockwise as they say; 4:2:2 on its side is 4:4:0."""
     frame = video_frame(64, 48, "yuv422p", PLANES)
     path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=degrees)
-    with open_source(path, NOTHING_SAID, chroma=True) as source:
+    with open_source(path, chroma=True) as source:
         assert source.info.chroma == ("422" if degrees == 180 else "440")
         assert "turned as its display matrix says: by" in source.info.notes[0]
         ((*planes,),) = read_planes(source, [0], 3)
@@ -56,7 +55,7 @@ def test_containers_are_turned(tmp_path: Path, degrees: int) -> None:
 def test_no_multiple_of_90_degrees_is_noted(tmp_path: Path) -> None:
     frame = video_frame(64, 48, "yuv422p", PLANES)
     path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=30)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         assert "was not applied, because it is not a multiple of 90" in source.info.notes[0]
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], PLANES[0])
 
@@ -69,7 +68,7 @@ def test_photographs_are_turned(tmp_path: Path, tag: int, quarters: int) -> None
     data = Path(upright).read_bytes()
     segment = b"Exif\0\0" + tiff
     path = write(tmp_path / "clip.jpg", data[:2] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:])
-    with open_source(upright, NOTHING_SAID) as source:
+    with open_source(upright) as source:
         ((luma,),) = read_planes(source, [0], 1)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], np.rot90(luma, quarters))

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError, TruncatedInputError
-from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.frames.raw import PlanarLayout
 
 from ..support.clips import raw_bytes, write
 from ..support.pictures import clip
 from .encoding import noise_planes
-from .reading import assert_frames, describe, read, read_planes
+from .reading import assert_frames, describe, open_source, read, read_planes
 
 
 @pytest.mark.parametrize("bits", [8, 9, 10, 12, 14, 16])

@@ -15,13 +15,12 @@ from vkssim import Selection, score_files
 from vkssim.errors import InputError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.open import open_source
 
 from ..support.clips import write
 from ..support.pictures import clip
 from .encoding import encode_frames, flat_chroma
 from .fields import write_fields
-from .reading import NOTHING_SAID, read
+from .reading import open_source, read
 
 FRAMES, HEIGHT, WIDTH = 30, 64, 96
 TINY: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
@@ -47,7 +46,7 @@ def exact(folder: Path) -> str:
 
 def _times(path: str) -> np.ndarray:
     """The times known beforehand, which have to be those that reading gives."""
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         found = source.times()
         assert found is not None
         frames = len(read(source))
@@ -161,7 +160,7 @@ def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
         for clips in ((plain, path), (path, plain)):
             assert score_files(*clips, sync="pts", **TINY).column("float_ssim").tolist() == [1] * 8
         assert [frame.time for frame in score_files(path, path, **TINY).frames] == pytest.approx(np.arange(8) / 25)
-        with open_source(path, NOTHING_SAID) as source:
+        with open_source(path) as source:
             assert source.info.field_order == "top field first"
 
 

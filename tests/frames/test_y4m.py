@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError, TruncatedInputError
-from vkssim.frames.open import open_source
 from vkssim.frames.y4m import parse_header
 
 from ..support.clips import write, y4m_bytes
 from ..support.pictures import clip
 from .encoding import noise_planes
-from .reading import NOTHING_SAID, assert_frames, read, read_file, read_planes
+from .reading import assert_frames, open_source, read, read_file, read_planes
 
 FAMILIES = {
     "420": "420",
@@ -47,7 +46,7 @@ def test_every_colour_space(tmp_path: Path, space: str, width: int, height: int)
     alpha = frames[0][0].tobytes() if family.endswith("alpha") else b""
     data = b"".join(b"FRAME\n" + b"".join(plane.tobytes() for plane in planes) + alpha for planes in frames)
     path = write(tmp_path / "clip.y4m", f"YUV4MPEG2 W{width} H{height} F25:1 C{space}\n".encode() + data)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         assert (source.info.bits, source.info.width, source.info.height) == (bits, width, height)
         assert_frames(read_planes(source, [0, 1, 3], len(frames[0])), [frames[0], frames[1], frames[3]])
         assert source.time(3) == 3 / 25
@@ -114,7 +113,7 @@ def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
     """Even if only the FRAME line of the last frame is left."""
     luma = clip(3)
     data = y4m_bytes(luma)[:-missing]
-    with open_source(write(tmp_path / "clip.y4m", data), NOTHING_SAID) as source:
+    with open_source(write(tmp_path / "clip.y4m", data)) as source:
         np.testing.assert_array_equal(read(source), luma[:2])
         assert isinstance(source.problem, TruncatedInputError)
         assert f"ends at byte {len(data)}, within frame 2" in str(source.problem)
@@ -124,6 +123,6 @@ def test_garbage_between_frames_is_named_by_its_byte(tmp_path: Path) -> None:
     luma = clip(2)
     data = y4m_bytes(luma)
     place = data.rindex(b"FRAME\n")
-    with open_source(write(tmp_path / "clip.y4m", data[:place] + b"garbage\n" + data[place:]), NOTHING_SAID) as source:
+    with open_source(write(tmp_path / "clip.y4m", data[:place] + b"garbage\n" + data[place:])) as source:
         np.testing.assert_array_equal(read(source), luma[:1])
         assert f"no FRAME header at byte {place}, where frame 1 should begin" in str(source.problem)

@@ -75,24 +75,6 @@ Opening = Callable[[], FrameSource]
 """A function that opens a file."""
 
 
-def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:
-    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, and turn its pictures as it states.
-
-    `stream` is the index of the stream of a container. Raises InputError if the file cannot be opened, is empty, is not a
-    video, contradicts `raw`, or has no chroma although `chroma` requires it.
-    """
-    opened = open_file(path, raw, stream)
-    try:
-        check_description(raw, opened.info)
-    except InputError:
-        opened.close()
-        raise
-    source = oriented(opened)
-    if chroma:
-        check_chroma(source)
-    return source
-
-
 def open_both(
     stack: ExitStack, openings: Sequence[Opening], hardware: HardwareDecoder | None
 ) -> tuple[FrameSource, FrameSource]:
@@ -132,17 +114,6 @@ def planar_layout(raw: RawDescription, path: str) -> PlanarLayout:
     return PlanarLayout(**values)
 
 
-def check_description(raw: RawDescription, info: VideoInfo) -> None:
-    """Raise InputError if the description of raw files contradicts the header of a file."""
-    for name in ("width", "height", "bits"):
-        given, own = getattr(raw, name), getattr(info, name)
-        if given not in (None, own):
-            raise InputError(
-                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
-                f" `{name}` out"
-            )
-
-
 def may_be_container(path: str, raw: RawDescription) -> bool:
     """Return False for a local file that is certainly raw YUV or Y4M, and True for everything else."""
     try:
@@ -166,19 +137,13 @@ def oriented(source: FrameSource) -> FrameSource:
     return source if orientation is None else ProcessedSource(source, orientation)
 
 
-def check_chroma(source: FrameSource) -> None:
-    """Raise InputError, and close the source, if it has no chroma."""
-    if source.info.chroma == "400":
-        source.close()
-        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
-
-
 def open_file(
     path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
 ) -> FrameSource:
-    """Open a file as `open_source` does, but do not turn its pictures, and do not compare its own description with `raw`.
+    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, without turning its pictures.
 
-    A container is decoded by `hardware` if possible; `HardwareDecoder` says what happens to other clips.
+    `stream` is the index of the stream of a container. A container is decoded by `hardware` if possible; `HardwareDecoder` says
+    what happens to other clips. Raises InputError if the file cannot be opened, is empty, or is not a video.
     """
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream, hardware)

@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import can_reopen, check_chroma, check_description, open_both, open_file, oriented
+from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
@@ -34,7 +34,7 @@ def open_pair(
 
     `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
     clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Raises InputError as
-    `open_source` does, and if a crop does not fit.
+    `open_file` does, if `raw` contradicts a clip, if a crop does not fit, and if there is no `chroma` to compare.
     """
     for path, clip, name, text in (
         (reference, "reference", "crop", pictures.crop),
@@ -81,6 +81,24 @@ def match_pair(
         with alike(_cropped(_opened_again(reference, raw), crops[0], chroma)) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
     return _cropped(sources[0], crop, chroma), _cropped(sources[1], crop, chroma)
+
+
+def check_description(raw: RawDescription, info: VideoInfo) -> None:
+    """Raise InputError if the description of raw files contradicts the header of a file."""
+    for name in ("width", "height", "bits"):
+        given, own = getattr(raw, name), getattr(info, name)
+        if given not in (None, own):
+            raise InputError(
+                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
+                f" `{name}` out"
+            )
+
+
+def check_chroma(source: FrameSource) -> None:
+    """Raise InputError, and close the source, if it has no chroma."""
+    if source.info.chroma == "400":
+        source.close()
+        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
