@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.decode.sample_index import KeyframeIndex
+from vkssim.frames.source import KeyframeIndex
 
 from ..frames.encoding import encode_frames, moving_frames, video_frame
 from ..frames.reading import open_source, read

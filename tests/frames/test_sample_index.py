@@ -13,9 +13,9 @@ import pytest
 from vkssim.errors import RangeError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.decode.sample_index import KeyframeIndex, SampleIndex, UnlistedPacketsError
+from vkssim.frames.decode.sample_index import SampleIndex, UnlistedPacketsError
 from vkssim.frames.options import Selection
-from vkssim.frames.source import SeekIndex
+from vkssim.frames.source import KeyframeIndex, SeekIndex
 from vkssim.scoring import ranges
 from vkssim.scoring.ranges import FrameRange, divided
 

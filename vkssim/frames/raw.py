@@ -26,7 +26,7 @@ from ..utils.choices import BIT_DEPTHS
 from ..utils.interruption import check
 from ..utils.wording import counted
 from .info import VideoInfo, check_size
-from .source import FrameSource, SeekIndex, SequentialSource
+from .source import FrameSource, KeyframeIndex, SequentialSource
 
 _BYTES_AT_ONCE = 1 << 26  # bytes of one request, which take memory besides the frames themselves
 _MOST_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
@@ -73,23 +73,6 @@ class PlanarLayout:
     def frame_bytes(self) -> int:
         """Return the bytes of all planes."""
         return self.plane_offsets[-1]
-
-
-@dataclass
-class FixedSizeIndex:
-    """The positions of frames of one length, each of which can be read by itself. The first one begins at the byte `first`."""
-
-    frames: int
-    first: int
-    frame_bytes: int
-
-    def before(self, number: int) -> int:
-        """See SeekIndex."""
-        return number
-
-    def position(self, number: int) -> int:
-        """See SeekIndex: the frame's first byte."""
-        return self.first + number * self.frame_bytes
 
 
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
@@ -158,10 +141,11 @@ class _RawFrames(FrameSource):
             )
             self.info = replace(self.info, warnings=(*self.info.warnings, warning))
 
-    def seek_index(self) -> SeekIndex:
+    def seek_index(self) -> KeyframeIndex:
         """See FrameSource.seek_index."""
         assert self.info.frames is not None
-        return FixedSizeIndex(self.info.frames, 0, self._frame_bytes)
+        starts = range(0, self.info.frames * self._frame_bytes, self._frame_bytes)
+        return KeyframeIndex(starts, range(self.info.frames))
 
     def seek(self, number: int, position: int) -> None:
         """See FrameSource.seek; every frame is read from its offset anyway."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -48,6 +49,24 @@ class SeekIndex(Protocol):
 
     def position(self, number: int) -> int:
         """Return the position of a frame, for `FrameSource.seek`."""
+
+
+class KeyframeIndex:
+    """The positions of all frames, rising. `keys` are the numbers of those that can be decoded by themselves, rising."""
+
+    def __init__(self, positions: Sequence[int], keys: Sequence[int]) -> None:
+        self.frames = len(positions)
+        self._positions = positions
+        self._keys = keys
+
+    def before(self, number: int) -> int:
+        """See SeekIndex."""
+        index = bisect_right(self._keys, number) - 1
+        return self._keys[index] if index >= 0 else 0
+
+    def position(self, number: int) -> int:
+        """See SeekIndex."""
+        return self._positions[number]
 
 
 class FrameSource(Closable, ABC):

@@ -14,8 +14,8 @@ from typing import Any
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
 from .info import VideoInfo
-from .raw import FixedSizeIndex, PlanarLayout, PlanarStream, truncated
-from .source import SeekIndex
+from .raw import PlanarLayout, PlanarStream, truncated
+from .source import KeyframeIndex
 
 MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME\n"
@@ -48,12 +48,13 @@ class Y4mStream(PlanarStream):
         """See FrameSource.expected; exact if no FRAME line has parameters."""
         return None if self._size is None else self._size // (len(_FRAME) + self._frame_bytes)
 
-    def seek_index(self) -> SeekIndex | None:
+    def seek_index(self) -> KeyframeIndex | None:
         """See FrameSource.seek_index; None unless the size is a whole number of frames without parameters."""
         frame_bytes = len(_FRAME) + self._frame_bytes
         if self._size is None or self._size % frame_bytes:
             return None
-        return FixedSizeIndex(self._size // frame_bytes, self._start, frame_bytes)
+        starts = range(self._start, self._start + self._size, frame_bytes)
+        return KeyframeIndex(starts, range(len(starts)))
 
     def seek(self, number: int, position: int) -> None:
         """See FrameSource.seek."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import RangeError
-from ..source import SeekIndex
+from ..source import KeyframeIndex, SeekIndex
 from .clip_decoder import FAILURES, ClipDecoder
 from .demuxer import choose_stream
 from .description import ClipDescription
@@ -151,24 +151,6 @@ class SampleIndex:
 # -- all packets ------------------------------------------------------------------------------------------------------
 
 
-class KeyframeIndex:
-    """The positions of key frames. `ticks` are the rising presentation times of all frames, and `keys` those of key frames."""
-
-    def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
-        self.frames = len(ticks)
-        self._ticks = ticks
-        self._keys = np.searchsorted(ticks, keys)
-
-    def before(self, number: int) -> int:
-        """See SeekIndex."""
-        index = int(np.searchsorted(self._keys, number, side="right")) - 1
-        return int(self._keys[index]) if index >= 0 else 0
-
-    def position(self, number: int) -> int:
-        """See SeekIndex: the presentation time in ticks of the stream."""
-        return int(self._ticks[number])
-
-
 @dataclass(frozen=True)
 class _Packet:
     """A packet as its container describes it: its times in ticks, and whether a decoder can begin with it."""
@@ -246,8 +228,8 @@ class PacketScan:
             if all(first < second for first, second in pairwise(times)):  # they only show the order, see `PacketOrder`
                 return None
         ticks = self._ticks(packets)
-        keys = self._ticks([packet for packet in packets if packet.is_key])
-        return KeyframeIndex(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
+        keys = np.searchsorted(ticks, self._ticks([packet for packet in packets if packet.is_key]))
+        return KeyframeIndex(ticks.tolist(), keys.tolist()) if len(ticks) and (np.diff(ticks) > 0).all() else None
 
     def frame_ticks(self) -> npt.NDArray[np.int64] | None:
         """Return the times of the frames. Raises `FAILURES`.
