@@ -15,10 +15,10 @@ FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interla
 """Possible orders of fields. "interlaced" means that the first field is not known."""
 
 
-def check_size(width: int, height: int) -> None:
-    """Raise InputError for a size that no frame can have. Call it before memory is allocated."""
+def check_size(width: int, height: int, path: str | None = None) -> None:
+    """Raise InputError for a size that no frame of the clip `path` can have. Call it before memory is allocated."""
     if problem := size_problem(width, height):
-        raise InputError(problem)
+        raise InputError(problem if path is None else f"{path}: {problem}")
 
 
 @dataclass(frozen=True)

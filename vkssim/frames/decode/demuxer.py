@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...storage.location import is_url
 from ...storage.remote import open_description, open_url
 from ...utils.limits import MOST_PIXELS
-from ..inputs import sequence
+from ..inputs import PictureSequence, sequence
 from .ffmpeg_log import parked
 
 _LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they name other files
@@ -39,8 +39,8 @@ BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 _MOST_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
 
 
-def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None, hwaccel: Any = None) -> Any:
-    """Open a file, also by URL, or with the `format` image2 the files of a sequence.
+def open_container(path: str, pictures: PictureSequence | None = None, hwaccel: Any = None) -> Any:
+    """Open a file, also by URL, or the `pictures` that the path names.
 
     `hwaccel` requests a hardware decoder, see `HardwareDecoder.request`. Raises av.FFmpegError, OSError or ValueError;
     RuntimeError if no stream has such a decoder.
@@ -48,10 +48,11 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
     import av  # here, because its import takes time and only containers need it
 
     remote = is_url(path)
-    confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
+    name, options, format = (path, {}, None) if pictures is None else (pictures.name, pictures.options, "image2")
+    confined = {**_CONFINED, "format_whitelist": _formats(remote), **options}
     # Tags may be in any encoding; PyAV 19 and later takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
-    return av.open(open_url(path) if remote else local_name(path), format=format, options=confined, hwaccel=hwaccel, **tags)
+    return av.open(open_url(path) if remote else local_name(name), format=format, options=confined, hwaccel=hwaccel, **tags)
 
 
 @contextmanager
@@ -60,8 +61,7 @@ def open_clip(path: str) -> Iterator[Any]:
 
     Its streams may be decoded with threads, which are stopped before the container is closed.
     """
-    pictures = sequence(path)
-    with open_container(path) if pictures is None else open_container(pictures.name, "image2", pictures.options) as container:
+    with open_container(path, sequence(path)) as container:
         codecs = [stream.codec_context for stream in container.streams if stream.codec_context is not None]
         with parked(*codecs):
             yield container

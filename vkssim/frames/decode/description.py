@@ -12,7 +12,7 @@ from typing import Any
 
 from ...storage.remote import open_description
 from ...utils.limits import LARGEST_NUMBER
-from ..info import VideoInfo
+from ..info import VideoInfo, check_size
 from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.steps import Crop, Orientation, by_degrees, orientation
@@ -56,7 +56,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     """Return the description of a clip by its first frame. Raises InputError if the clip cannot be compared."""
     stream, container = clip.stream, clip.container
     pixels = pixel_format(clip.path, first.format.name)
-    clip.check_size(first.width, first.height)
+    check_size(first.width, first.height, clip.path)
     is_picture = "image2" in container.format.name or container.format.name.endswith("_pipe")
     fps = None if is_picture else _rate(stream)
     frames = expected = _claimed_frames(clip, first)
@@ -210,9 +210,7 @@ def _passes(frame: Any, interlace_type: int) -> bool:
     graph = Graph()
     source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
     select = graph.add("select", f"eq(interlace_type,{interlace_type})")
-    source.link_to(select)
-    select.link_to(graph.add("buffersink"))
-    graph.configure()
+    graph.link_nodes(source, select, graph.add("buffersink")).configure()
     source.push(frame)
     try:
         graph.pull()

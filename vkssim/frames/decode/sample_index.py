@@ -221,7 +221,7 @@ class PacketScan:
             packets = self.read()
         except FAILURES:
             return None
-        if any(packet.pts is None or packet.is_corrupt for packet in packets) or not _are_rising(packets):
+        if not _are_in_order(packets):
             return None
         if self._facts.reorders and self._facts.container in WITHOUT_PRESENTATION_TIMES:
             times = [packet.pts for packet in packets if packet.pts is not None]
@@ -239,10 +239,8 @@ class PacketScan:
         packets, codec = self.read(), self._facts.codec
         if self._facts.interlaced or not (codec.intra_only or codec.name in ONE_FRAME_A_PACKET):
             return None
-        times = [packet.pts for packet in packets]
-        if None in times or len(set(times)) < len(times) or any(packet.is_corrupt for packet in packets):
-            return None
-        return self._ticks(packets) if _are_rising(packets) else None
+        is_certain = _are_in_order(packets) and len({packet.pts for packet in packets}) == len(packets)
+        return self._ticks(packets) if is_certain else None
 
     def _ticks(self, packets: Sequence[_Packet]) -> npt.NDArray[np.int64]:
         """Return the rising times of the frames, without those before the first decoded frame."""
@@ -250,7 +248,8 @@ class PacketScan:
         return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
 
 
-def _are_rising(packets: Sequence[_Packet]) -> bool:
-    """Return whether decoding times rise with the order in the file, which is false if two streams were joined."""
+def _are_in_order(packets: Sequence[_Packet]) -> bool:
+    """Return whether all packets are sound and timed, and their decoding times rise, unlike those of joined streams."""
     decoded = [packet.dts for packet in packets if packet.dts is not None]
-    return all(first <= second for first, second in pairwise(decoded))
+    are_sound = all(packet.pts is not None and not packet.is_corrupt for packet in packets)
+    return are_sound and all(first <= second for first, second in pairwise(decoded))
