@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
@@ -25,9 +25,6 @@ from .inputs import Opened, sequence
 from .options import RawDescription
 from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream
 from .source import FrameSource, ProcessedSource
-
-if TYPE_CHECKING:
-    from .decode.container import ContainerFile
 
 _TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
 _PEEK = 2 * _TRANSPORT_PACKET + _TRANSPORT_HEADER
@@ -148,16 +145,10 @@ def open_file(
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream, hardware)
     source.opened = opened
-    if stream and not isinstance(source, _container_file()):
+    if stream and source.stream is None:
         source.close()
         raise InputError(f"{source.info.path} is {source.info.kind} and has no stream {stream}; only containers have several")
     return source
-
-
-def _container_file() -> type[ContainerFile]:
-    from .decode.container import ContainerFile  # here, because only containers need it and PyAV
-
-    return ContainerFile
 
 
 def _open_file(path: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
@@ -170,7 +161,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _container_file()(path, number, if_offered(hardware))
+        return _container(path, number, hardware)
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -209,11 +200,17 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
     return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
 
 
+def _container(path: str, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
+    from .decode.container import ContainerFile  # here, because only containers need it and PyAV
+
+    return ContainerFile(path, number, if_offered(hardware))
+
+
 def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
     from .decode.clip_decoder import UnknownFormatError
 
     try:
-        return _container_file()(path, number, if_offered(hardware))
+        return _container(path, number, hardware)
     except UnknownFormatError:
         if is_container(head):
             raise

@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import can_reopen, open_both, open_file, oriented
+from ..open import can_reopen, open_both, open_file, open_regular, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
@@ -29,12 +29,14 @@ def open_pair(
     chroma: bool = False,
     streams: tuple[int | None, int | None] = (None, None),
     hardware: HardwareDecoder | None = None,
+    pipes: bool = True,
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they state, with R'G'B' converted, then cropped and scaled as `pictures` says.
 
     `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
-    clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Raises InputError as
-    `open_file` does, if `raw` contradicts a clip, if a crop does not fit, and if there is no `chroma` to compare.
+    clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Without `pipes`, only files are
+    opened. Raises InputError as `open_file` does, if `raw` contradicts a clip, if a crop does not fit, and if there is no
+    `chroma` to compare.
     """
     for path, clip, name, text in (
         (reference, "reference", "crop", pictures.crop),
@@ -45,7 +47,7 @@ def open_pair(
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
-        openings = [partial(open_file, path, raw, stream, hardware) for path, stream in clips]
+        openings = [partial(open_file if pipes else open_regular, path, raw, stream, hardware) for path, stream in clips]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
