@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,7 @@ def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> np
     height = frame.height if number == 0 else -(-frame.height // 2)  # surfaces are 4:2:0
     rows = np.empty((height, plane.line_size), np.uint8)
     target = Rows(rows.ctypes.data, plane.line_size, on_device=False)
-    copies.copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), target, plane.line_size, height)
+    copies(Rows(plane.buffer_ptr, plane.line_size, on_device=True), target, plane.line_size, height)
     return rows
 
 
@@ -172,16 +172,12 @@ class Rows(NamedTuple):
     on_device: bool
 
 
-class SurfaceCopy(Protocol):
-    """A method to copy rows between the GPU that decodes and the host.
+SurfaceCopy = Callable[[Rows, Rows, int, int], None]
+"""A function that copies rows between the GPU that decodes and the host: source, target, bytes of each row, rows.
 
-    Copies of a GPU are done in the order of the calls. A copy from or to the host is complete when the method returns. A copy
-    within the GPU may still be in progress.
-    """
-
-    def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Copy `row_bytes` bytes of each row. Raises DeviceError."""
-        ...
+Copies of a GPU are done in the order of the calls. A copy from or to the host is complete when the function returns. A copy
+within the GPU may still be in progress. Raises DeviceError.
+"""
 
 
 def is_surface(frame: Any) -> bool:
@@ -213,7 +209,7 @@ class DecodedFrame:
             samples = _as_in_surfaces(self.frame, self.pixels, target)
             rows = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
         for source, memory in zip(rows, target, strict=True):
-            self.copies.copy(source, Rows(memory.address, memory.pitch, on_device=True), memory.row_bytes, memory.height)
+            self.copies(source, Rows(memory.address, memory.pitch, on_device=True), memory.row_bytes, memory.height)
 
     def copy(self, target: Planes) -> None:
         """Copy the requested planes to memory of the host."""
