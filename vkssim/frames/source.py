@@ -195,10 +195,7 @@ class FrameSource(Closable, ABC):
         return None
 
     def hidden_frames(self) -> int:
-        """Return the number of frames that an edit list hides: they are decoded only because other frames refer to them.
-
-        If not all packets have been read yet, the file is opened again and they are read from it.
-        """
+        """Return the number of frames that an edit list hides, which are decoded only for other frames; read as `packets`."""
         return 0
 
     def sample(self, count: int) -> Iterator[Planes]:
