@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,10 @@ def test_chroma_that_does_not_begin_there() -> None:
 
 @pytest.mark.parametrize("rectangle", [(65, 48), (64, 49), (32, 24, 33, 0), (32, 24, 0, 25), (0, 24)])
 def test_rectangle_that_does_not_fit(rectangle: tuple[Any, ...]) -> None:
-    with pytest.raises(InputError, match="does not lie within clip, which is 64x48"):
+    with pytest.raises(InputError, match="within clip, which is 64x48; `crop_reference` and `crop_distorted` crop one clip"):
         Crop(*rectangle).info(_info())
+    with pytest.raises(InputError, match=r"does not lie within clip, which is 64x48$"):
+        replace(Crop(*rectangle), own=True).info(_info())
 
 
 def test_parse() -> None:

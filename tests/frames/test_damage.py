@@ -14,7 +14,6 @@ from typing import Any
 import av
 import pytest
 
-from vkssim.errors import InputError
 from vkssim.frames.decode import container, ffmpeg_log
 from vkssim.frames.decode.sample_index import PacketScan
 
@@ -261,11 +260,3 @@ def test_a_clip_that_is_let_go_of_half_way_stops_its_threads(monkeypatch: pytest
         del source
     gc.collect()
     assert av.logging.get_level() is None
-
-
-def test_no_frame_at_all(tmp_path: Path, sound: dict[str, str]) -> None:
-    data = bytearray(Path(sound["mpeg4"]).read_bytes())
-    start = data.index(b"movi") + 4
-    data[start:] = bytes(len(data) - start)
-    with pytest.raises(InputError, match=r"no frame can be decoded|FFmpeg cannot open it"):
-        open_source(write(tmp_path / "clip.avi", bytes(data)))

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
-from vkssim.backends import vulkan
 from vkssim.distributed import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
-from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows, plane_samples
@@ -310,19 +308,3 @@ def test_a_frame_of_the_host_is_written_as_surfaces_are(copies: HostCopies, name
     np.testing.assert_array_equal(chroma[:, 1::2], cr[:25, :32] << shift)
     assert not luma[:, width:].any()
     assert copies.made == [("host", "device")] * 2
-
-
-def test_batches_of_external_frames(surfaces: object) -> None:
-    """Their planes lie one behind the other, and none of them is mapped for the caller."""
-    formats = plane_formats(FrameFormat.of_bits(WIDTH, HEIGHT, 10).in_surfaces(), "all")
-    with vulkan.VulkanBackend(FrameMetrics(FEATURES, formats).planes, batch=3, slots=2) as backend:
-        assert backend.batch_size == 3
-        for batch in backend.batches:
-            assert batch.external is not None
-            assert batch.reference == ()
-            reference, distorted = batch.external
-            for plane, height in enumerate((HEIGHT, HEIGHT // 2)):
-                in_order = [frame[plane] for pair_of in zip(reference, distorted, strict=True) for frame in pair_of]
-                (pitch,) = {plane.pitch for plane in in_order}
-                assert np.diff([plane.address for plane in in_order]).tolist() == [pitch * height] * 5
-                assert {(plane.height, plane.row_bytes, plane.shift) for plane in in_order} == {(height, 2 * WIDTH, 6)}
