@@ -29,7 +29,7 @@ from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface
 from ..support.pictures import clip
 from . import test_hardware
-from .colours import encode_colours, fill
+from .encoding import encode_colours, fill
 from .test_hardware import Changed
 
 stand_in = test_hardware.stand_in
