@@ -59,16 +59,6 @@ def test_torn_packets_at_the_start(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read(source), expected[1:])
 
 
-def test_size_that_changes_within_the_stream(tmp_path: Path) -> None:
-    """Two MPEG-2 streams of different sizes, one after the other, as broadcasts have them."""
-    parts = [encode_frames(tmp_path / f"{side}.mpg", flat_chroma(clip(3, side, 64)), "mpeg2video") for side in (48, 64)]
-    path = write(tmp_path / "both.mpg", b"".join(Path(part).read_bytes() for part in parts))
-    with open_source(path) as source:
-        frames = read(source)
-        assert 0 < len(frames) <= 3
-        assert "a change within a stream cannot be scored" in str(source.problem)
-
-
 def test_a_closed_clip_is_let_go_of_at_once() -> None:
     """Its decoder has threads and memory that must not wait for Python's search for cycles: a plan opens thousands of clips."""
     gc.disable()

@@ -64,20 +64,26 @@ def test_mp4_without_its_index(tmp_path: Path, index_bytes: int) -> None:
         open_source(cut)
 
 
-def test_text(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a text, not a video"):
-        open_source(write(tmp_path / "notes.txt", b"what is to be done:\r\n\t- all\n"))
-
-
 def test_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         open_source(str(tmp_path))
 
 
-@pytest.mark.parametrize("raw", [NOTHING_SAID, describe(LUMA)])
-def test_empty_file(tmp_path: Path, raw: RawDescription) -> None:
-    with pytest.raises(InputError, match="is empty"):
-        open_source(write(tmp_path / "clip.yuv", b""), raw)
+@pytest.mark.parametrize(
+    ("data", "raw", "refusal"),
+    [
+        (b"what is to be done:\r\n\t- all\n", NOTHING_SAID, "is a text, not a video"),
+        (b"", NOTHING_SAID, "is empty"),
+        (b"", describe(LUMA), "is empty"),
+        (raw_bytes(LUMA), NOTHING_SAID, r"if it is raw YUV, give `width`, `height`, `pixel_format` and `bits`$"),
+        (y4m_bytes(LUMA), RawDescription(width=64), "is Y4M and states a `width` of 32; `width=64` contradicts"),
+        (y4m_bytes(LUMA), RawDescription(height=64), "is Y4M and states a `height` of 24; `height=64` contradicts"),
+        (y4m_bytes(LUMA), RawDescription(bits=10), "is Y4M and states a `bits` of 8; `bits=10` contradicts"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, data: bytes, raw: RawDescription, refusal: str) -> None:
+    with pytest.raises(InputError, match=refusal):
+        open_source(write(tmp_path / "clip", data), raw)
 
 
 @pytest.mark.parametrize("missing", ["width", "height", "pixel_format", "bits"])
@@ -86,24 +92,6 @@ def test_raw_file_of_which_too_little_is_said(tmp_path: Path, missing: str) -> N
     del said[missing]
     with pytest.raises(InputError, match=f"read as raw YUV, which needs .*`{missing}`"):
         open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), RawDescription(**said))
-
-
-def test_unknown_file_of_which_nothing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"if it is raw YUV, give `width`, `height`, `pixel_format` and `bits`$"):
-        open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)))
-
-
-@pytest.mark.parametrize(
-    ("raw", "contradiction"),
-    [
-        (RawDescription(width=64), "`width=64` contradicts"),
-        (RawDescription(height=64), "`height=64` contradicts"),
-        (RawDescription(bits=10), "`bits=10` contradicts"),
-    ],
-)
-def test_y4m_that_is_described_otherwise(tmp_path: Path, raw: RawDescription, contradiction: str) -> None:
-    with pytest.raises(InputError, match=f"is Y4M and states a .* of .*; {contradiction}"):
-        open_source(write(tmp_path / "clip.y4m", y4m_bytes(LUMA)), raw)
 
 
 @pytest.mark.parametrize("kind", ["raw", "y4m"])
@@ -216,17 +204,6 @@ def _opening(result: _Source | Exception) -> Callable[[], Any]:
 
 
 DECODERS = [None, HardwareDecoder("cuda")]
-
-
-@pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])
-def test_both_files_are_closed_by_the_stack(hardware: HardwareDecoder | None) -> None:
-    first, second = _Source(), _Source()
-    with ExitStack() as stack:
-        opened: tuple[Any, Any] = open_both(stack, [_opening(first), _opening(second)], hardware)
-        assert opened == (first, second)
-        assert not first.closed.is_set()
-    assert first.closed.is_set()
-    assert second.closed.is_set()
 
 
 @pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])

@@ -86,18 +86,6 @@ def test_planar_ten_bits(tmp_path: Path, pixel_format: str) -> None:
             _assert_close(source, _expected(deep[..., :3], 1023, RGB_DEFAULT))
 
 
-def test_palette(tmp_path: Path) -> None:
-    """Four colours, so that none is lost."""
-    colours = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [40, 90, 200]], np.uint8)
-    numbers = np.random.default_rng(4).integers(0, 4, (48, 64), np.uint8)
-    palette = np.zeros((256, 4), np.uint8)
-    palette[:4] = np.concatenate([np.full((4, 1), 255, np.uint8), colours], axis=1)
-    frame = av.VideoFrame.from_ndarray((numbers, palette), "pal8")  # type: ignore[arg-type]
-    with open_source(encode_frames(tmp_path / "clip.png", [frame], "png")) as source:
-        assert "converted from pal8" in source.info.notes[-1]
-        _assert_close(source, _expected(colours[numbers], 255, RGB_DEFAULT))
-
-
 @pytest.mark.parametrize(("ending", "pixel_format"), [("png", "rgba"), ("bmp", "bgr24"), ("tiff", "rgb24")])
 def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
     frame: Any = av.VideoFrame.from_ndarray(COLOURS, "rgb24")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from av.stream import Disposition
 
-from vkssim import Selection, score_files
+from vkssim import score_files
 from vkssim.errors import InputError
 
 from ..support.clips import raw_bytes, raw_flags, write
@@ -97,11 +97,6 @@ def test_by_the_command_line_in_ranges_and_in_batches(tmp_path: Path) -> None:
     batch = ("batch", str(tmp_path / "ladder.csv"), "-o", str(table), *raw_flags(SECOND), *TINY, "-q")
     assert vkssim(*batch, "--stream-reference", "1").exit_code == 0
     assert table.read_text().count(",1.0,") >= 2
-
-
-def test_streams_of_a_selection() -> None:
-    with pytest.raises(InputError, match="`stream_reference` is -1; it must be 0 or more"):
-        Selection(stream_reference=-1)
 
 
 def _with_cover_first(path: Path) -> str:
