@@ -68,12 +68,9 @@ _PICTURE_STARTS = re.compile(
 )
 """The headers of pictures that a few bytes do not distinguish from samples, but the whole header does."""
 
-Opening = Callable[[], FrameSource]
-"""A function that opens a file."""
-
 
 def open_both(
-    stack: ExitStack, openings: Sequence[Opening], hardware: HardwareDecoder | None
+    stack: ExitStack, openings: Sequence[Callable[[], FrameSource]], hardware: HardwareDecoder | None
 ) -> tuple[FrameSource, FrameSource]:
     """Open two files, which the stack closes. They are opened in parallel for `hardware`, which takes 0.1 s or more to start.
 

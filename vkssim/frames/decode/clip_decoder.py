@@ -38,8 +38,6 @@ class ClipDecoder:
         self.index = index
         self.sequence: PictureSequence | None = None
         """The files of a sequence of pictures, which is one container."""
-        self.notes: tuple[str, ...] = ()
-        """The notes on the choice of the stream."""
         self.container: Any = None
         self.stream: Any = None
         self.codec: Any = None
@@ -78,7 +76,7 @@ class ClipDecoder:
         self._let_go()
         own = None if hardware is None else hardware.own_codec(self.codec)
         self.container = self.open(None if hardware is None or own is not None else hardware.request())
-        self.stream, self.notes = choose_stream(self.path, self.container, self.index)
+        self.stream = choose_stream(self.path, self.container, self.index)
         context = self.stream.codec_context
         if context is None:
             raise InputError(f"{self.path}: FFmpeg has no decoder for its video")

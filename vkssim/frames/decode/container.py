@@ -248,7 +248,8 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        look = _look(frame)
+        layout = frame.format.name, format_name(frame), frame.width, frame.height
+        look = *layout, frame.color_range, frame.colorspace, frame.color_trc  # compared in one step, which is quick
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
@@ -470,9 +471,3 @@ class ContainerFile(SequentialSource):
         """Close the container and its decoder."""
         self._clip.close()
         self._waiting = None
-
-
-def _look(frame: Any) -> tuple[Any, ...]:
-    """Return the properties of a frame's samples, to compare them with the frame before in one step."""
-    layout = frame.format.name, format_name(frame), frame.width, frame.height
-    return *layout, frame.color_range, frame.colorspace, frame.color_trc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -98,8 +98,8 @@ def lacks_index(path: str) -> bool:
     return is_mp4
 
 
-def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, tuple[str, ...]]:
-    """Return the video stream to score, and the notes for the report on the choice.
+def choose_stream(path: str, container: Any, number: int | None) -> Any:
+    """Return the video stream to score.
 
     `number` is the index of the stream in the file, as ffprobe shows it. If it is None, the choice is the first stream with the
     default mark, otherwise the first one, but never a cover picture. Raises InputError if there is no such stream, or if a
@@ -111,29 +111,23 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
     if number is not None:
         named = next((stream for stream in streams if stream.index == number), None)
         if named is None:
-            raise InputError(f"{path} has no video stream {number}; it has {_listed(streams)}")
-        return named, _notes(named, streams)
+            raise InputError(f"{path} has no video stream {number}; it has {listed_streams(streams)}")
+        return named
     pictures = [stream for stream in streams if not _has(stream, "attached_pic")]
     if not pictures:
-        raise InputError(f"{path} has no video stream, only cover pictures; it has {_listed(streams)}")
+        raise InputError(f"{path} has no video stream, only cover pictures; it has {listed_streams(streams)}")
     whole = [stream for stream in pictures if not _has(stream, "dependent")]
     default = next((stream for stream in whole if _has(stream, "default")), None)
     if default is None and len(whole) < len(pictures) and (not whole or "mov" in container.format.name):
         raise InputError(
             f"{path} is a picture of {len(pictures) - len(whole)} tiles, which vkssim does not assemble; it has"
-            f" {_listed(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
+            f" {listed_streams(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
         )
-    chosen = default or whole[0]
-    return chosen, _notes(chosen, streams)
+    return default or whole[0]
 
 
-def _notes(chosen: Any, streams: list[Any]) -> tuple[str, ...]:
-    if len(streams) == 1:
-        return ()
-    return (f"stream {chosen.index} was chosen from {_listed(streams)}",)
-
-
-def _listed(streams: list[Any]) -> str:
+def listed_streams(streams: Iterable[Any]) -> str:
+    """Return the indices of streams with their descriptions, for a message."""
     return ", ".join(f"{stream.index} ({_described(stream)})" for stream in streams)
 
 

@@ -17,6 +17,7 @@ from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.steps import Crop, Orientation, by_degrees, orientation
 from .clip_decoder import ClipDecoder
+from .demuxer import listed_streams
 
 _MOST_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
@@ -103,7 +104,10 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
 
 
 def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
-    notes = clip.notes
+    notes: tuple[str, ...] = ()
+    streams = clip.container.streams.video
+    if len(streams) > 1:
+        notes += (f"stream {clip.stream.index} was chosen from {listed_streams(streams)}",)
     if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
     first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
@@ -197,7 +201,7 @@ _ORDERS = {1: "top field first", 2: "bottom field first"}
 
 
 def _field_order(frame: Any) -> str:
-    """Return one of `FIELD_ORDERS`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
+    """Return the order of fields as in `VideoInfo`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
     if not frame.interlaced_frame:
         return "progressive"
     return next((order for number, order in _ORDERS.items() if _passes(frame, number)), "interlaced")

@@ -180,7 +180,7 @@ class PacketScan:
         with self._clip.open() as container:
             count = PacketCount()
             found = []
-            for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)[0]):
+            for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)):
                 count.add(packet)
                 if packet.size and not packet.is_discard:
                     found.append(_Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
@@ -201,7 +201,7 @@ class PacketScan:
         """Return the index of an MP4 or MOV file that lists its packets; None for other files. Raises `FAILURES`."""
         with ExitStack() as stack:
             container = stack.enter_context(self._clip.open())
-            stream, _ = choose_stream(self._clip.path, container, self._clip.index)
+            stream = choose_stream(self._clip.path, container, self._clip.index)
             if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
                 return None
             try:

@@ -66,10 +66,7 @@ class PixelFormat:
 
 
 def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> npt.NDArray[np.uint8]:
-    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8.
-
-    It is not copied, except from a surface by `copies`.
-    """
+    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8, copied only from a surface."""
     plane = frame.planes[number]
     if copies is None or not is_surface(frame):
         return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
@@ -110,10 +107,7 @@ def new_picture(width: int, height: int, name: str) -> tuple[Any, Planes]:
 
 
 def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
-    """Return a plane of an av.VideoFrame as (rows, columns) uint8, or uint16 for more than 8 bits, not copied.
-
-    All planes of the frame's format have one type of samples, little-endian.
-    """
+    """Return a plane of an av.VideoFrame of little-endian samples as (rows, columns) uint8 or uint16, not copied."""
     plane = frame.planes[number]
     kind = np.dtype(np.uint8) if frame.format.components[0].bits == 8 else np.dtype("<u2")
     return plane_samples(plane_rows(frame, number), kind)[: plane.height, : plane.width]
