@@ -103,7 +103,7 @@ class _RawFrames(FrameSource):
         self._counting = threading.Lock()
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
-        self.length = frames
+        self.length = self.expected = frames
         self.file_bytes = size
         if frames:
             self._check_depth(frames)

@@ -82,6 +82,8 @@ class FrameSource(Closable, ABC):
     """The reason why the stream ended early, once it is known; the frames before are good."""
     length: int | None = None
     """The number of frames, once it is known: at the start, or when the end has been read."""
+    expected: int | None = None
+    """The number of frames by the stream's own statement, its size or its duration; None if nothing tells."""
     damage: Mapping[int, str] = MappingProxyType({})
     """The decoder's messages about damage, by the number of the frame, for frames read so far with concealed parts."""
     remarks: Sequence[tuple[int, str]] = ()
@@ -98,6 +100,8 @@ class FrameSource(Closable, ABC):
     """The visible rectangle of the frames; None if all of the frame is visible."""
     orientation: Orientation | None = None
     """The rotation and mirroring that players apply to the frames; None for neither."""
+    at_start = False
+    """True if the source is open and none of its frames was read; False if that is not known."""
     external = False
     """True if `read_external` can write frames to memory of the GPU."""
     is_rgb = False
@@ -106,22 +110,12 @@ class FrameSource(Closable, ABC):
     def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes. Call it before the first frame is read."""
 
-    @property
-    def expected(self) -> int | None:
-        """Return the number of frames by the stream's own statement or by its size; None if neither tells."""
-        return self.info.frames
-
     @abstractmethod
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """Read the frames with these rising numbers, counted from 0, into (y,) or (y, cb, cr), each an (H, W) array.
 
         Return the number of frames that were read, which is less than requested at the end of the stream.
         """
-
-    @property
-    def at_start(self) -> bool:
-        """Return whether the source is open and none of its frames was read; False if that is not known."""
-        return False
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """Read frames as `read` does, into memory of the GPU that decodes."""

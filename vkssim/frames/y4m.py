@@ -42,11 +42,8 @@ class Y4mStream(PlanarStream):
         self._size = None if self.file_bytes is None else self.file_bytes - len(line)
         if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is allocated
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
-
-    @property
-    def expected(self) -> int | None:
-        """See FrameSource.expected; exact if no FRAME line has parameters."""
-        return None if self._size is None else self._size // (len(_FRAME) + self._frame_bytes)
+        if self._size is not None:
+            self.expected = self._size // (len(_FRAME) + self._frame_bytes)  # exact if no FRAME line has parameters
 
     def seek_index(self) -> KeyframeIndex | None:
         """See FrameSource.seek_index; None unless the size is a whole number of frames without parameters."""

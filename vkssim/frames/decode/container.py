@@ -142,7 +142,7 @@ class ContainerFile(SequentialSource):
 
     def _describe(self, first: Any) -> None:
         self._facts = facts = describe(self._clip, first)
-        self.info = facts.info
+        self.info, self.expected = facts.info, facts.expected
         self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
         self._pixels = facts.pixels  # of the frame that was read last
@@ -169,12 +169,7 @@ class ContainerFile(SequentialSource):
         self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
 
     @property
-    def expected(self) -> int | None:
-        """See FrameSource.expected: as the container states, otherwise by its duration."""
-        return self._facts.expected
-
-    @property
-    def at_start(self) -> bool:
+    def at_start(self) -> bool:  # type: ignore[override]
         """See FrameSource.at_start."""
         return self._position == 0 and self._range is None and self._waiting is not None
 
