@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import av
 import numpy as np
@@ -184,47 +185,28 @@ def test_first_bytes_of_samples(head: bytes) -> None:
     assert not is_container(head)
 
 
-class _Source:
-    """A source that only says whether it is closed."""
-
-    def __init__(self) -> None:
-        self.closed = threading.Event()
-
-    def close(self) -> None:
-        self.closed.set()
+def _failing(message: str) -> Any:
+    raise InputError(message)
 
 
-def _opening(result: _Source | Exception) -> Callable[[], Any]:
-    def opened() -> _Source:
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    return opened
-
-
-DECODERS = [None, HardwareDecoder("cuda")]
-
-
-@pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])
+@pytest.mark.parametrize("hardware", [None, HardwareDecoder("cuda")], ids=["in turn", "side by side"])
 def test_the_error_of_the_first_file_counts(hardware: HardwareDecoder | None) -> None:
-    openings = [_opening(InputError(name)) for name in ("first", "second")]
     with ExitStack() as stack, pytest.raises(InputError, match="first"):
-        open_both(stack, openings, hardware)
+        open_both(stack, [partial(_failing, "first"), partial(_failing, "second")], hardware)
 
 
 def test_the_other_file_is_closed_where_one_cannot_be_opened() -> None:
-    waiting, first, second = threading.Event(), _Source(), _Source()
+    waiting, closed, broken, other = threading.Event(), threading.Event(), partial(_failing, "broken"), Mock()
+    other.close = closed.set
 
     def open_late() -> Any:
         waiting.wait()
-        return second
+        return other
 
-    with ExitStack() as stack:
-        with pytest.raises(InputError, match="broken"):
-            open_both(stack, [_opening(InputError("broken")), open_late], DECODERS[1])
+    cases: list[list[Any]] = [[broken, open_late], [lambda: other, broken]]
+    for openings in cases:
+        closed.clear()
+        with ExitStack() as stack, pytest.raises(InputError, match="broken"):
+            open_both(stack, openings, HardwareDecoder("cuda"))
         waiting.set()
-        assert second.closed.wait(10)
-        with pytest.raises(InputError, match="broken"):
-            open_both(stack, [_opening(first), _opening(InputError("broken"))], DECODERS[1])
-    assert first.closed.is_set()
+        assert closed.wait(10)

@@ -43,11 +43,6 @@ UNLISTED: dict[str, tuple[str, str, dict[str, str], dict[str, str]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("listed")
-
-
 def _clip(path: Path, codec: str, options: dict[str, str], muxer: dict[str, str] | None = None) -> Path:
     rng = np.random.default_rng(0)
     planes = [rng.integers(0, 255, (FRAMES, HEIGHT >> half, WIDTH >> half), np.uint8) for half in (0, 1, 1)]
