@@ -39,10 +39,7 @@ RAW = "raw"
 
 @dataclass(frozen=True)
 class PlanarLayout:
-    """The layout of a planar frame, luma first.
-
-    Samples of more than 8 bits take two bytes, little-endian. Chroma of odd sizes is rounded up.
-    """
+    """The layout of a planar frame. More than 8 bits take two bytes, little-endian. Odd sizes of chroma are rounded up."""
 
     width: int
     height: int
@@ -120,10 +117,7 @@ class _RawFrames(FrameSource):
             self.problem = problem
 
     def _check_depth(self, frames: int) -> None:
-        """Add a warning if the luma of frames all over the clip stays within a quarter of the range.
-
-        The check ends at the first frame that is bright enough. In nearly every clip, this is the first frame.
-        """
+        """Add a warning if luma stays within a quarter of the range. The first bright frame, mostly frame 0, ends the check."""
         check = DepthCheck(2**self.info.bits - 1)
         numbers = sorted({step * (frames - 1) // (_MOST_FRAMES_CHECKED - 1) for step in range(_MOST_FRAMES_CHECKED)})
         planes = self.info.new_planes(1)

@@ -138,19 +138,13 @@ class FrameSource(Closable, ABC):
         return None if self.info.fps is None else float(number / self.info.fps)
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """Return the presentation times of all frames, (frames,) float64, found without decoding if possible.
-
-        Return None if the times cannot be known in advance.
-        """
+        """Return the presentation times of all frames, (frames,) float64; None if they cannot be known in advance."""
         if self.info.fps is None or self.expected is None:
             return None
         return np.arange(self.expected) / float(self.info.fps)
 
     def seek_index(self) -> SeekIndex | None:
-        """Return the positions from which the source can be read, found without decoding.
-
-        Return None if only reading from the start is sure to be right.
-        """
+        """Return the positions to read from, found without decoding; None if only reading from the start is surely right."""
         return None
 
     def seek(self, number: int, position: int) -> int | None:

@@ -76,10 +76,7 @@ class Y4mStream(PlanarStream):
 
 
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, dict[str, Any]]:
-    """Return the layout, and further fields of `VideoInfo` that the first line states; None for those that it does not state.
-
-    Raises InputError for anything but a supported Y4M header.
-    """
+    """Return the layout and fields of `VideoInfo` by the header line, None for those it does not state. Raises InputError."""
     words = line.decode("ascii", errors="replace").split()
     if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
         raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")

@@ -50,10 +50,7 @@ class ClipDecoder:
         return sum(count.bytes for count in self._counts)
 
     def open(self, hwaccel: Any = None) -> Any:
-        """Open the container again, and return it.
-
-        Raises UnknownFormatError, InputError for a file without its index, and errors of PyAV for `hwaccel`.
-        """
+        """Open the container again. Raises UnknownFormatError, InputError for a missing index, and errors of `hwaccel`."""
         self.sequence = sequence(self.path)
         try:
             container = open_container(self.path, self.sequence, hwaccel)

@@ -69,10 +69,7 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _change_to(self, hardware: HardwareDecoder) -> None:
-        """Decode by hardware from the first frame on.
-
-        If the decoder cannot decode the clip, leave it to the processor, or raise InputError if the decoder is required.
-        """
+        """Decode by hardware from the first frame on, or leave the clip to the processor unless the decoder is required."""
         if hardware.skips(self._facts.codec.canonical_name, moving=self.info.fps is not None):
             if threads_help():
                 self._waiting = self._clip.begin(threads=True)
@@ -221,10 +218,7 @@ class ContainerFile(SequentialSource):
         return self._clip.stream
 
     def picture(self, number: int) -> Any:
-        """Return a decoded frame as an av.VideoFrame; None if the stream ends before it, or if it sets `problem`.
-
-        Frames are requested in rising order.
-        """
+        """Return a decoded frame as an av.VideoFrame, in rising order; None at the end, or if it sets `problem`."""
         return self._advance(self._next_frame) if self._read_to(number - 1, None) else None
 
     def _next(self, target: Planes | None) -> bool:

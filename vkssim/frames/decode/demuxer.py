@@ -57,10 +57,7 @@ def open_container(path: str, pictures: PictureSequence | None = None, hwaccel: 
 
 @contextmanager
 def open_clip(path: str) -> Iterator[Any]:
-    """Open a file, or the pictures of a sequence. Raises as `open_container`, and InputError.
-
-    Its streams may be decoded with threads, which are stopped before the container is closed.
-    """
+    """Open a file or a sequence; threads of its decoders are stopped at the end. Raises as `open_container`, and InputError."""
     with open_container(path, sequence(path)) as container:
         codecs = [stream.codec_context for stream in container.streams if stream.codec_context is not None]
         with parked(*codecs):

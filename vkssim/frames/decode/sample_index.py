@@ -162,10 +162,7 @@ class _Packet:
 
 
 class PacketScan:
-    """The packets of a clip, read from its file opened again. Their totals are kept.
-
-    `first_tick` is the presentation time of the first decoded frame, in ticks of the stream.
-    """
+    """The packets of a clip, read from its file opened again. `first_tick` is the time of the first decoded frame."""
 
     def __init__(self, clip: ClipDecoder, facts: ClipDescription, first_tick: int | None) -> None:
         self._clip = clip

@@ -174,10 +174,7 @@ def _common_size(
 
 
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
-    """Return the format of the luma of both sources.
-
-    Raises InputError if the formats differ; with `chroma`, also if the chroma formats differ.
-    """
+    """Return the format of the luma of both sources. Raises InputError if the formats differ, also those of needed `chroma`."""
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
         raise InputError(unlike(first, second))
