@@ -227,17 +227,13 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed]) 
     assert "--decode cpu decodes it on the processor" in result.output
 
 
-@pytest.fixture
-def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_engines_score_ranges_side_by_side(
+    folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report is that of one engine; a worker opens its clips once."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
-
-
-def test_several_engines_score_ranges_side_by_side(
-    folder: Path, three_engines: None, device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The report is that of one engine; a worker opens its clips once."""
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
     opened: list[threading.Thread] = []
