@@ -129,7 +129,7 @@ def test_pictures_of_different_size(tmp_path: Path) -> None:
         assert "frame 2 is 64x40 gray, the first one is 64x48 gray" in str(source.problem)
 
 
-@pytest.mark.parametrize("name", ["folder_%d/frame.png", "a" * 300 + ".mp4"])
+@pytest.mark.parametrize("name", ["folder_%d/frame.png", "a" * 300 + ".mp4", "."])
 def test_what_is_no_name_of_pictures(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         open_source(str(tmp_path / name))

@@ -65,11 +65,6 @@ def test_mp4_without_its_index(tmp_path: Path, index_bytes: int) -> None:
         open_source(cut)
 
 
-def test_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        open_source(str(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("data", "raw", "refusal"),
     [
