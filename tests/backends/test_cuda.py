@@ -252,6 +252,6 @@ def test_a_device_that_shares_nothing_has_its_frames_copied_by_ffmpeg(
     monkeypatch.setattr(host_device, "SHARING_EXTENSIONS", ())
     decoder = decoding.hardware_decoder("cuda", "vulkan", None)
     assert decoder is not None
-    assert decoder.surfaces is cuda.cuda_of(device.info.uuid)
+    assert decoder.surfaces == cuda.cuda_of(device.info.uuid).copy
     assert decoder.gpu is not None
     assert decoder.gpu.device == "0"

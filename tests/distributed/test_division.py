@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +14,8 @@ from hypothesis import strategies as st
 from vkssim.distributed.task import Part, Task, TaskEvent
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
-from vkssim.frames.decode.sample_index import KeyframeIndex
 from vkssim.frames.info import VideoPackets
-from vkssim.frames.open import open_source, planar_layout
+from vkssim.frames.open import planar_layout
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
@@ -25,7 +23,7 @@ from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import FrameRange, RangeEnded, RangeScores, divided
 from vkssim.scoring.unfinished import Unfinished, packed_division
 
-from ..frames.reading import NOTHING_SAID, describe
+from ..frames.reading import NOTHING_SAID, describe, open_source
 from ..ladder.ladders import encode
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import Picture, clip
@@ -91,12 +89,6 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
         found = Unfinished()
         found.take(json.loads(json.dumps(packed_division(ranges, packets))))
         assert (found.ranges, found.packets) == (ranges, packets)
-
-
-def test_marks_of_key_frames() -> None:
-    marks = KeyframeIndex(np.array([5, 10, 20, 40, 80]), np.array([5, 40]))
-    assert [marks.before(number) for number in range(5)] == [0, 0, 0, 3, 3]
-    assert [marks.position(number) for number in range(5)] == [5, 10, 20, 40, 80]
 
 
 # -- what comes of them -----------------------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest
 def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
     sources.open_ahead(made.clips[0], OPTIONS)
-    monkeypatch.setattr(open_sources, "open_regular_files", pytest.fail)
+    monkeypatch.setattr(open_sources, "open_sources", pytest.fail)
     with sources.use(Task((Part(0, made.clips[0]),), OPTIONS), OPTIONS) as (reference, _):
         assert reference.info.path == made.clips[0].reference
         assert made.open == Counter({"a": 2})

@@ -10,11 +10,10 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.decode.sample_index import KeyframeIndex
-from vkssim.frames.open import open_source
+from vkssim.frames.source import KeyframeIndex
 
 from ..frames.encoding import encode_frames, moving_frames, video_frame
-from ..frames.reading import NOTHING_SAID, read
+from ..frames.reading import open_source, read
 from ..support.clips import write
 from ..support.pictures import clip
 from .in_ranges import same_in_ranges, small_ranges
@@ -115,12 +114,12 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
     ending, codec, options = KINDS[kind]
     path = _encode(folder / f"{kind}.{ending}", codec, options)
     same = []
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         marks = source.seek_index()
         assert marks is not None
         sequence = read(source)
     for number in range(1, FRAMES - 2, 3):
-        with open_source(path, NOTHING_SAID) as before, open_source(path, NOTHING_SAID) as source:
+        with open_source(path) as before, open_source(path) as source:
             same.append(
                 source.seek(number, marks.position(number)) == before.verify_boundary(number, marks.position(number - 1))
             )
@@ -195,7 +194,7 @@ def _edited(source: str, path: Path, skip: int) -> str:
 
 def test_an_edit_list(folder: Path, other: str) -> None:
     path = _edited(_encode(folder / "whole.mp4", *_x264(GOP, *OPEN)), folder / "edited.mp4", 13)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         assert len(read(source)) < FRAMES
     assert same_in_ranges(path, other) > 1
     assert same_in_ranges(other, path) > 1
@@ -300,7 +299,7 @@ def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
     honest = _encode(folder / "plain.flv", "flv", {"g": str(GOP)})
     lying = _remuxed(honest, folder / "lying.flv", key=True)
     place = GOP + 4
-    with open_source(lying, NOTHING_SAID) as first, open_source(lying, NOTHING_SAID) as second:
+    with open_source(lying) as first, open_source(lying) as second:
         marks = first.seek_index()
         assert isinstance(marks, KeyframeIndex)
         assert marks.before(place) == place

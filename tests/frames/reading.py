@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import numpy as np
 
-from vkssim.frames.open import open_source
+from vkssim.frames.open import open_file, oriented
 from vkssim.frames.options import RawDescription
+from vkssim.frames.pairing.preprocessing import check_chroma, check_description
 from vkssim.frames.source import FrameSource
 from vkssim.types import Planes
 
@@ -19,6 +21,18 @@ NOTHING_SAID = RawDescription()
 def describe(luma: Picture, pixel_format: str = "420", bits: int = 8) -> RawDescription:
     """What the caller would say of a raw clip."""
     return RawDescription(luma.shape[2], luma.shape[1], pixel_format, bits)
+
+
+def open_source(path: str, raw: RawDescription = NOTHING_SAID, chroma: bool = False, stream: int | None = None) -> FrameSource:
+    """Open one clip as a pair of clips is opened."""
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_file(path, raw, stream))
+        check_description(raw, opened.info)
+        stack.pop_all()
+    source = oriented(opened)
+    if chroma:
+        check_chroma(source)
+    return source
 
 
 def read(source: FrameSource, numbers: range | None = None) -> Picture:

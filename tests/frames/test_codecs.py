@@ -11,11 +11,10 @@ import pytest
 from av.bitstream import BitStreamFilterContext
 
 from vkssim.frames.decode import container
-from vkssim.frames.open import open_source
 from vkssim.types import plane_shapes
 
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, assert_frames, read_file, read_planes
+from .reading import assert_frames, open_source, read_file, read_planes
 
 CODECS = [
     ("h264.mp4", "libx264", "yuv420p", {"qp": "0"}),
@@ -56,7 +55,7 @@ def _planar(frame: Any) -> tuple[np.ndarray, ...]:
 
 
 def _read(path: str, count: int) -> list[tuple[np.ndarray, ...]]:
-    with open_source(path, NOTHING_SAID, chroma=True) as source:
+    with open_source(path, chroma=True) as source:
         planes = read_planes(source, range(count), 3)
         assert source.problem is None
         shapes = plane_shapes(source.info.width, source.info.height, source.info.chroma)
@@ -90,7 +89,7 @@ def test_key_frames_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     clip = [noise_planes(64, 48, "420", 8, seed) for seed in range(24)]
     frames = [video_frame(64, 48, "yuv420p", planes) for planes in clip]
     path = encode_frames(tmp_path / "clip.mkv", frames, "libx264", options={"qp": "0", "g": "4", "sc_threshold": "0"})
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         assert source.expected == 24, "by its duration"
         sampled = [luma.copy() for luma, *_ in source.sample(4)]
     found = [next(number for number, planes in enumerate(clip) if np.array_equal(planes[0], luma)) for luma in sampled]

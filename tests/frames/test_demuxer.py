@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.open import open_source
 
 from ..support.golden import FIXTURES
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, read
+from .reading import open_source, read
 
 CLIP = FIXTURES / "bbb_576x324_dis.mp4"
 HLS = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:9,\n{}\n#EXT-X-ENDLIST\n"
@@ -60,7 +59,7 @@ def test_lists_of_what_is_elsewhere_are_refused(folder: Path, listener: socket.s
     named = listener.getsockname()[1] if name == "a.sdp" else f"http://{_address(listener)}/clip.mp4"
     (folder / name).write_text(text.format(named))
     with pytest.raises(InputError, match=name):
-        open_source(name, NOTHING_SAID)
+        open_source(name)
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.m3u8", HLS), ("a.ffconcat", CONCAT)])
@@ -69,29 +68,24 @@ def test_lists_of_files_are_refused(folder: Path, name: str, text: str) -> None:
     with av.open(name) as followed:
         assert followed.streams.video[0].width == 576, "FFmpeg itself follows it"
     with pytest.raises(InputError, match=r"lists .* such as HLS, DASH, SDP and concat, are not read\. Give the file itself"):
-        open_source(name, NOTHING_SAID)
-
-
-@pytest.mark.parametrize("scheme", ["http://", "http:/", "tcp://", "rtsp://", "ftp://"])
-def test_a_path_is_never_an_address(folder: Path, listener: socket.socket, scheme: str) -> None:
-    """Not even if there is a file of that name, in a folder called `http:`."""
-    path = f"{scheme}{_address(listener)}/clip.mp4"
-    with pytest.raises(InputError, match=r"No such file|is not supported: vkssim reads files, and URLs by"):
-        open_source(path, NOTHING_SAID)
-    (folder / path).parent.mkdir(parents=True)
-    (folder / "clip.mp4").rename(folder / path)
-    with open_source(path, NOTHING_SAID) as source:
-        assert source.info.frames == 48
+        open_source(name)
 
 
 @pytest.mark.parametrize(
-    "name", ["concat:other.mp4|other.mp4", "file:other.mp4", "pipe:0", "subfile,,start,0,end,0,,:other.mp4", "data:,x"]
+    "name",
+    [
+        *(f"{scheme}{{}}/clip.mp4" for scheme in ("http://", "http:/", "tcp://", "rtsp://", "ftp://")),
+        *("concat:other.mp4|other.mp4", "file:other.mp4", "pipe:0", "subfile,,start,0,end,0,,:other.mp4", "data:,x"),
+    ],
 )
-def test_a_path_is_never_a_protocol(folder: Path, name: str) -> None:
-    with pytest.raises(InputError, match="No such file"):
-        open_source(name, NOTHING_SAID)
-    (folder / "clip.mp4").rename(folder / name)
-    with open_source(name, NOTHING_SAID) as source:
+def test_a_path_is_never_an_address_or_a_protocol(folder: Path, listener: socket.socket, name: str) -> None:
+    """Not even if there is a file of that name, in a folder called `http:`."""
+    path = name.format(_address(listener))
+    with pytest.raises(InputError, match=r"No such file|is not supported: vkssim reads files, and URLs by"):
+        open_source(path)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / "clip.mp4").rename(folder / path)
+    with open_source(path) as source:
         assert source.info.frames == 48
 
 
@@ -101,7 +95,7 @@ def test_a_file_with_the_name_of_a_sequence_is_that_file(folder: Path, name: str
     for file, planes in zip((name, "frame_1.png"), pictures, strict=True):
         encode_frames(folder / "made.png", [video_frame(32, 24, "gray", planes)], "png")
         (folder / "made.png").rename(folder / file)
-    with open_source(name, NOTHING_SAID) as source:
+    with open_source(name) as source:
         np.testing.assert_array_equal(read(source), pictures[0][0][None])
 
 
@@ -111,7 +105,7 @@ def test_sequences_in_a_folder_that_looks_like_a_protocol(folder: Path) -> None:
     encode_frames(folder / "made.png", [video_frame(32, 24, "gray", planes)], "png")
     (folder / "made.png").rename(folder / "concat:" / "frame_7.png")
     for path in ("concat:/frame_%d.png", "concat:/*.png"):
-        with open_source(path, NOTHING_SAID) as source:
+        with open_source(path) as source:
             np.testing.assert_array_equal(read(source), planes[0][None])
 
 
@@ -121,7 +115,7 @@ def test_data_of_mov_in_another_file_is_not_read(folder: Path) -> None:
     with av.open("split.mov", options={"enable_drefs": "1"}) as followed:
         assert len(list(followed.decode(video=0))) == 1, "FFmpeg itself can follow it"
     with pytest.raises(InputError, match="no frame can be decoded"):
-        open_source("split.mov", NOTHING_SAID)
+        open_source("split.mov")
 
 
 def _referring(path: Path, target: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -105,20 +104,6 @@ def test_the_samples_are_those_of_the_processor(folder: Path, stand_in: list[Cha
     assert replace(by_hardware.info, notes=()) == on_processor.info
 
 
-def test_a_report_differs_by_the_decoder_and_a_note_alone(folder: Path, stand_in: list[Changed]) -> None:
-    clips = folder / "ref.mp4", folder / "dis.mp4"
-    texts = [
-        render(score_files(*clips, features=FEATURE, backend="cpu", decode=decode), "json", "max") for decode in ("cpu", "cuda")
-    ]
-    assert texts[0].replace('"h264"', '"h264 (cuda)"') != texts[0]
-    one, other = (json.loads(text) for text in texts)
-    for report in (one, other):
-        for name in ("reference", "distorted"):
-            report["scoring"][name].pop("decoder")
-        report.pop("notes", None)
-    assert one == other
-
-
 @pytest.mark.parametrize("decoder", [None, CUDA])
 def test_a_clip_that_is_closed_has_no_decoder(
     folder: Path, stand_in: list[Changed], decoder: HardwareDecoder | None, request: pytest.FixtureRequest
@@ -200,19 +185,6 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     assert source.remarks == [(at, f"decoded on the processor from here: {cause}")]
 
 
-def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Changed]) -> None:
-    expected, _ = _planes(folder / "ref.mp4", None)
-    with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
-        marks = source.seek_index()
-        assert marks is not None
-        place = marks.position(2 * GOP)
-        assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
-        planes = source.info.new_planes(3)
-        assert source.read([2 * GOP], [planes])
-        assert source.clip_facts().decoder == "h264 (cuda)"
-    np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2 * GOP])
-
-
 def test_damage_that_is_seen_while_a_range_is_sought_is_told(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,17 +227,13 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed]) 
     assert "--decode cpu decodes it on the processor" in result.output
 
 
-@pytest.fixture
-def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_engines_score_ranges_side_by_side(
+    folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report is that of one engine; a worker opens its clips once."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
-
-
-def test_several_engines_score_ranges_side_by_side(
-    folder: Path, three_engines: None, device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The report is that of one engine; a worker opens its clips once."""
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
     opened: list[threading.Thread] = []

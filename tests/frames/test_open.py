@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import av
 import numpy as np
@@ -17,13 +18,13 @@ from PIL import Image
 
 from vkssim.errors import InputError
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.open import is_container, open_both, open_source
+from vkssim.frames.open import is_container, open_both
 from vkssim.frames.options import RawDescription
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import clip
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, describe, read
+from .reading import NOTHING_SAID, describe, open_source, read
 
 LUMA = clip(3)
 ENDINGS = {"targa": "tga", "jpeg2000": "jp2"}
@@ -31,7 +32,7 @@ ENDINGS = {"targa": "tga", "jpeg2000": "jp2"}
 
 def test_missing_file() -> None:
     with pytest.raises(InputError, match=r"absent.yuv cannot be read: No such file"):
-        open_source("absent.yuv", NOTHING_SAID)
+        open_source("absent.yuv")
 
 
 @pytest.mark.parametrize("url", ["http://me:secret@host/a.mp4?key=secret", "ftp://host/a.mp4", "rtmp://host/a"])
@@ -39,7 +40,7 @@ def test_url_of_a_scheme_that_is_not_read(url: str) -> None:
     with pytest.raises(
         InputError, match=r"is not supported: .* file://, gs://, https://, s3://, which need the extra"
     ) as caught:
-        open_source(url, NOTHING_SAID)
+        open_source(url)
     assert "secret" not in str(caught.value)
 
 
@@ -52,7 +53,7 @@ def test_sound_alone(tmp_path: Path) -> None:
         for frame in (silence, None):
             container.mux(stream.encode(frame))
     with pytest.raises(InputError, match=r"sound\.mp3 has no video stream$"):
-        open_source(str(path), NOTHING_SAID)
+        open_source(str(path))
 
 
 @pytest.mark.parametrize("index_bytes", [0, 40], ids=["missing", "cut off"])
@@ -61,23 +62,24 @@ def test_mp4_without_its_index(tmp_path: Path, index_bytes: int) -> None:
     data = Path(encode_frames(tmp_path / "a.mp4", frames, "mpeg4")).read_bytes()
     cut = write(tmp_path / "cut.mp4", data[: data.index(b"moov") - 4 + index_bytes])
     with pytest.raises(InputError, match=r"cut\.mp4: the index \(moov\) is missing: the file is cut off, or still being"):
-        open_source(cut, NOTHING_SAID)
+        open_source(cut)
 
 
-def test_text(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a text, not a video"):
-        open_source(write(tmp_path / "notes.txt", b"what is to be done:\r\n\t- all\n"), NOTHING_SAID)
-
-
-def test_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        open_source(str(tmp_path), NOTHING_SAID)
-
-
-@pytest.mark.parametrize("raw", [NOTHING_SAID, describe(LUMA)])
-def test_empty_file(tmp_path: Path, raw: RawDescription) -> None:
-    with pytest.raises(InputError, match="is empty"):
-        open_source(write(tmp_path / "clip.yuv", b""), raw)
+@pytest.mark.parametrize(
+    ("data", "raw", "refusal"),
+    [
+        (b"what is to be done:\r\n\t- all\n", NOTHING_SAID, "is a text, not a video"),
+        (b"", NOTHING_SAID, "is empty"),
+        (b"", describe(LUMA), "is empty"),
+        (raw_bytes(LUMA), NOTHING_SAID, r"if it is raw YUV, give `width`, `height`, `pixel_format` and `bits`$"),
+        (y4m_bytes(LUMA), RawDescription(width=64), "is Y4M and states a `width` of 32; `width=64` contradicts"),
+        (y4m_bytes(LUMA), RawDescription(height=64), "is Y4M and states a `height` of 24; `height=64` contradicts"),
+        (y4m_bytes(LUMA), RawDescription(bits=10), "is Y4M and states a `bits` of 8; `bits=10` contradicts"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, data: bytes, raw: RawDescription, refusal: str) -> None:
+    with pytest.raises(InputError, match=refusal):
+        open_source(write(tmp_path / "clip", data), raw)
 
 
 @pytest.mark.parametrize("missing", ["width", "height", "pixel_format", "bits"])
@@ -86,24 +88,6 @@ def test_raw_file_of_which_too_little_is_said(tmp_path: Path, missing: str) -> N
     del said[missing]
     with pytest.raises(InputError, match=f"read as raw YUV, which needs .*`{missing}`"):
         open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), RawDescription(**said))
-
-
-def test_unknown_file_of_which_nothing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"if it is raw YUV, give `width`, `height`, `pixel_format` and `bits`$"):
-        open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), NOTHING_SAID)
-
-
-@pytest.mark.parametrize(
-    ("raw", "contradiction"),
-    [
-        (RawDescription(width=64), "`width=64` contradicts"),
-        (RawDescription(height=64), "`height=64` contradicts"),
-        (RawDescription(bits=10), "`bits=10` contradicts"),
-    ],
-)
-def test_y4m_that_is_described_otherwise(tmp_path: Path, raw: RawDescription, contradiction: str) -> None:
-    with pytest.raises(InputError, match=f"is Y4M and states a .* of .*; {contradiction}"):
-        open_source(write(tmp_path / "clip.y4m", y4m_bytes(LUMA)), raw)
 
 
 @pytest.mark.parametrize("kind", ["raw", "y4m"])
@@ -186,7 +170,7 @@ def test_a_tiff_of_several_pages_says_which_is_read(tmp_path: Path) -> None:
     copy.encoderinfo = {"tiffinfo": {254: 1}}
     grey[0].save(tmp_path / "copy.tif", save_all=True, append_images=[copy])
     for name, notes in (("one", ()), ("three", ("only the first of its 3 pages is read",)), ("copy", ())):
-        with open_source(str(tmp_path / f"{name}.tif"), NOTHING_SAID) as source:
+        with open_source(str(tmp_path / f"{name}.tif")) as source:
             assert source.info.notes == notes
             assert (read(source) == 10).all()
 
@@ -196,58 +180,28 @@ def test_first_bytes_of_samples(head: bytes) -> None:
     assert not is_container(head)
 
 
-class _Source:
-    """A source that only says whether it is closed."""
-
-    def __init__(self) -> None:
-        self.closed = threading.Event()
-
-    def close(self) -> None:
-        self.closed.set()
+def _failing(message: str) -> Any:
+    raise InputError(message)
 
 
-def _opening(result: _Source | Exception) -> Callable[[], Any]:
-    def opened() -> _Source:
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    return opened
-
-
-DECODERS = [None, HardwareDecoder("cuda")]
-
-
-@pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])
-def test_both_files_are_closed_by_the_stack(hardware: HardwareDecoder | None) -> None:
-    first, second = _Source(), _Source()
-    with ExitStack() as stack:
-        opened: tuple[Any, Any] = open_both(stack, [_opening(first), _opening(second)], hardware)
-        assert opened == (first, second)
-        assert not first.closed.is_set()
-    assert first.closed.is_set()
-    assert second.closed.is_set()
-
-
-@pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])
+@pytest.mark.parametrize("hardware", [None, HardwareDecoder("cuda")], ids=["in turn", "side by side"])
 def test_the_error_of_the_first_file_counts(hardware: HardwareDecoder | None) -> None:
-    openings = [_opening(InputError(name)) for name in ("first", "second")]
     with ExitStack() as stack, pytest.raises(InputError, match="first"):
-        open_both(stack, openings, hardware)
+        open_both(stack, [partial(_failing, "first"), partial(_failing, "second")], hardware)
 
 
 def test_the_other_file_is_closed_where_one_cannot_be_opened() -> None:
-    waiting, first, second = threading.Event(), _Source(), _Source()
+    waiting, closed, broken, other = threading.Event(), threading.Event(), partial(_failing, "broken"), Mock()
+    other.close = closed.set
 
     def open_late() -> Any:
         waiting.wait()
-        return second
+        return other
 
-    with ExitStack() as stack:
-        with pytest.raises(InputError, match="broken"):
-            open_both(stack, [_opening(InputError("broken")), open_late], DECODERS[1])
+    cases: list[list[Any]] = [[broken, open_late], [lambda: other, broken]]
+    for openings in cases:
+        closed.clear()
+        with ExitStack() as stack, pytest.raises(InputError, match="broken"):
+            open_both(stack, openings, HardwareDecoder("cuda"))
         waiting.set()
-        assert second.closed.wait(10)
-        with pytest.raises(InputError, match="broken"):
-            open_both(stack, [_opening(first), _opening(InputError("broken"))], DECODERS[1])
-    assert first.closed.is_set()
+        assert closed.wait(10)

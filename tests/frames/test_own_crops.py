@@ -24,8 +24,13 @@ def _boxed(luma: Picture, above: int, below: int, left: int = 0, right: int = 0)
     return np.pad(luma, ((0, 0), (above, below), (left, right)), constant_values=16)
 
 
-def _y4m(path: Path, luma: Picture, space: str = "420", pixel_format: str = "420") -> str:
-    return write(path, y4m_bytes(luma, space, pixel_format))
+BOXED = _boxed(CONTENT, 8, 8)
+NARROW = _boxed(CONTENT, 0, 0, 8, 8)
+LARGE = CODED.repeat(2, axis=1).repeat(2, axis=2)
+
+
+def _y4m(path: Path, luma: Picture) -> str:
+    return write(path, y4m_bytes(luma))
 
 
 def _score(reference: str, distorted: str, **pictures: Any) -> ScoreReport:
@@ -41,7 +46,7 @@ def _plain(folder: Path) -> list[float]:
 
 @pytest.mark.parametrize("crop", ["auto", "64x40+0+8"])
 def test_a_letterboxed_master_against_a_cropped_encode(tmp_path: Path, crop: str) -> None:
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", CODED)
+    paths = _y4m(tmp_path / "ref.y4m", BOXED), _y4m(tmp_path / "dis.y4m", CODED)
     report = _score(*paths, crop_reference=crop)
     assert report.column("float_ssim").tolist() == _plain(tmp_path)
     assert report.scoring is not None
@@ -51,48 +56,38 @@ def test_a_letterboxed_master_against_a_cropped_encode(tmp_path: Path, crop: str
     assert report.notes == [f"{paths[0]}: cropped to 64x40+0+8{found}"]
 
 
-def test_the_cure_for_unlike_shapes_can_be_followed(tmp_path: Path) -> None:
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", CODED)
-    with pytest.raises(InputError) as raised:
-        _score(*paths)
-    for crop in ("auto", "64x40+0+8"):
-        assert f"`crop_reference={crop}` " in str(raised.value)
-        assert _score(*paths, crop_reference=crop).column("float_ssim").tolist() == _plain(tmp_path)
-    with pytest.raises(InputError, match="`crop_reference` and `crop_distorted` crop one clip alone"):
-        _score(*paths, crop="64x40+0+8")
-    with pytest.raises(InputError, match=r"does not lie within .*ref\.y4m, which is 64x56$"):
-        _score(*paths, crop_reference="64x40+0+18")
-
-
-def test_both_have_bars_of_their_own(tmp_path: Path) -> None:
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", _boxed(CODED, 4, 2, 6, 10))
-    report = _score(*paths, crop_reference="auto", crop_distorted="auto")
-    assert report.column("float_ssim").tolist() == _plain(tmp_path)
-
-
-def test_cropped_before_it_is_scaled(tmp_path: Path) -> None:
-    large = CODED.repeat(2, axis=1).repeat(2, axis=2)
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", large)
-    report = _score(*paths, crop_reference="auto", scale="distorted")
-    assert (report.width, report.height) == (128, 80)
-    assert not [warning for warning in report.warnings if "stretched" in warning]
-
-
-def test_both_are_cropped_once_more(tmp_path: Path) -> None:
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", CODED)
-    report = _score(*paths, crop_reference="auto", crop="40x30+2+4")
-    assert (report.width, report.height) == (40, 30)
+@pytest.mark.parametrize(
+    ("reference", "distorted", "options", "shown", "cropped_to"),
+    [
+        (BOXED, _boxed(CODED, 4, 2, 6, 10), {"crop_reference": "auto", "crop_distorted": "auto"}, (CONTENT, CODED), None),
+        (BOXED, LARGE, {"crop_reference": "auto", "scale": "distorted"}, (CONTENT, LARGE), None),
+        (
+            BOXED,
+            CODED,
+            {"crop_reference": "auto", "crop": "40x30+2+4"},
+            (CONTENT[:, 4:34, 2:42], CODED[:, 4:34, 2:42]),
+            "40x30+2+4",
+        ),
+        (_boxed(NARROW, 8, 8), NARROW, {"crop_reference": "80x40+0+8", "crop": "auto"}, (CONTENT, CONTENT), "64x40+8+0"),
+    ],
+    ids=["bars of both", "before scaling", "both once more", "bars of the cropped reference"],
+)
+def test_crops(
+    tmp_path: Path,
+    reference: Picture,
+    distorted: Picture,
+    options: dict[str, str],
+    shown: tuple[Picture, Picture],
+    cropped_to: str | None,
+) -> None:
+    """The scores are those of the pictures that are left. `crop` looks at the reference after its own crop."""
+    report = _score(_y4m(tmp_path / "ref.y4m", reference), _y4m(tmp_path / "dis.y4m", distorted), **options)
+    paths = [_y4m(tmp_path / f"shown-{number}.y4m", luma) for number, luma in enumerate(shown)]
+    expected = _score(*paths, scale=options.get("scale"))
+    assert report.column("float_ssim").tolist() == expected.column("float_ssim").tolist()
+    assert not any("stretched" in warning for warning in report.warnings)
     assert report.scoring is not None
-    assert (report.scoring.reference.cropped_to, report.scoring.cropped_to) == ("64x40+0+8", "40x30+2+4")
-
-
-def test_bars_of_both_behind_bars_of_one(tmp_path: Path) -> None:
-    """--crop auto looks at the reference as it is after its own crop."""
-    narrow = np.pad(CONTENT, ((0, 0), (0, 0), (8, 8)), constant_values=16)
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(narrow, 8, 8)), _y4m(tmp_path / "dis.y4m", narrow)
-    report = _score(*paths, crop_reference="80x40+0+8", crop="auto")
-    assert (report.width, report.height) == (64, 40)
-    assert report.column("float_ssim").tolist() == [1.0] * 6
+    assert report.scoring.cropped_to == cropped_to
 
 
 @pytest.mark.parametrize(
@@ -111,7 +106,7 @@ def test_a_pipe_is_not_looked_at_twice(tmp_path: Path) -> None:
 
 def test_the_message_leads_to_the_cure(tmp_path: Path) -> None:
     """The option that the message names works; an earlier one stretched the picture."""
-    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", CODED)
+    paths = _y4m(tmp_path / "ref.y4m", BOXED), _y4m(tmp_path / "dis.y4m", CODED)
     words = ("score", "-r", paths[0], "-d", paths[1], "--feature", "float_ssim=scale=1", "--backend", "cpu")
     refused = vkssim(*words)
     assert refused.exit_code == 2

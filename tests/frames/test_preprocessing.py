@@ -16,7 +16,6 @@ from vkssim.errors import InputError, OptionError, ThresholdError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.options import RawDescription
 from vkssim.frames.pairing.preprocessing import colour_warnings, open_pair
-from vkssim.frames.picture.colour import Colour
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim
@@ -49,23 +48,6 @@ def _both(folder: Path) -> tuple[str, str]:
     return _y4m(folder / "ref.y4m", LUMA), _y4m(folder / "dis.y4m", OTHER)
 
 
-def test_crop(tmp_path: Path) -> None:
-    report = _score(*_both(tmp_path), pictures=PictureOptions(crop="40x30+7+9"))
-    assert (report.width, report.height) == (40, 30)
-    assert report.column("float_ssim").tolist() == _expected(LUMA[:, 9:39, 7:47], OTHER[:, 9:39, 7:47])
-    assert report.notes == [f"{tmp_path / name}.y4m: cropped to 40x30+7+9" for name in ("ref", "dis")]
-
-
-def test_crop_of_raw_files_on_the_device(tmp_path: Path) -> None:
-    """Several readers at once, rows of the device's memory."""
-    paths = write(tmp_path / "ref", raw_bytes(LUMA)), write(tmp_path / "dis", raw_bytes(OTHER))
-    report = score_files(
-        *paths, features="float_ssim=scale=1", raw=RawDescription(64, 48, "420", 8), pictures=PictureOptions(crop="41x31+7+9")
-    )
-    expected = _expected(LUMA[:, 9:40, 7:48], OTHER[:, 9:40, 7:48])
-    np.testing.assert_allclose(report.column("float_ssim"), expected, atol=5e-5)
-
-
 @pytest.mark.parametrize("kind", ["y4m", "mkv"])
 def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
     luma = LUMA.copy()
@@ -93,26 +75,22 @@ def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
         _score(rung, rung, raw=raw)
 
 
-@pytest.mark.parametrize(("scale", "size"), [("reference", (64, 48)), ("distorted", (32, 24)), ("50x40", (50, 40))])
-def test_scale(tmp_path: Path, scale: str, size: tuple[int, int]) -> None:
-    small = _y4m(tmp_path / "dis.y4m", clip(8))
-    report = _score(_y4m(tmp_path / "ref.y4m", LUMA), small, pictures=PictureOptions(scale=scale, resampler="lanczos"))
+@pytest.mark.parametrize(
+    ("scale", "crop", "size"),
+    [
+        ("reference", None, (64, 48)),
+        ("distorted", None, (32, 24)),
+        ("50x40", None, (50, 40)),
+        ("reference", "60x40+4+8", (60, 40)),  # of the scaled picture
+    ],
+)
+def test_scale(tmp_path: Path, scale: str, crop: str | None, size: tuple[int, int]) -> None:
+    small, pictures = _y4m(tmp_path / "dis.y4m", clip(8)), PictureOptions(scale=scale, resampler="lanczos", crop=crop)
+    report = _score(_y4m(tmp_path / "ref.y4m", LUMA), small, pictures=pictures)
     assert (report.width, report.height) == size
     assert len(report.frames) == 8
     scaled = [note for note in report.notes if "lanczos" in note]
     assert len(scaled) == (2 if scale == "50x40" else 1)
-
-
-def test_scaled_before_it_is_cropped(tmp_path: Path) -> None:
-    small = _y4m(tmp_path / "dis.y4m", clip(8))
-    pictures = PictureOptions(scale="reference", crop="60x40+4+8")
-    report = _score(_y4m(tmp_path / "ref.y4m", LUMA), small, pictures=pictures)
-    assert (report.width, report.height) == (60, 40)
-    assert [note.split(": ")[1] for note in report.notes] == [
-        "cropped to 60x40+4+8",
-        "scaled from 32x24 to 64x48, bicubic",
-        "cropped to 60x40+4+8",
-    ]
 
 
 @pytest.mark.parametrize("pictures", [PictureOptions(scale="reference"), PictureOptions(deepen=True)], ids=str)
@@ -150,28 +128,6 @@ def test_rgb_against_ycbcr(tmp_path: Path) -> None:
     assert report.warnings == []
     assert 0.999 < report.frames[0].metrics["float_ssim"] < 1, "but for the rounding to 8 bits"
     assert report.rate is report.frames[0].time is None
-
-
-def test_rgb_against_rgb(tmp_path: Path) -> None:
-    rgb = np.random.default_rng(1).integers(0, 256, (2, 48, 64, 3), np.uint8)
-    paths = [
-        encode_frames(tmp_path / f"{number}.png", [av.VideoFrame.from_ndarray(picture, "rgb24")], "png")
-        for number, picture in enumerate(rgb)
-    ]
-    planes = np.zeros((2, 1, 48, 64), np.uint16)
-    for picture, plane in zip(rgb, planes, strict=True):
-        Colour("BT.601", "limited").convert(tuple(np.moveaxis(picture, -1, 0)), 8, tuple(plane))
-    report = _score(*paths)
-    assert report.column("float_ssim").tolist() == _expected(planes[0], planes[1], 16)
-
-
-def test_different_colours_are_warned_of(tmp_path: Path) -> None:
-    reference = _container(tmp_path / "ref.mp4", LUMA, colorspace=1, color_range=1)
-    distorted = _container(tmp_path / "dis.mp4", OTHER, colorspace=5, color_range=2)
-    first, second = _score(reference, distorted).warnings
-    assert f"{reference} states limited range, {distorted} full" in first
-    assert f"{reference} states BT.709 matrix, {distorted} BT.601" in second
-    assert _score(reference, reference).warnings == []
 
 
 @pytest.mark.parametrize(
@@ -310,6 +266,8 @@ def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:
         _score(_y4m(tmp_path / "ref.y4m", LUMA), raw, sync="pts", raw=RawDescription(64, 48, "420", 8))
     with pytest.raises(OptionError, match="sync is 'dts'; index or pts is possible"):
         _score(raw, raw, sync="dts", raw=RawDescription(64, 48, "420", 8))
+    with pytest.raises(InputError, match="has no presentation times; give `start` as the number of a frame"):
+        _score(raw, raw, raw=RawDescription(64, 48, "420", 8), selection=Selection(start="1s"))
 
 
 def test_times_and_rate(tmp_path: Path) -> None:
@@ -346,12 +304,6 @@ def test_places(tmp_path: Path, selection: Selection, frames: slice, others: sli
     paths = write(tmp_path / "ref", raw_bytes(LUMA)), write(tmp_path / "dis", raw_bytes(OTHER))
     report = _score(*paths, selection=selection, raw=RawDescription(64, 48, "420", 8))
     assert report.column("float_ssim").tolist() == expected
-
-
-def test_time_in_a_raw_file(tmp_path: Path) -> None:
-    raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
-    with pytest.raises(InputError, match="has no presentation times; give `start` as the number of a frame"):
-        _score(raw, raw, raw=RawDescription(64, 48, "420", 8), selection=Selection(start="1s"))
 
 
 @pytest.mark.parametrize("place", ["later", "-1", "1:2:3:4", "s", "1.5"])

@@ -13,9 +13,9 @@ import pytest
 from vkssim.errors import RangeError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.decode.sample_index import KeyframeIndex, SampleIndex, UnlistedPacketsError
+from vkssim.frames.decode.sample_index import SampleIndex, UnlistedPacketsError
 from vkssim.frames.options import Selection
-from vkssim.frames.source import SeekIndex
+from vkssim.frames.source import KeyframeIndex, SeekIndex
 from vkssim.scoring import ranges
 from vkssim.scoring.ranges import FrameRange, divided
 
@@ -41,11 +41,6 @@ UNLISTED: dict[str, tuple[str, str, dict[str, str], dict[str, str]]] = {
     "matroska": ("mkv", "libx264", {"x264-params": X264}, {}),
     "transport stream": ("ts", "libx264", {"x264-params": X264}, {}),
 }
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("listed")
 
 
 def _clip(path: Path, codec: str, options: dict[str, str], muxer: dict[str, str] | None = None) -> Path:

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from av.stream import Disposition
 
-from vkssim import Selection, score_files
+from vkssim import score_files
 from vkssim.errors import InputError
-from vkssim.frames.open import open_source
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim
@@ -22,7 +21,7 @@ from ..support.golden import FIXTURES
 from ..support.pictures import Picture, clip
 from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, flat_chroma
-from .reading import NOTHING_SAID, read
+from .reading import open_source, read
 
 FIRST, SECOND = clip(5, 48, 64), clip(7, 48, 64, seed=1)
 CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
@@ -46,7 +45,7 @@ def _two(path: Path, default: int | None, codec: str = "ffv1") -> str:
 
 
 def _read(path: str, stream: int | None = None) -> tuple[Picture, tuple[str, ...]]:
-    with open_source(path, NOTHING_SAID, stream=stream) as source:
+    with open_source(path, stream=stream) as source:
         return read(source), source.info.notes
 
 
@@ -64,7 +63,7 @@ def test_the_stream_that_is_named_is_taken(tmp_path: Path) -> None:
     for number, luma in enumerate((FIRST, SECOND)):
         np.testing.assert_array_equal(_read(path, number)[0], luma)
     with pytest.raises(InputError, match=r"has no video stream 2; it has 0 \(ffv1 64x48, default\), 1 \(ffv1 64x48\)"):
-        open_source(path, NOTHING_SAID, stream=2)
+        open_source(path, stream=2)
 
 
 def test_the_packets_and_the_facts_are_those_of_the_stream(tmp_path: Path) -> None:
@@ -73,7 +72,7 @@ def test_the_packets_and_the_facts_are_those_of_the_stream(tmp_path: Path) -> No
         with av.open(path) as file:
             expected = sum(packet.size for packet in file.demux(video=number))
         for reads_all in (False, True):
-            with open_source(path, NOTHING_SAID, stream=number) as source:
+            with open_source(path, stream=number) as source:
                 if reads_all:
                     read(source)
                 packets = source.packets()
@@ -98,11 +97,6 @@ def test_by_the_command_line_in_ranges_and_in_batches(tmp_path: Path) -> None:
     batch = ("batch", str(tmp_path / "ladder.csv"), "-o", str(table), *raw_flags(SECOND), *TINY, "-q")
     assert vkssim(*batch, "--stream-reference", "1").exit_code == 0
     assert table.read_text().count(",1.0,") >= 2
-
-
-def test_streams_of_a_selection() -> None:
-    with pytest.raises(InputError, match="`stream_reference` is -1; it must be 0 or more"):
-        Selection(stream_reference=-1)
 
 
 def _with_cover_first(path: Path) -> str:
@@ -137,7 +131,7 @@ def test_a_cover_is_no_video(tmp_path: Path) -> None:
 def test_tiles_are_no_picture() -> None:
     path = str(FIXTURES / "grid_128x64.avif")
     with pytest.raises(InputError, match=r"is a picture of 2 tiles, which vkssim does not assemble; it has 0 \(\w+ 64x64"):
-        open_source(path, NOTHING_SAID)
+        open_source(path)
     assert _read(path, 1)[0].shape == (1, 64, 64)
 
 

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
-from vkssim.backends import vulkan
 from vkssim.distributed import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
-from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows, plane_samples
@@ -31,7 +29,7 @@ from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface
 from ..support.pictures import clip
 from . import test_hardware
-from .colours import encode_colours, fill
+from .encoding import encode_colours, fill
 from .test_hardware import Changed
 
 stand_in = test_hardware.stand_in
@@ -250,34 +248,9 @@ def test_a_copy_that_fails_while_a_clip_is_opened(folder: Path, surfaces: object
 )
 def test_selections(folder: Path, surfaces: object, copies: HostCopies, options: dict[str, Any]) -> None:
     report = _score(folder, "ten", "cuda", **options)
-    assert ON_DEVICE in copies.made
+    left_over = copies.made.count(ON_DEVICE) - 2 * len(report.frames)
+    assert left_over in (0, 1), "frames that are passed over are not copied; the last one may lack a partner"
     assert _rendered(report) == _rendered(_score(folder, "ten", "cpu", **options))
-
-
-def test_the_source_alone(folder: Path, surfaces: object, copies: HostCopies) -> None:
-    """Frames that are passed over are not copied, and chroma is not copied where no place for it is given."""
-    luma, chroma = np.zeros((3, HEIGHT, 128), np.uint8), np.zeros((3, HEIGHT // 2, 128), np.uint8)
-    frames = [tuple(_place(plane, WIDTH) for plane in planes) for planes in zip(luma, chroma, strict=True)]
-    with ContainerFile(str(folder / "eight-reference.mp4"), hardware=HardwareDecoder("cuda", Gpu(copies))) as source:
-        assert source.external
-        copies.made.clear()
-        assert source.read_external([0, 4, 8], frames) == 3
-        assert copies.made == [ON_DEVICE] * 6
-        copies.made.clear()
-        assert source.read_external([FRAMES - 1, FRAMES], [frame[:1] for frame in frames[:2]]) == 1
-        assert copies.made == [ON_DEVICE]
-        assert source.length == FRAMES
-    with ContainerFile(str(folder / "eight-reference.mp4")) as source:
-        assert not source.external
-        expected = [source.info.new_planes(3) for _ in range(3)]
-        source.read([0, 4, FRAMES - 1], expected)
-    for rows, (plane, _, _) in zip(luma[[1, 0]], (expected[1], expected[2]), strict=True):
-        np.testing.assert_array_equal(rows[:, :WIDTH], plane)
-        assert not rows[:, WIDTH:].any(), "the padding of rows is not written"
-    for rows, (_, cb, cr) in zip(chroma[:2], expected[:2], strict=True):
-        np.testing.assert_array_equal(rows[:, 0:WIDTH:2], cb)
-        np.testing.assert_array_equal(rows[:, 1:WIDTH:2], cr)
-        assert not rows[:, WIDTH:].any()
 
 
 def _place(plane: np.ndarray, row_bytes: int, shift: int = 0) -> ExternalPlane:
@@ -310,19 +283,3 @@ def test_a_frame_of_the_host_is_written_as_surfaces_are(copies: HostCopies, name
     np.testing.assert_array_equal(chroma[:, 1::2], cr[:25, :32] << shift)
     assert not luma[:, width:].any()
     assert copies.made == [("host", "device")] * 2
-
-
-def test_batches_of_external_frames(surfaces: object) -> None:
-    """Their planes lie one behind the other, and none of them is mapped for the caller."""
-    formats = plane_formats(FrameFormat.of_bits(WIDTH, HEIGHT, 10).in_surfaces(), "all")
-    with vulkan.VulkanBackend(FrameMetrics(FEATURES, formats).planes, batch=3, slots=2) as backend:
-        assert backend.batch_size == 3
-        for batch in backend.batches:
-            assert batch.external is not None
-            assert batch.reference == ()
-            reference, distorted = batch.external
-            for plane, height in enumerate((HEIGHT, HEIGHT // 2)):
-                in_order = [frame[plane] for pair_of in zip(reference, distorted, strict=True) for frame in pair_of]
-                (pitch,) = {plane.pitch for plane in in_order}
-                assert np.diff([plane.address for plane in in_order]).tolist() == [pitch * height] * 5
-                assert {(plane.height, plane.row_bytes, plane.shift) for plane in in_order} == {(height, 2 * WIDTH, 6)}

@@ -15,13 +15,13 @@ from vkssim import Selection, score_files
 from vkssim.errors import InputError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.open import open_source
 
 from ..support.clips import write
+from ..support.damage import remux, video_packets
 from ..support.pictures import clip
 from .encoding import encode_frames, flat_chroma
 from .fields import write_fields
-from .reading import NOTHING_SAID, read
+from .reading import open_source, read
 
 FRAMES, HEIGHT, WIDTH = 30, 64, 96
 TINY: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
@@ -35,11 +35,6 @@ def _pictures(frames: int = FRAMES) -> list[av.VideoFrame]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("clips")
-
-
-@pytest.fixture(scope="module")
 def exact(folder: Path) -> str:
     """The pictures without loss, in a container that says when each is shown."""
     return encode_frames(folder / "exact.mkv", _pictures(), "ffv1")
@@ -47,7 +42,7 @@ def exact(folder: Path) -> str:
 
 def _times(path: str) -> np.ndarray:
     """The times known beforehand, which have to be those that reading gives."""
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         found = source.times()
         assert found is not None
         frames = len(read(source))
@@ -80,11 +75,6 @@ def _with_packets(source: str, path: Path, before: Callable[[int, bytes], bytes 
     return str(path)
 
 
-def _packets(path: str) -> int:
-    with av.open(path) as file:
-        return sum(bool(packet.size) for packet in file.demux(video=0))
-
-
 def test_frames_of_vp8_that_are_not_shown(folder: Path, exact: str) -> None:
     """As alternate references are: they have packets, and no frame. Here each key frame comes twice, once unseen."""
     plain = encode_frames(folder / "plain.webm", _pictures(), "libvpx", options={"g": "10", "b": "2M"})
@@ -94,7 +84,7 @@ def test_frames_of_vp8_that_are_not_shown(folder: Path, exact: str) -> None:
         return bytes([data[0] & ~shown]) + data[1:] if number and is_key else None
 
     path = _with_packets(plain, folder / "hidden.webm", unseen)
-    assert _packets(path) > FRAMES
+    assert len(video_packets(Path(path))) > FRAMES
     np.testing.assert_allclose(_times(path), np.arange(FRAMES) / 25, atol=1e-9)
     for clips in ((exact, path), (path, exact)):
         assert _scores(*clips, "pts") == _scores(*clips, "index")
@@ -128,7 +118,7 @@ def not_coded(folder: Path) -> tuple[str, list[int]]:
 
 def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, list[int]]) -> None:
     path, shown = not_coded
-    assert _packets(path) == FRAMES
+    assert len(video_packets(Path(path))) == FRAMES
     np.testing.assert_allclose(_times(path), np.array(shown) / 25, atol=1e-9)
     report = score_files(exact, path, sync="pts", **TINY)
     assert [frame.index for frame in report.frames] == shown
@@ -156,12 +146,12 @@ def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
     plain = encode_frames(folder / "plain.mkv", flat_chroma(luma), "ffv1")
     for ending in ("ts", "mkv", "mp4"):
         path = write_fields(folder / f"fields.{ending}", luma)
-        assert _packets(path) == 2 * len(luma)
+        assert len(video_packets(Path(path))) == 2 * len(luma)
         np.testing.assert_allclose(_times(path), np.arange(8) / 25, atol=1e-9)
         for clips in ((plain, path), (path, plain)):
             assert score_files(*clips, sync="pts", **TINY).column("float_ssim").tolist() == [1] * 8
         assert [frame.time for frame in score_files(path, path, **TINY).frames] == pytest.approx(np.arange(8) / 25)
-        with open_source(path, NOTHING_SAID) as source:
+        with open_source(path) as source:
             assert source.info.field_order == "top field first"
 
 
@@ -213,16 +203,6 @@ def _packed(source: str, path: Path) -> str:
     return str(path)
 
 
-def _copied(source: str, path: Path) -> str:
-    with av.open(source) as old, av.open(str(path), "w") as new:
-        stream = new.add_stream_from_template(old.streams.video[0])
-        for packet in old.demux(video=0):
-            if packet.size:
-                packet.stream = stream
-                new.mux(packet)
-    return str(path)
-
-
 @pytest.mark.parametrize(
     ("ending", "codec", "options"),
     [
@@ -243,7 +223,9 @@ def test_containers_that_do_not_say_when_each_frame_is_shown(
     first = folder / f"{codec}.{'avi' if ending == 'mp4' else ending}"
     path = encode_frames(first, _pictures()[:count], codec.replace("packed", "mpeg4"), options=options)
     if ending == "mp4":
-        path = _copied(path, folder / "copied.mp4")
+        copied = folder / "copied.mp4"
+        remux(Path(path), copied, lambda _number, data: data)
+        path = str(copied)
     elif codec == "packed":
         path = _packed(path, folder / "really packed.avi")
     with av.open(path) as file:

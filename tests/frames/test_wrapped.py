@@ -11,8 +11,8 @@ import pytest
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.steps import Crop, Orientation
-from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, Step, WrappedSource
+from vkssim.frames.picture.steps import Crop
+from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, WrappedSource
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 
@@ -24,8 +24,8 @@ OF_READERS = {
 """What a wrapper does not take from its source."""
 
 
-def _processed(source: Any, step: Step = Crop(32, 32)) -> FrameSource:  # noqa: B008 - frozen
-    return ProcessedSource(source, step)
+def _processed(source: Any) -> FrameSource:
+    return ProcessedSource(source, Crop(32, 32))
 
 
 def _reader(source: Any) -> FrameSource:
@@ -35,12 +35,8 @@ def _reader(source: Any) -> FrameSource:
 WRAPPERS: dict[str, tuple[set[str], Callable[[Any], FrameSource]]] = {
     "cropped": (OF_STEPS, _processed),
     "in step": (OF_READERS, _reader),
-    "turned, in step, cropped": (
-        OF_STEPS | OF_READERS,
-        lambda source: _processed(_reader(_processed(source, Orientation(False, True, True)))),
-    ),
 }
-"""All that a source is wrapped in between its file and a run, with the attributes that are not those of the file's source."""
+"""The wrappers of a source, each with the attributes that are not those of the source."""
 
 
 def _source(**values: Any) -> Any:

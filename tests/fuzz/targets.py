@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 from vkssim import PictureOptions, RawDescription, Selection, score_files
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.frames.open import open_source
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind, choose_device
 from vkssim.ladder.compare import DropLimit, compare_reports, evaluate
 from vkssim.ladder.manifest import read_manifest
@@ -20,6 +19,7 @@ from vkssim.report.reading import read_report
 from vkssim.scoring.journal import Journal
 from vkssim.types import FrameFormat
 
+from ..frames.reading import open_source
 from ..host.made_up import device_info
 from ..support.commands import TINY
 from .command_line import command_line

@@ -21,7 +21,7 @@ from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..frames import test_surfaces
-from ..frames.colours import encode_colours
+from ..frames.encoding import encode_colours
 from ..frames.test_surfaces import ON_DEVICE
 from ..support.host_cuda import Gpu, HostCopies
 

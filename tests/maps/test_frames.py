@@ -16,12 +16,12 @@ from PIL import Image
 import vkssim
 from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputError
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.picture.colour import to_rgb
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
+from ..frames.reading import open_source
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.differences import check_array
 from ..support.golden import clip_paths

@@ -17,13 +17,13 @@ from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, __ver
 from vkssim.backends.cpu import CpuBackend
 from vkssim.features import FEATURES
 from vkssim.frames.info import ClipFacts
-from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.run import score_range
 
 from ..distributed.in_ranges import same_in_ranges, small_ranges
+from ..frames.reading import open_source
 from ..ladder.ladders import encode, lossless, manifest
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, succeed, vkssim

@@ -20,7 +20,6 @@ from av.stream import Disposition
 
 import vkssim
 from vkssim.errors import InputError
-from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.command_line import command_line
@@ -29,6 +28,7 @@ from vkssim.search.search_run import SearchRun
 from vkssim.search.source import Scan, Source
 
 from ..frames.encoding import encode_frames, video_frame
+from ..frames.reading import open_source
 from ..support.damage import with_stray_bytes
 from ..support.shown import with_clap, with_matrix, with_pixel_crop
 from .clips import ASKED, FRAMES, arguments, pictures, remuxed, source

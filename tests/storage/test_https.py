@@ -17,11 +17,10 @@ from fsspec.implementations.http import HTTPFileSystem
 
 from vkssim import score_files
 from vkssim.errors import InputError, VkssimError
-from vkssim.frames.open import open_source
 from vkssim.storage import https, remote
 
 from ..frames.encoding import encode_frames, video_frame
-from ..frames.reading import NOTHING_SAID, describe, read
+from ..frames.reading import describe, open_source, read
 from ..support.clips import raw_bytes, write
 from ..support.pictures import clip
 
@@ -177,7 +176,7 @@ def test_a_container_that_is_changed(server: Server, tmp_path: Path, monkeypatch
     grey = np.full((80, 100), 128, np.uint8)
     frames = [video_frame(200, 160, "yuv420p", (picture, grey, grey)) for picture in clip(20, 160, 200)]
     server.data = Path(encode_frames(tmp_path / "clip.mkv", frames, "ffv1")).read_bytes()
-    with open_source(server.url, NOTHING_SAID) as source:
+    with open_source(server.url) as source:
         server.version = '"2"'
         assert len(read(source)) < len(frames)
         assert "was changed on its server" in str(source.problem)

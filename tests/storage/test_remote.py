@@ -12,13 +12,13 @@ import pytest
 from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
 from vkssim.frames.inputs import input_states, sequence
-from vkssim.frames.open import can_reopen, open_source
+from vkssim.frames.open import can_reopen
 from vkssim.frames.source import FrameSource
 from vkssim.ladder.manifest import read_manifest
 from vkssim.storage.location import is_url, redact_url
 
 from ..frames.encoding import encode_frames, noise_planes, video_frame
-from ..frames.reading import NOTHING_SAID, describe, read, read_planes
+from ..frames.reading import describe, open_source, read, read_planes
 from ..ladder.ladders import encode, lossless
 from ..support.buckets import Bucket, put_in_place
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
@@ -77,7 +77,7 @@ def test_a_picture_by_url(tmp_path: Path) -> None:
     """FFmpeg would open pictures by name; here it has to read the given data."""
     planes = noise_planes(32, 24, "400", 8)
     path = encode_frames(tmp_path / "a.png", [video_frame(32, 24, "gray", planes)], "png")
-    with open_source(f"file://{path}", NOTHING_SAID) as source:
+    with open_source(f"file://{path}") as source:
         np.testing.assert_array_equal(read(source), planes[0][None])
 
 
@@ -131,7 +131,7 @@ def test_a_container_is_read_in_large_parts(bucket: Bucket, tmp_path: Path) -> N
     lossless(tmp_path / "a.mkv", clip(6, 64, 96))
     data = (tmp_path / "a.mkv").read_bytes()
     bucket.pipe_file("clips/a.mkv", data)
-    with open_source("s3://clips/a.mkv", NOTHING_SAID) as source, open_source(str(tmp_path / "a.mkv"), NOTHING_SAID) as local:
+    with open_source("s3://clips/a.mkv") as source, open_source(str(tmp_path / "a.mkv")) as local:
         opened = len(bucket.ranges)
         assert len(read(source)) == 6
         assert source.packets() == local.packets()
@@ -151,12 +151,12 @@ def test_what_is_no_file(tmp_path: Path, name: str) -> None:
 
         os.mkfifo(tmp_path / name)
     with pytest.raises(InputError, match=rf"file://\S+/{name} cannot be read: (no such file|it is not an ordinary file)"):
-        open_source(f"file://{tmp_path / name}", NOTHING_SAID)
+        open_source(f"file://{tmp_path / name}")
 
 
 def test_an_empty_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is empty"):
-        open_source(f"file://{write(tmp_path / 'a.yuv', b'')}", NOTHING_SAID)
+        open_source(f"file://{write(tmp_path / 'a.yuv', b'')}")
 
 
 def test_a_raw_clip_that_fails_on_the_way_keeps_its_frames(bucket: Bucket) -> None:
@@ -188,7 +188,7 @@ def test_a_stream_that_fails_on_the_way_keeps_its_frames(
     else:
         lossless(path, luma)
     bucket.pipe_file(f"clips/{path.name}", path.read_bytes())
-    with open_source(f"s3://clips/{path.name}", NOTHING_SAID) as source:
+    with open_source(f"s3://clips/{path.name}") as source:
         bucket.failure = TimeoutError()
         assert 0 < len(read(source)) < 40
     assert isinstance(source.problem, ReadError)
@@ -316,14 +316,14 @@ def test_a_report_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -> 
 def test_lists_by_url_are_not_followed(tmp_path: Path, text: str) -> None:
     path = tmp_path / encode(tmp_path / "a.mp4", clip(2, 64, 96))
     with pytest.raises(InputError, match="is a text, not a video"):
-        open_source(f"file://{write(tmp_path / 'a.m3u8', text.format(path).encode())}", NOTHING_SAID)
+        open_source(f"file://{write(tmp_path / 'a.m3u8', text.format(path).encode())}")
 
 
 def test_errors_are_those_of_the_package(bucket: Bucket, tmp_path: Path) -> None:
     """As a container whose first bytes alone are there."""
     bucket.pipe_file("clips/a.mp4", (tmp_path / encode(tmp_path / "a.mp4", clip(6, 64, 96))).read_bytes()[:600])
     with pytest.raises(VkssimError, match=r"s3://clips/a\.mp4"):
-        open_source("s3://clips/a.mp4", NOTHING_SAID)
+        open_source("s3://clips/a.mp4")
     with pytest.raises(OptionError):
         list(_pictures_of_a_stranger())
 

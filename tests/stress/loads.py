@@ -19,7 +19,7 @@ import vkssim
 from vkssim import arrays
 from vkssim.backends import loss_engine as losses
 from vkssim.backends.loss_engine import LossEngine
-from vkssim.frames.open import open_source
+from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.loss.spec import Loss, constants
 from vkssim.report.results import FrameScores, rows
@@ -182,7 +182,7 @@ def containers(place: Place, tick: Tick) -> None:
     """Open a container, decode two frames of it, and close it."""
     path = _encoded(place.folder)
     while True:
-        with open_source(path, RawDescription()) as source:
+        with open_file(path, RawDescription()) as source:
             targets = [source.info.new_planes(1) for _ in range(2)]
             assert source.read(range(2), targets) == 2
         tick(1)

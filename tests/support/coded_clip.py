@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,8 @@ class EncoderError(Exception):
 class CodedClip(ABC):
     """A clip of the corpus.
 
-    `pixel_format` is FFmpeg's name for that of the source. `frames` are shown, behind `hidden` ones that are coded and not
-    shown. `packets` is the number of packets, if it is not one a frame; `reordered` says whether they are in another order
-    than frames. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None if pictures are progressive.
-    `headers` has names and values that FFmpeg's filter trace_headers finds in the stream: they prove that it has
-    what it is for.
+    `pixel_format` is FFmpeg's name of the source's format. `frames` are shown, after `hidden` ones that are coded and not
+    shown. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None if pictures are progressive.
     """
 
     name: str
@@ -48,11 +45,8 @@ class CodedClip(ABC):
     height: int = 160
     frames: int = 48
     hidden: int = 0
-    packets: int | None = None
     pixel_format: str = "yuv420p"
     field_order: str | None = None
-    reordered: bool = False
-    headers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def damaged(self) -> bool:

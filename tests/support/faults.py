@@ -21,52 +21,34 @@ from vulkan import _vulkan
 from vkssim.distributed.pools import kept
 from vkssim.host.instance import shared_instance
 
-RESULTS = {
-    "OUT_OF_HOST_MEMORY": -1,
-    "OUT_OF_DEVICE_MEMORY": -2,
-    "INITIALIZATION_FAILED": -3,
-    "DEVICE_LOST": -4,
-    "MEMORY_MAP_FAILED": -5,
-    "LAYER_NOT_PRESENT": -6,
-    "EXTENSION_NOT_PRESENT": -7,
-    "FEATURE_NOT_PRESENT": -8,
-    "INCOMPATIBLE_DRIVER": -9,
-    "TOO_MANY_OBJECTS": -10,
-    "FRAGMENTED_POOL": -12,
-    "UNKNOWN": -13,
-    "OUT_OF_POOL_MEMORY": -1000069000,
-    "INVALID_EXTERNAL_HANDLE": -1000072003,
-    "INVALID_SHADER_NV": -1000012000,
-    "FRAGMENTATION": -1000161000,
-    "INVALID_OPAQUE_CAPTURE_ADDRESS": -1000257000,
-}
-"""VkResult by name, without its VK_ERROR_."""
-
 _TIMEOUT = 2  # VK_TIMEOUT, a success
 
 _MEMORY = ("OUT_OF_HOST_MEMORY", "OUT_OF_DEVICE_MEMORY")
-_LOSS = (*_MEMORY, "DEVICE_LOST")
+
+_RUN_OUT_OF_MEMORY = """
+vkAllocateCommandBuffers vkBeginCommandBuffer vkCreateBufferView vkCreateCommandPool vkCreateDescriptorSetLayout vkCreateFence
+vkCreatePipelineCache vkCreatePipelineLayout vkCreateQueryPool vkCreateSemaphore vkEndCommandBuffer vkGetPipelineCacheData
+vkEnumerateInstanceLayerProperties vkInvalidateMappedMemoryRanges
+"""
+_TELL_OF_LOSS = ("vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkDeviceWaitIdle", "vkGetQueryPoolResults")
 
 ERRORS: Mapping[str, tuple[str, ...]] = {
-    "vkAllocateCommandBuffers": _MEMORY,
+    **dict.fromkeys(_RUN_OUT_OF_MEMORY.split(), _MEMORY),
+    **dict.fromkeys(_TELL_OF_LOSS, (*_MEMORY, "DEVICE_LOST")),
     "vkAllocateDescriptorSets": (*_MEMORY, "FRAGMENTED_POOL", "OUT_OF_POOL_MEMORY"),
     "vkAllocateMemory": (*_MEMORY, "TOO_MANY_OBJECTS", "INVALID_EXTERNAL_HANDLE", "INVALID_OPAQUE_CAPTURE_ADDRESS"),
-    "vkBeginCommandBuffer": _MEMORY,
     "vkBindBufferMemory": (*_MEMORY, "INVALID_OPAQUE_CAPTURE_ADDRESS"),
     "vkCreateBuffer": (*_MEMORY, "INVALID_OPAQUE_CAPTURE_ADDRESS"),
-    "vkCreateBufferView": _MEMORY,
-    "vkCreateCommandPool": _MEMORY,
     "vkCreateComputePipelines": (*_MEMORY, "INVALID_SHADER_NV"),
     "vkCreateDescriptorPool": (*_MEMORY, "FRAGMENTATION"),
-    "vkCreateDescriptorSetLayout": _MEMORY,
     "vkCreateDevice": (
-        *_LOSS,
+        *_MEMORY,
+        "DEVICE_LOST",
         "INITIALIZATION_FAILED",
         "EXTENSION_NOT_PRESENT",
         "FEATURE_NOT_PRESENT",
         "TOO_MANY_OBJECTS",
     ),
-    "vkCreateFence": _MEMORY,
     "vkCreateInstance": (
         *_MEMORY,
         "INITIALIZATION_FAILED",
@@ -74,34 +56,22 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
         "EXTENSION_NOT_PRESENT",
         "INCOMPATIBLE_DRIVER",
     ),
-    "vkCreatePipelineCache": _MEMORY,
-    "vkCreatePipelineLayout": _MEMORY,
-    "vkCreateQueryPool": _MEMORY,
-    "vkCreateSemaphore": _MEMORY,
     "vkCreateShaderModule": (*_MEMORY, "INVALID_SHADER_NV"),
-    "vkDeviceWaitIdle": _LOSS,
-    "vkEndCommandBuffer": _MEMORY,
     "vkEnumerateDeviceExtensionProperties": (*_MEMORY, "LAYER_NOT_PRESENT"),
     "vkEnumerateInstanceExtensionProperties": (*_MEMORY, "LAYER_NOT_PRESENT"),
-    "vkEnumerateInstanceLayerProperties": _MEMORY,
     "vkEnumeratePhysicalDevices": (*_MEMORY, "INITIALIZATION_FAILED"),
-    "vkGetFenceStatus": _LOSS,
-    "vkGetPipelineCacheData": _MEMORY,
-    "vkGetQueryPoolResults": _LOSS,
-    "vkInvalidateMappedMemoryRanges": _MEMORY,
     "vkMapMemory": (*_MEMORY, "MEMORY_MAP_FAILED"),
-    "vkQueueSubmit": _LOSS,
     "vkResetFences": ("OUT_OF_DEVICE_MEMORY",),
-    "vkWaitForFences": _LOSS,
 }
 """The errors that the specification lets each function return."""
+
+RESULTS = {name: -abs(getattr(vulkan, f"VK_ERROR_{name}")) for errors in ERRORS.values() for name in errors}
+"""VkResult by name, without its VK_ERROR_. The binding lacks the sign of those of extensions."""
 
 _UNMADE = {"vkFreeMemory": "vkAllocateMemory", "vkUnmapMemory": "vkMapMemory"}
 _MADE_IN_POOLS = ("vkAllocateCommandBuffers", "vkAllocateDescriptorSets")  # gone with their pool
 _USES_QUEUES = ("vkQueueSubmit", "vkDeviceWaitIdle")
 _queues = threading.Lock()  # threads take turns at a queue, and this layer's own waiting has to as well
-
-_TELL_OF_LOSS = ("vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkDeviceWaitIdle", "vkGetQueryPoolResults")
 
 
 @dataclass(frozen=True)

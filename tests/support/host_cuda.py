@@ -40,6 +40,9 @@ class HostCopies:
     def __init__(self) -> None:
         self.made: list[tuple[str, str]] = []
 
+    def __call__(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
+        self.copy(source, target, row_bytes, rows)
+
     def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
         assert row_bytes <= source.pitch
         assert row_bytes <= target.pitch

@@ -20,7 +20,6 @@ from vkssim import FrameScores
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.ladder import manifest, tables
 from vkssim.report import reading, render
@@ -37,6 +36,7 @@ from vkssim.utils.limits import (
     abbreviated,
 )
 
+from ..frames.reading import open_source
 from ..report.reports import small_report
 from ..support.clips import write, y4m_bytes
 from ..support.commands import TINY, python_process, vkssim, vkssim_process

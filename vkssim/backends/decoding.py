@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from ..errors import DeviceError, NoDeviceError, NoLoaderError, UnsuitableDeviceError
 from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_decode
+from ..frames.picture.pixels import SurfaceCopy
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
@@ -53,9 +54,9 @@ class NvidiaDriver:
         return None if self._cuda is None else str(self._cuda.ordinal)
 
     @property
-    def surfaces(self) -> Cuda | None:
+    def surfaces(self) -> SurfaceCopy | None:
         """See `Driver`."""
-        return self._cuda if self.shares else None
+        return self._cuda.copy if self.shares and self._cuda is not None else None
 
     @cached_property
     def engines(self) -> int:

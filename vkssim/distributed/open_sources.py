@@ -9,8 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..errors import VkssimError
-from ..frames.open import open_both, open_regular
-from ..frames.pairing.preprocessing import match_pair, open_pair
+from ..frames.pairing.preprocessing import open_pair
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
 from ..utils.interruption import result_of
@@ -21,19 +20,11 @@ Sources = tuple[FrameSource, FrameSource]
 Key = tuple[Clips, ScoreOptions]
 
 
-def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> Sources:
+def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions, pipes: bool) -> Sources:
     """Open both clips of a pair, the reference first, preprocessed as the options say. The stack closes them."""
-    sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
+    streams, decoder = options.selection.streams, options.decoder
+    sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, streams, decoder, pipes)
     return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
-
-
-def open_regular_files(stack: ExitStack, clips: Clips, options: ScoreOptions) -> Sources:
-    """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
-    openings = [
-        partial(open_regular, path, clips.raw, stream, options.decoder)
-        for path, stream in zip(clips.paths, options.selection.streams, strict=True)
-    ]
-    return match_pair(*open_both(stack, openings, options.decoder), clips.raw, options.pictures, options.chroma)
 
 
 class _OpenPair(NamedTuple):
@@ -56,7 +47,7 @@ class SourceCache:
         """Give the clips of a task, opened by `options`. Sound clips that hardware decodes are kept; others are closed."""
         key, decoder = (task.clips, options), options.decoder
         with ExitStack() as stack:
-            sources = self._taken(stack, task, key) or (open_sources if task.pipes else open_regular_files)(stack, *key)
+            sources = self._taken(stack, task, key) or open_sources(stack, *key, task.pipes)
             yield sources
             sound = not any(source.problem or source.damage or source.remarks for source in sources)
             by_hardware = decoder is not None and all(decoder.decodes(source.clip_facts()) for source in sources)
@@ -103,7 +94,7 @@ class SourceCache:
 
 def _opened(clips: Clips, options: ScoreOptions) -> _OpenPair:
     with ExitStack() as stack:
-        return _OpenPair(open_regular_files(stack, clips, options), stack.pop_all(), unread=True)
+        return _OpenPair(open_sources(stack, clips, options, pipes=False), stack.pop_all(), unread=True)
 
 
 def _close_opened(opening: Future[_OpenPair]) -> None:

@@ -11,14 +11,11 @@ from ..errors import InputError
 from ..types import Planes, plane_shapes, size_problem
 from ..utils.facts import ComparisonRule, Fact, fact
 
-FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interlaced")
-"""Possible orders of fields. "interlaced" means that the first field is not known."""
 
-
-def check_size(width: int, height: int) -> None:
-    """Raise InputError for a size that no frame can have. Call it before memory is allocated."""
+def check_size(width: int, height: int, path: str | None = None) -> None:
+    """Raise InputError for a size that no frame of the clip `path` can have. Call it before memory is allocated."""
     if problem := size_problem(width, height):
-        raise InputError(problem)
+        raise InputError(problem if path is None else f"{path}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -26,8 +23,9 @@ class VideoInfo:
     """The facts about a stream that are known when it is opened.
 
     `frames` is None if only reading to the end can tell, and `fps` is None if the stream has no constant rate. `matrix`,
-    `range` ("full" or "limited"), `transfer`, `field_order` (see `FIELD_ORDERS`) and `sample_aspect`, the displayed width of a
-    sample divided by its height, are None if the stream does not state them. `notes` list the changes of its pictures, and
+    `range` ("full" or "limited"), `transfer`, `field_order` ("progressive", "top field first", "bottom field first", or
+    "interlaced" if the first field is not known) and `sample_aspect`, the displayed width of a sample divided by its height,
+    are None if the stream does not state them. `notes` list the changes of its pictures, and
     `warnings` the changes that users must know about. `crop` is the rectangle that the user had both clips cropped to,
     `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of scaling.
     """

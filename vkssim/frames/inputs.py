@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import io
 import json
 import os
 import re
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -147,12 +149,12 @@ def _look(path: str) -> tuple[Content, os.stat_result | None]:
         name = remote.local_path(path) if is_url(path) else path
         if name is None:
             size, version = remote.state(path)
-            return (size, version or _sample(size, lambda start, stop: remote.read(path, start, stop))), None
+            return (size, version or _sample(size, partial(remote.read, path))), None
         found = os.stat(name)
         if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
             return (None, None), found
         with open(name, "rb", buffering=0) as file:
-            return (found.st_size, _sample(found.st_size, lambda start, stop: _read(file.fileno(), start, stop))), found
+            return (found.st_size, _sample(found.st_size, partial(_read, file))), found
     except (OSError, ValueError):
         return (None, None), None
 
@@ -166,6 +168,6 @@ def _sample(size: int, read: Callable[[int, int], bytes]) -> str:
     return digest.hexdigest()[:32]
 
 
-def _read(descriptor: int, start: int, stop: int) -> bytes:
-    os.lseek(descriptor, start, os.SEEK_SET)
-    return os.read(descriptor, stop - start)
+def _read(file: io.FileIO, start: int, stop: int) -> bytes:
+    file.seek(start)
+    return file.read(stop - start)

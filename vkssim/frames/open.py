@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
@@ -25,9 +25,6 @@ from .inputs import Opened, sequence
 from .options import RawDescription
 from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream
 from .source import FrameSource, ProcessedSource
-
-if TYPE_CHECKING:
-    from .decode.container import ContainerFile
 
 _TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
 _PEEK = 2 * _TRANSPORT_PACKET + _TRANSPORT_HEADER
@@ -71,30 +68,9 @@ _PICTURE_STARTS = re.compile(
 )
 """The headers of pictures that a few bytes do not distinguish from samples, but the whole header does."""
 
-Opening = Callable[[], FrameSource]
-"""A function that opens a file."""
-
-
-def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:
-    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, and turn its pictures as it states.
-
-    `stream` is the index of the stream of a container. Raises InputError if the file cannot be opened, is empty, is not a
-    video, contradicts `raw`, or has no chroma although `chroma` requires it.
-    """
-    opened = open_file(path, raw, stream)
-    try:
-        check_description(raw, opened.info)
-    except InputError:
-        opened.close()
-        raise
-    source = oriented(opened)
-    if chroma:
-        check_chroma(source)
-    return source
-
 
 def open_both(
-    stack: ExitStack, openings: Sequence[Opening], hardware: HardwareDecoder | None
+    stack: ExitStack, openings: Sequence[Callable[[], FrameSource]], hardware: HardwareDecoder | None
 ) -> tuple[FrameSource, FrameSource]:
     """Open two files, which the stack closes. They are opened in parallel for `hardware`, which takes 0.1 s or more to start.
 
@@ -132,17 +108,6 @@ def planar_layout(raw: RawDescription, path: str) -> PlanarLayout:
     return PlanarLayout(**values)
 
 
-def check_description(raw: RawDescription, info: VideoInfo) -> None:
-    """Raise InputError if the description of raw files contradicts the header of a file."""
-    for name in ("width", "height", "bits"):
-        given, own = getattr(raw, name), getattr(info, name)
-        if given not in (None, own):
-            raise InputError(
-                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
-                f" `{name}` out"
-            )
-
-
 def may_be_container(path: str, raw: RawDescription) -> bool:
     """Return False for a local file that is certainly raw YUV or Y4M, and True for everything else."""
     try:
@@ -166,33 +131,21 @@ def oriented(source: FrameSource) -> FrameSource:
     return source if orientation is None else ProcessedSource(source, orientation)
 
 
-def check_chroma(source: FrameSource) -> None:
-    """Raise InputError, and close the source, if it has no chroma."""
-    if source.info.chroma == "400":
-        source.close()
-        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
-
-
 def open_file(
     path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
 ) -> FrameSource:
-    """Open a file as `open_source` does, but do not turn its pictures, and do not compare its own description with `raw`.
+    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, without turning its pictures.
 
-    A container is decoded by `hardware` if possible; `HardwareDecoder` says what happens to other clips.
+    `stream` is the index of the stream of a container. A container is decoded by `hardware` if possible; `HardwareDecoder` says
+    what happens to other clips. Raises InputError if the file cannot be opened, is empty, or is not a video.
     """
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream, hardware)
     source.opened = opened
-    if stream and not isinstance(source, _container_file()):
+    if stream and source.stream is None:
         source.close()
         raise InputError(f"{source.info.path} is {source.info.kind} and has no stream {stream}; only containers have several")
     return source
-
-
-def _container_file() -> type[ContainerFile]:
-    from .decode.container import ContainerFile  # here, because only containers need it and PyAV
-
-    return ContainerFile
 
 
 def _open_file(path: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
@@ -205,7 +158,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _container_file()(path, number, if_offered(hardware))
+        return _container(path, number, hardware)
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -244,11 +197,17 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
     return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
 
 
+def _container(path: str, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
+    from .decode.container import ContainerFile  # here, because only containers need it and PyAV
+
+    return ContainerFile(path, number, if_offered(hardware))
+
+
 def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
     from .decode.clip_decoder import UnknownFormatError
 
     try:
-        return _container_file()(path, number, if_offered(hardware))
+        return _container(path, number, hardware)
     except UnknownFormatError:
         if is_container(head):
             raise

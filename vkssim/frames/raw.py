@@ -26,7 +26,7 @@ from ..utils.choices import BIT_DEPTHS
 from ..utils.interruption import check
 from ..utils.wording import counted
 from .info import VideoInfo, check_size
-from .source import FrameSource, SeekIndex, SequentialSource
+from .source import FrameSource, KeyframeIndex, SequentialSource
 
 _BYTES_AT_ONCE = 1 << 26  # bytes of one request, which take memory besides the frames themselves
 _MOST_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
@@ -39,10 +39,7 @@ RAW = "raw"
 
 @dataclass(frozen=True)
 class PlanarLayout:
-    """The layout of a planar frame, luma first.
-
-    Samples of more than 8 bits take two bytes, little-endian. Chroma of odd sizes is rounded up.
-    """
+    """The layout of a planar frame. More than 8 bits take two bytes, little-endian. Odd sizes of chroma are rounded up."""
 
     width: int
     height: int
@@ -75,23 +72,6 @@ class PlanarLayout:
         return self.plane_offsets[-1]
 
 
-@dataclass
-class FixedSizeIndex:
-    """The positions of frames of one length, each of which can be read by itself. The first one begins at the byte `first`."""
-
-    frames: int
-    first: int
-    frame_bytes: int
-
-    def before(self, number: int) -> int:
-        """See SeekIndex."""
-        return number
-
-    def position(self, number: int) -> int:
-        """See SeekIndex: the frame's first byte."""
-        return self.first + number * self.frame_bytes
-
-
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
     """Return the error for a stream that ends within a frame."""
     return TruncatedInputError(
@@ -120,7 +100,7 @@ class _RawFrames(FrameSource):
         self._counting = threading.Lock()
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
-        self.length = frames
+        self.length = self.expected = frames
         self.file_bytes = size
         if frames:
             self._check_depth(frames)
@@ -137,10 +117,7 @@ class _RawFrames(FrameSource):
             self.problem = problem
 
     def _check_depth(self, frames: int) -> None:
-        """Add a warning if the luma of frames all over the clip stays within a quarter of the range.
-
-        The check ends at the first frame that is bright enough. In nearly every clip, this is the first frame.
-        """
+        """Add a warning if luma stays within a quarter of the range. The first bright frame, mostly frame 0, ends the check."""
         check = DepthCheck(2**self.info.bits - 1)
         numbers = sorted({step * (frames - 1) // (_MOST_FRAMES_CHECKED - 1) for step in range(_MOST_FRAMES_CHECKED)})
         planes = self.info.new_planes(1)
@@ -158,10 +135,11 @@ class _RawFrames(FrameSource):
             )
             self.info = replace(self.info, warnings=(*self.info.warnings, warning))
 
-    def seek_index(self) -> SeekIndex:
+    def seek_index(self) -> KeyframeIndex:
         """See FrameSource.seek_index."""
         assert self.info.frames is not None
-        return FixedSizeIndex(self.info.frames, 0, self._frame_bytes)
+        starts = range(0, self.info.frames * self._frame_bytes, self._frame_bytes)
+        return KeyframeIndex(starts, range(self.info.frames))
 
     def seek(self, number: int, position: int) -> None:
         """See FrameSource.seek; every frame is read from its offset anyway."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -50,6 +51,24 @@ class SeekIndex(Protocol):
         """Return the position of a frame, for `FrameSource.seek`."""
 
 
+class KeyframeIndex:
+    """The positions of all frames, rising. `keys` are the numbers of those that can be decoded by themselves, rising."""
+
+    def __init__(self, positions: Sequence[int], keys: Sequence[int]) -> None:
+        self.frames = len(positions)
+        self._positions = positions
+        self._keys = keys
+
+    def before(self, number: int) -> int:
+        """See SeekIndex."""
+        index = bisect_right(self._keys, number) - 1
+        return self._keys[index] if index >= 0 else 0
+
+    def position(self, number: int) -> int:
+        """See SeekIndex."""
+        return self._positions[number]
+
+
 class FrameSource(Closable, ABC):
     """A stream of frames; use it with `with`.
 
@@ -63,6 +82,8 @@ class FrameSource(Closable, ABC):
     """The reason why the stream ended early, once it is known; the frames before are good."""
     length: int | None = None
     """The number of frames, once it is known: at the start, or when the end has been read."""
+    expected: int | None = None
+    """The number of frames by the stream's own statement, its size or its duration; None if nothing tells."""
     damage: Mapping[int, str] = MappingProxyType({})
     """The decoder's messages about damage, by the number of the frame, for frames read so far with concealed parts."""
     remarks: Sequence[tuple[int, str]] = ()
@@ -79,6 +100,8 @@ class FrameSource(Closable, ABC):
     """The visible rectangle of the frames; None if all of the frame is visible."""
     orientation: Orientation | None = None
     """The rotation and mirroring that players apply to the frames; None for neither."""
+    at_start = False
+    """True if the source is open and none of its frames was read; False if that is not known."""
     external = False
     """True if `read_external` can write frames to memory of the GPU."""
     is_rgb = False
@@ -87,22 +110,12 @@ class FrameSource(Closable, ABC):
     def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes. Call it before the first frame is read."""
 
-    @property
-    def expected(self) -> int | None:
-        """Return the number of frames by the stream's own statement or by its size; None if neither tells."""
-        return self.info.frames
-
     @abstractmethod
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """Read the frames with these rising numbers, counted from 0, into (y,) or (y, cb, cr), each an (H, W) array.
 
         Return the number of frames that were read, which is less than requested at the end of the stream.
         """
-
-    @property
-    def at_start(self) -> bool:
-        """Return whether the source is open and none of its frames was read; False if that is not known."""
-        return False
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """Read frames as `read` does, into memory of the GPU that decodes."""
@@ -125,19 +138,13 @@ class FrameSource(Closable, ABC):
         return None if self.info.fps is None else float(number / self.info.fps)
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """Return the presentation times of all frames, (frames,) float64, found without decoding if possible.
-
-        Return None if the times cannot be known in advance.
-        """
+        """Return the presentation times of all frames, (frames,) float64; None if they cannot be known in advance."""
         if self.info.fps is None or self.expected is None:
             return None
         return np.arange(self.expected) / float(self.info.fps)
 
     def seek_index(self) -> SeekIndex | None:
-        """Return the positions from which the source can be read, found without decoding.
-
-        Return None if only reading from the start is sure to be right.
-        """
+        """Return the positions to read from, found without decoding; None if only reading from the start is surely right."""
         return None
 
     def seek(self, number: int, position: int) -> int | None:
@@ -176,10 +183,7 @@ class FrameSource(Closable, ABC):
         return None
 
     def hidden_frames(self) -> int:
-        """Return the number of frames that an edit list hides: they are decoded only because other frames refer to them.
-
-        If not all packets have been read yet, the file is opened again and they are read from it.
-        """
+        """Return the number of frames that an edit list hides, which are decoded only for other frames; read as `packets`."""
         return 0
 
     def sample(self, count: int) -> Iterator[Planes]:

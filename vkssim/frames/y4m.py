@@ -14,8 +14,8 @@ from typing import Any
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
 from .info import VideoInfo
-from .raw import FixedSizeIndex, PlanarLayout, PlanarStream, truncated
-from .source import SeekIndex
+from .raw import PlanarLayout, PlanarStream, truncated
+from .source import KeyframeIndex
 
 MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME\n"
@@ -42,18 +42,16 @@ class Y4mStream(PlanarStream):
         self._size = None if self.file_bytes is None else self.file_bytes - len(line)
         if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is allocated
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
+        if self._size is not None:
+            self.expected = self._size // (len(_FRAME) + self._frame_bytes)  # exact if no FRAME line has parameters
 
-    @property
-    def expected(self) -> int | None:
-        """See FrameSource.expected; exact if no FRAME line has parameters."""
-        return None if self._size is None else self._size // (len(_FRAME) + self._frame_bytes)
-
-    def seek_index(self) -> SeekIndex | None:
+    def seek_index(self) -> KeyframeIndex | None:
         """See FrameSource.seek_index; None unless the size is a whole number of frames without parameters."""
         frame_bytes = len(_FRAME) + self._frame_bytes
         if self._size is None or self._size % frame_bytes:
             return None
-        return FixedSizeIndex(self._size // frame_bytes, self._start, frame_bytes)
+        starts = range(self._start, self._start + self._size, frame_bytes)
+        return KeyframeIndex(starts, range(len(starts)))
 
     def seek(self, number: int, position: int) -> None:
         """See FrameSource.seek."""
@@ -78,10 +76,7 @@ class Y4mStream(PlanarStream):
 
 
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, dict[str, Any]]:
-    """Return the layout, and further fields of `VideoInfo` that the first line states; None for those that it does not state.
-
-    Raises InputError for anything but a supported Y4M header.
-    """
+    """Return the layout and fields of `VideoInfo` by the header line, None for those it does not state. Raises InputError."""
     words = line.decode("ascii", errors="replace").split()
     if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
         raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import av
 
 from ...errors import InputError
-from ...types import size_problem
+from ..info import check_size
 from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
 from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
@@ -38,8 +38,6 @@ class ClipDecoder:
         self.index = index
         self.sequence: PictureSequence | None = None
         """The files of a sequence of pictures, which is one container."""
-        self.notes: tuple[str, ...] = ()
-        """The notes on the choice of the stream."""
         self.container: Any = None
         self.stream: Any = None
         self.codec: Any = None
@@ -52,15 +50,10 @@ class ClipDecoder:
         return sum(count.bytes for count in self._counts)
 
     def open(self, hwaccel: Any = None) -> Any:
-        """Open the container again, and return it.
-
-        Raises UnknownFormatError, InputError for a file without its index, and errors of PyAV for `hwaccel`.
-        """
+        """Open the container again. Raises UnknownFormatError, InputError for a missing index, and errors of `hwaccel`."""
         self.sequence = sequence(self.path)
         try:
-            if self.sequence is not None:
-                return open_container(self.sequence.name, "image2", self.sequence.options)
-            container = open_container(self.path, hwaccel=hwaccel)
+            container = open_container(self.path, self.sequence, hwaccel)
         except (*FAILURES, ValueError) as error:
             if hwaccel is not None:
                 raise
@@ -80,11 +73,11 @@ class ClipDecoder:
         self._let_go()
         own = None if hardware is None else hardware.own_codec(self.codec)
         self.container = self.open(None if hardware is None or own is not None else hardware.request())
-        self.stream, self.notes = choose_stream(self.path, self.container, self.index)
+        self.stream = choose_stream(self.path, self.container, self.index)
         context = self.stream.codec_context
         if context is None:
             raise InputError(f"{self.path}: FFmpeg has no decoder for its video")
-        self.check_size(max(1, context.width), max(1, context.height))  # 0 means unknown
+        check_size(max(1, context.width), max(1, context.height), self.path)  # 0 means unknown
         self.codec = self.codec or context.codec
         if hardware is not None and own is not None:
             context = hardware.open_codec(own, self.stream)
@@ -93,11 +86,6 @@ class ClipDecoder:
         )
         self._counts.append(self.decoder.count)
         _decoders[self] = context
-
-    def check_size(self, width: int, height: int) -> None:
-        """Raise InputError with the name of the clip for a size that no frame can have."""
-        if problem := size_problem(width, height):
-            raise InputError(f"{self.path}: {problem}")
 
     def begin(self, *, threads: bool) -> Any:
         """Decode from the beginning, and return the first frame.

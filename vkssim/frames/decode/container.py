@@ -69,10 +69,7 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _change_to(self, hardware: HardwareDecoder) -> None:
-        """Decode by hardware from the first frame on.
-
-        If the decoder cannot decode the clip, leave it to the processor, or raise InputError if the decoder is required.
-        """
+        """Decode by hardware from the first frame on, or leave the clip to the processor unless the decoder is required."""
         if hardware.skips(self._facts.codec.canonical_name, moving=self.info.fps is not None):
             if threads_help():
                 self._waiting = self._clip.begin(threads=True)
@@ -142,7 +139,7 @@ class ContainerFile(SequentialSource):
 
     def _describe(self, first: Any) -> None:
         self._facts = facts = describe(self._clip, first)
-        self.info = facts.info
+        self.info, self.expected = facts.info, facts.expected
         self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
         self._pixels = facts.pixels  # of the frame that was read last
@@ -169,12 +166,7 @@ class ContainerFile(SequentialSource):
         self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
 
     @property
-    def expected(self) -> int | None:
-        """See FrameSource.expected: as the container states, otherwise by its duration."""
-        return self._facts.expected
-
-    @property
-    def at_start(self) -> bool:
+    def at_start(self) -> bool:  # type: ignore[override]
         """See FrameSource.at_start."""
         return self._position == 0 and self._range is None and self._waiting is not None
 
@@ -226,10 +218,7 @@ class ContainerFile(SequentialSource):
         return self._clip.stream
 
     def picture(self, number: int) -> Any:
-        """Return a decoded frame as an av.VideoFrame; None if the stream ends before it, or if it sets `problem`.
-
-        Frames are requested in rising order.
-        """
+        """Return a decoded frame as an av.VideoFrame, in rising order; None at the end, or if it sets `problem`."""
         return self._advance(self._next_frame) if self._read_to(number - 1, None) else None
 
     def _next(self, target: Planes | None) -> bool:
@@ -248,7 +237,8 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        look = _look(frame)
+        layout = frame.format.name, format_name(frame), frame.width, frame.height
+        look = *layout, frame.color_range, frame.colorspace, frame.color_trc  # compared in one step, which is quick
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
@@ -470,9 +460,3 @@ class ContainerFile(SequentialSource):
         """Close the container and its decoder."""
         self._clip.close()
         self._waiting = None
-
-
-def _look(frame: Any) -> tuple[Any, ...]:
-    """Return the properties of a frame's samples, to compare them with the frame before in one step."""
-    layout = frame.format.name, format_name(frame), frame.width, frame.height
-    return *layout, frame.color_range, frame.colorspace, frame.color_trc

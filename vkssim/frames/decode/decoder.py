@@ -32,7 +32,15 @@ _KEPT_FRAMES = 2
 
 
 class UndecodableError(Exception):
-    """The next frame cannot be decoded, for the reason in the message."""
+    """A packet cannot be decoded, for the reason in the message. `pts` is its presentation time, None if that is not known.
+
+    `at_end` is True if the container has no further packets.
+    """
+
+    def __init__(self, message: str, pts: int | None, *, at_end: bool = False) -> None:
+        super().__init__(message)
+        self.pts = pts
+        self.at_end = at_end
 
 
 @dataclass(frozen=True)
@@ -58,18 +66,6 @@ class Remark:
     pts: int | None
     frames_before: int
     text: str
-
-
-@dataclass(frozen=True)
-class _Lost:
-    """A packet that could not be decoded, with its presentation time `pts`, or None if that is not known.
-
-    `at_end` is True if the container has no further packets.
-    """
-
-    pts: int | None
-    reason: str
-    at_end: bool = False
 
 
 def threads_help() -> bool:
@@ -258,7 +254,7 @@ class Decoder:
         from av import FFmpegError
 
         self._damaged_packets.clear()
-        lost: _Lost | None = None
+        lost: UndecodableError | None = None
         began, key, failures = False, 0, 0
         for number in count():
             packet: Any = None
@@ -271,7 +267,7 @@ class Decoder:
                 break
             frames, failure = self._decode(packet, number, broken)
             if failure is not None:
-                self.failure = failure.reason
+                self.failure = str(failure)
                 failures += 1
                 if not began and failures == _MOST_TORN_PACKETS:
                     return
@@ -284,15 +280,15 @@ class Decoder:
                     began = True
                     self._note_begin(frame, number, key, failures)
                 if lost is not None and not (lost.at_end or _is_before(frame.pts, lost.pts)):
-                    raise UndecodableError(lost.reason)
+                    raise UndecodableError(str(lost), lost.pts)
                 damage = self._damaged_packets.pop(_number(frame, -1), None)
                 if damage is not None or frame.is_corrupt:
                     self.damage[self.frame_count] = "" if damage is None else damage.text
                 yield frame
         if lost is not None:
-            raise UndecodableError(lost.reason)
+            raise UndecodableError(str(lost), lost.pts)
 
-    def _decode(self, packet: Any, number: int, broken: Exception | None) -> tuple[list[Any], _Lost | None]:
+    def _decode(self, packet: Any, number: int, broken: Exception | None) -> tuple[list[Any], UndecodableError | None]:
         """Return the frames of a packet, and a description of its loss; note FFmpeg's messages.
 
         If reading was `broken` by an error, there is no packet, and the decoder returns the frames that it still has.
@@ -309,9 +305,9 @@ class Decoder:
             except FFmpegError as error:
                 failure = error
         if broken is not None:
-            return frames, _Lost(None, reason(broken), at_end=True)
+            return frames, UndecodableError(reason(broken), None, at_end=True)
         own = [(level, text.strip()) for level, name, text in messages if name == self._name]
-        lost = None if failure is None else _Lost(packet.pts, reason(failure, *(text for _, text in own[:1])))
+        lost = None if failure is None else UndecodableError(reason(failure, *(text for _, text in own[:1])), packet.pts)
         if self._presented_from is not None and packet.pts is not None and packet.pts < self._presented_from:
             return frames, lost
         damage = next((text for level, text in own if ffmpeg_log.is_damage(level, text)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...storage.location import is_url
 from ...storage.remote import open_description, open_url
 from ...utils.limits import MOST_PIXELS
-from ..inputs import sequence
+from ..inputs import PictureSequence, sequence
 from .ffmpeg_log import parked
 
 _LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they name other files
@@ -39,8 +39,8 @@ BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 _MOST_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
 
 
-def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None, hwaccel: Any = None) -> Any:
-    """Open a file, also by URL, or with the `format` image2 the files of a sequence.
+def open_container(path: str, pictures: PictureSequence | None = None, hwaccel: Any = None) -> Any:
+    """Open a file, also by URL, or the `pictures` that the path names.
 
     `hwaccel` requests a hardware decoder, see `HardwareDecoder.request`. Raises av.FFmpegError, OSError or ValueError;
     RuntimeError if no stream has such a decoder.
@@ -48,20 +48,17 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
     import av  # here, because its import takes time and only containers need it
 
     remote = is_url(path)
-    confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
+    name, options, format = (path, {}, None) if pictures is None else (pictures.name, pictures.options, "image2")
+    confined = {**_CONFINED, "format_whitelist": _formats(remote), **options}
     # Tags may be in any encoding; PyAV 19 and later takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
-    return av.open(open_url(path) if remote else local_name(path), format=format, options=confined, hwaccel=hwaccel, **tags)
+    return av.open(open_url(path) if remote else local_name(name), format=format, options=confined, hwaccel=hwaccel, **tags)
 
 
 @contextmanager
 def open_clip(path: str) -> Iterator[Any]:
-    """Open a file, or the pictures of a sequence. Raises as `open_container`, and InputError.
-
-    Its streams may be decoded with threads, which are stopped before the container is closed.
-    """
-    pictures = sequence(path)
-    with open_container(path) if pictures is None else open_container(pictures.name, "image2", pictures.options) as container:
+    """Open a file or a sequence; threads of its decoders are stopped at the end. Raises as `open_container`, and InputError."""
+    with open_container(path, sequence(path)) as container:
         codecs = [stream.codec_context for stream in container.streams if stream.codec_context is not None]
         with parked(*codecs):
             yield container
@@ -98,8 +95,8 @@ def lacks_index(path: str) -> bool:
     return is_mp4
 
 
-def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, tuple[str, ...]]:
-    """Return the video stream to score, and the notes for the report on the choice.
+def choose_stream(path: str, container: Any, number: int | None) -> Any:
+    """Return the video stream to score.
 
     `number` is the index of the stream in the file, as ffprobe shows it. If it is None, the choice is the first stream with the
     default mark, otherwise the first one, but never a cover picture. Raises InputError if there is no such stream, or if a
@@ -111,29 +108,23 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
     if number is not None:
         named = next((stream for stream in streams if stream.index == number), None)
         if named is None:
-            raise InputError(f"{path} has no video stream {number}; it has {_listed(streams)}")
-        return named, _notes(named, streams)
+            raise InputError(f"{path} has no video stream {number}; it has {listed_streams(streams)}")
+        return named
     pictures = [stream for stream in streams if not _has(stream, "attached_pic")]
     if not pictures:
-        raise InputError(f"{path} has no video stream, only cover pictures; it has {_listed(streams)}")
+        raise InputError(f"{path} has no video stream, only cover pictures; it has {listed_streams(streams)}")
     whole = [stream for stream in pictures if not _has(stream, "dependent")]
     default = next((stream for stream in whole if _has(stream, "default")), None)
     if default is None and len(whole) < len(pictures) and (not whole or "mov" in container.format.name):
         raise InputError(
             f"{path} is a picture of {len(pictures) - len(whole)} tiles, which vkssim does not assemble; it has"
-            f" {_listed(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
+            f" {listed_streams(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
         )
-    chosen = default or whole[0]
-    return chosen, _notes(chosen, streams)
+    return default or whole[0]
 
 
-def _notes(chosen: Any, streams: list[Any]) -> tuple[str, ...]:
-    if len(streams) == 1:
-        return ()
-    return (f"stream {chosen.index} was chosen from {_listed(streams)}",)
-
-
-def _listed(streams: list[Any]) -> str:
+def listed_streams(streams: Iterable[Any]) -> str:
+    """Return the indices of streams with their descriptions, for a message."""
     return ", ".join(f"{stream.index} ({_described(stream)})" for stream in streams)
 
 

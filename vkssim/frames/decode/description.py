@@ -12,11 +12,12 @@ from typing import Any
 
 from ...storage.remote import open_description
 from ...utils.limits import LARGEST_NUMBER
-from ..info import VideoInfo
+from ..info import VideoInfo, check_size
 from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.steps import Crop, Orientation, by_degrees, orientation
 from .clip_decoder import ClipDecoder
+from .demuxer import listed_streams
 
 _MOST_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
@@ -56,7 +57,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     """Return the description of a clip by its first frame. Raises InputError if the clip cannot be compared."""
     stream, container = clip.stream, clip.container
     pixels = pixel_format(clip.path, first.format.name)
-    clip.check_size(first.width, first.height)
+    check_size(first.width, first.height, clip.path)
     is_picture = "image2" in container.format.name or container.format.name.endswith("_pipe")
     fps = None if is_picture else _rate(stream)
     frames = expected = _claimed_frames(clip, first)
@@ -103,7 +104,10 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
 
 
 def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
-    notes = clip.notes
+    notes: tuple[str, ...] = ()
+    streams = clip.container.streams.video
+    if len(streams) > 1:
+        notes += (f"stream {clip.stream.index} was chosen from {listed_streams(streams)}",)
     if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
     first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
@@ -197,7 +201,7 @@ _ORDERS = {1: "top field first", 2: "bottom field first"}
 
 
 def _field_order(frame: Any) -> str:
-    """Return one of `FIELD_ORDERS`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
+    """Return the order of fields as in `VideoInfo`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
     if not frame.interlaced_frame:
         return "progressive"
     return next((order for number, order in _ORDERS.items() if _passes(frame, number)), "interlaced")
@@ -210,9 +214,7 @@ def _passes(frame: Any, interlace_type: int) -> bool:
     graph = Graph()
     source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
     select = graph.add("select", f"eq(interlace_type,{interlace_type})")
-    source.link_to(select)
-    select.link_to(graph.add("buffersink"))
-    graph.configure()
+    graph.link_nodes(source, select, graph.add("buffersink")).configure()
     source.push(frame)
     try:
         graph.pull()

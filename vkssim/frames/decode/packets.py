@@ -44,11 +44,9 @@ class PacketCount:
             self.last, self.last_duration = packet.pts, packet.duration or 0
 
     def total(self, time_base: Fraction, fps: Fraction | None) -> VideoPackets:
-        """Return the totals.
+        """Return the totals. The last frame lasts for its own duration, otherwise as long as a frame at the frame rate.
 
-        The duration is from the first presentation time to the end of the last frame, which lasts for its own duration, or as
-        long as a frame at the frame rate. If packets have no presentation times, as in AVI, the duration is the number of
-        frames divided by the frame rate.
+        If packets have no presentation times, as in AVI, the duration is the number of frames divided by the frame rate.
         """
         seconds = Fraction(0)
         if self.timed and self.first is not None and self.last is not None:

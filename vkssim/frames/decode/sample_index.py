@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import RangeError
-from ..source import SeekIndex
+from ..source import KeyframeIndex, SeekIndex
 from .clip_decoder import FAILURES, ClipDecoder
 from .demuxer import choose_stream
 from .description import ClipDescription
@@ -151,24 +151,6 @@ class SampleIndex:
 # -- all packets ------------------------------------------------------------------------------------------------------
 
 
-class KeyframeIndex:
-    """The positions of key frames. `ticks` are the rising presentation times of all frames, and `keys` those of key frames."""
-
-    def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
-        self.frames = len(ticks)
-        self._ticks = ticks
-        self._keys = np.searchsorted(ticks, keys)
-
-    def before(self, number: int) -> int:
-        """See SeekIndex."""
-        index = int(np.searchsorted(self._keys, number, side="right")) - 1
-        return int(self._keys[index]) if index >= 0 else 0
-
-    def position(self, number: int) -> int:
-        """See SeekIndex: the presentation time in ticks of the stream."""
-        return int(self._ticks[number])
-
-
 @dataclass(frozen=True)
 class _Packet:
     """A packet as its container describes it: its times in ticks, and whether a decoder can begin with it."""
@@ -180,10 +162,7 @@ class _Packet:
 
 
 class PacketScan:
-    """The packets of a clip, read from its file opened again. Their totals are kept.
-
-    `first_tick` is the presentation time of the first decoded frame, in ticks of the stream.
-    """
+    """The packets of a clip, read from its file opened again. `first_tick` is the time of the first decoded frame."""
 
     def __init__(self, clip: ClipDecoder, facts: ClipDescription, first_tick: int | None) -> None:
         self._clip = clip
@@ -198,7 +177,7 @@ class PacketScan:
         with self._clip.open() as container:
             count = PacketCount()
             found = []
-            for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)[0]):
+            for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)):
                 count.add(packet)
                 if packet.size and not packet.is_discard:
                     found.append(_Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
@@ -219,7 +198,7 @@ class PacketScan:
         """Return the index of an MP4 or MOV file that lists its packets; None for other files. Raises `FAILURES`."""
         with ExitStack() as stack:
             container = stack.enter_context(self._clip.open())
-            stream, _ = choose_stream(self._clip.path, container, self._clip.index)
+            stream = choose_stream(self._clip.path, container, self._clip.index)
             if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
                 return None
             try:
@@ -239,15 +218,15 @@ class PacketScan:
             packets = self.read()
         except FAILURES:
             return None
-        if any(packet.pts is None or packet.is_corrupt for packet in packets) or not _are_rising(packets):
+        if not _are_in_order(packets):
             return None
         if self._facts.reorders and self._facts.container in WITHOUT_PRESENTATION_TIMES:
             times = [packet.pts for packet in packets if packet.pts is not None]
             if all(first < second for first, second in pairwise(times)):  # they only show the order, see `PacketOrder`
                 return None
         ticks = self._ticks(packets)
-        keys = self._ticks([packet for packet in packets if packet.is_key])
-        return KeyframeIndex(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
+        keys = np.searchsorted(ticks, self._ticks([packet for packet in packets if packet.is_key]))
+        return KeyframeIndex(ticks.tolist(), keys.tolist()) if len(ticks) and (np.diff(ticks) > 0).all() else None
 
     def frame_ticks(self) -> npt.NDArray[np.int64] | None:
         """Return the times of the frames. Raises `FAILURES`.
@@ -257,10 +236,8 @@ class PacketScan:
         packets, codec = self.read(), self._facts.codec
         if self._facts.interlaced or not (codec.intra_only or codec.name in ONE_FRAME_A_PACKET):
             return None
-        times = [packet.pts for packet in packets]
-        if None in times or len(set(times)) < len(times) or any(packet.is_corrupt for packet in packets):
-            return None
-        return self._ticks(packets) if _are_rising(packets) else None
+        is_certain = _are_in_order(packets) and len({packet.pts for packet in packets}) == len(packets)
+        return self._ticks(packets) if is_certain else None
 
     def _ticks(self, packets: Sequence[_Packet]) -> npt.NDArray[np.int64]:
         """Return the rising times of the frames, without those before the first decoded frame."""
@@ -268,7 +245,8 @@ class PacketScan:
         return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
 
 
-def _are_rising(packets: Sequence[_Packet]) -> bool:
-    """Return whether decoding times rise with the order in the file, which is false if two streams were joined."""
+def _are_in_order(packets: Sequence[_Packet]) -> bool:
+    """Return whether all packets are sound and timed, and their decoding times rise, unlike those of joined streams."""
     decoded = [packet.dts for packet in packets if packet.dts is not None]
-    return all(first <= second for first, second in pairwise(decoded))
+    are_sound = all(packet.pts is not None and not packet.is_corrupt for packet in packets)
+    return are_sound and all(first <= second for first, second in pairwise(decoded))

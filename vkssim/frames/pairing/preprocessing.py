@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import can_reopen, check_chroma, check_description, open_both, open_file, oriented
+from ..open import can_reopen, open_both, open_file, open_regular, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
@@ -29,12 +29,14 @@ def open_pair(
     chroma: bool = False,
     streams: tuple[int | None, int | None] = (None, None),
     hardware: HardwareDecoder | None = None,
+    pipes: bool = True,
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they state, with R'G'B' converted, then cropped and scaled as `pictures` says.
 
     `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
-    clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Raises InputError as
-    `open_source` does, and if a crop does not fit.
+    clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Without `pipes`, only files are
+    opened. Raises InputError as `open_file` does, if `raw` contradicts a clip, if a crop does not fit, and if there is no
+    `chroma` to compare.
     """
     for path, clip, name, text in (
         (reference, "reference", "crop", pictures.crop),
@@ -45,7 +47,7 @@ def open_pair(
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
-        openings = [partial(open_file, path, raw, stream, hardware) for path, stream in clips]
+        openings = [partial(open_file if pipes else open_regular, path, raw, stream, hardware) for path, stream in clips]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
@@ -81,6 +83,24 @@ def match_pair(
         with alike(_cropped(_opened_again(reference, raw), crops[0], chroma)) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
     return _cropped(sources[0], crop, chroma), _cropped(sources[1], crop, chroma)
+
+
+def check_description(raw: RawDescription, info: VideoInfo) -> None:
+    """Raise InputError if the description of raw files contradicts the header of a file."""
+    for name in ("width", "height", "bits"):
+        given, own = getattr(raw, name), getattr(info, name)
+        if given not in (None, own):
+            raise InputError(
+                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
+                f" `{name}` out"
+            )
+
+
+def check_chroma(source: FrameSource) -> None:
+    """Raise InputError, and close the source, if it has no chroma."""
+    if source.info.chroma == "400":
+        source.close()
+        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
@@ -154,10 +174,7 @@ def _common_size(
 
 
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
-    """Return the format of the luma of both sources.
-
-    Raises InputError if the formats differ; with `chroma`, also if the chroma formats differ.
-    """
+    """Return the format of the luma of both sources. Raises InputError if the formats differ, also those of needed `chroma`."""
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
         raise InputError(unlike(first, second))

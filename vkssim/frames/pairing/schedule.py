@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,39 +21,35 @@ ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 class Pairing:
     """The frames of each pair: first with first and second with second, after the skipped frames of each clip.
 
-    All pairs are counted from 0, also those left out. `skips` are the frames of the first pair.
+    All pairs are counted from 0, also those left out. `skips` are the skipped frames of both clips.
     """
 
     def __init__(self, skip_reference: int, skip_distorted: int) -> None:
         self.skips = skip_reference, skip_distorted
+        self._clips: list[Sequence[int]] = [range(skip, sys.maxsize) for skip in self.skips]
 
     def reference(self, pairs: range) -> Sequence[int]:
         """Return the numbers of the reference's frames."""
-        return self._frames(pairs, 0, self.skips[0])
+        return self._clips[0][pairs.start : pairs.stop : pairs.step]
 
     def distorted(self, pairs: range) -> Sequence[int]:
         """Return the numbers of the distorted clip's frames."""
-        return self._frames(pairs, 1, self.skips[1])
+        return self._clips[1][pairs.start : pairs.stop : pairs.step]
 
-    def indices(self, pairs: range) -> Sequence[int]:
-        """Return the numbers that the pairs have in a report."""
-        return self._frames(pairs, 0, 0)
+    def indices(self, pairs: range) -> list[int]:
+        """Return the numbers that the pairs have in a report: those of the reference's frames, without the skipped ones."""
+        return [frame - self.skips[0] for frame in self.reference(pairs)]
 
     def pair_of(self, index: int) -> int:
         """Return the first pair whose number in a report is at least `index`."""
-        return index
-
-    def _frames(self, pairs: range, _clip: int, skip: int) -> Sequence[int]:
-        """Return the numbers of the frames of a clip, 0 for the reference, counted from `skip` frames before."""
-        return range(pairs.start + skip, pairs.stop + skip, pairs.step)
+        return bisect_left(self._clips[0], index + self.skips[0])
 
 
 class ByTime(Pairing):
     """Pairs by presentation time, counted from the first frame of each clip that is not skipped.
 
     A frame of the reference forms a pair with the nearest frame of the distorted clip that is less than half its duration away.
-    A frame is in one pair at most. Times are (frames,) seconds, rising. In a report, a pair has the number of its reference's
-    frame.
+    A frame is in one pair at most. Times are (frames,) seconds, rising.
     """
 
     def __init__(
@@ -60,22 +58,18 @@ class ByTime(Pairing):
         super().__init__(skip_reference, skip_distorted)
         first, second = reference[skip_reference:], distorted[skip_distorted:]
         self._lengths = len(first), len(second)
-        if not (len(first) and len(second)):
-            self._pairs = np.empty((0, 2), int)
-            return
-        first, second = first - first[0], second - second[0]
-        partner = _nearest(second, first)
-        mutual = _nearest(first, second)[partner] == np.arange(len(first))
-        close = np.abs(second[partner] - first) < _durations(first) / 2 - ROUNDING
-        (matched,) = (mutual & close).nonzero()
-        self._pairs = np.stack([matched, partner[matched]], axis=1)
+        self._pairs = np.empty((0, 2), int)
+        if len(first) and len(second):
+            first, second = first - first[0], second - second[0]
+            partner = _nearest(second, first)
+            mutual = _nearest(first, second)[partner] == np.arange(len(first))
+            close = np.abs(second[partner] - first) < _durations(first) / 2 - ROUNDING
+            (matched,) = (mutual & close).nonzero()
+            self._pairs = np.stack([matched, partner[matched]], axis=1)
+        self._clips = (self._pairs + self.skips).T.tolist()
 
     def __len__(self) -> int:
         return len(self._pairs)
-
-    def pair_of(self, index: int) -> int:
-        """See Pairing; `index` is the number of the reference's frame, counted after the skipped ones."""
-        return int(np.searchsorted(self._pairs[:, 0], index))
 
     def left_over(self, start: int = 0, stop: int | None = None) -> tuple[int, int]:
         """Return the number of frames of each clip without a partner, from pair `start` to before `stop`.
@@ -87,10 +81,6 @@ class ByTime(Pairing):
         ends = self._lengths if stop is None or stop >= len(self) or not len(pairs) else pairs[-1] + 1
         first, second = (int(end - begin) - len(pairs) for begin, end in zip(begins, ends, strict=True))
         return first, second
-
-    def _frames(self, pairs: range, clip: int, skip: int) -> list[int]:
-        chosen: list[int] = (self._pairs[pairs.start : pairs.stop : pairs.step, clip] + skip).tolist()
-        return chosen
 
 
 def _nearest(times: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
@@ -153,19 +143,15 @@ def schedule_pairs(selection: Selection, reference: FrameSource, distorted: Fram
 
 
 def _by_index(selection: Selection, reference: FrameSource, distorted: FrameSource, first: int, last: int | None) -> Schedule:
-    skips = (reference, selection.first_reference), (distorted, selection.first_distorted)
+    pairing = Pairing(selection.first_reference, selection.first_distorted)
+    clips = tuple(zip((reference, distorted), pairing.skips, strict=True))
     selected = _least((last, None if selection.count is None else first + selection.count))
-    known = [source.info.frames if source.concurrent else None for source, _ in skips]
-    lengths = _least(_left(known, skips)) if None not in known else None
-    expected = _least(_left([source.expected for source, _ in skips], skips))
-    return Schedule(
-        Pairing(selection.first_reference, selection.first_distorted),
-        selection.subsample,
-        first,
-        _least((selected, lengths)),
-        selected,
-        None if expected is None else _least((selected, expected)),
-    )
+    known = [
+        max(0, source.info.frames - skip) for source, skip in clips if source.concurrent and source.info.frames is not None
+    ]
+    stated = [max(0, source.expected - skip) for source, skip in clips if source.expected is not None]
+    stop = _least((selected, *known)) if len(known) == 2 else selected
+    return Schedule(pairing, selection.subsample, first, stop, selected, _least((selected, *stated)) if stated else None)
 
 
 def _by_time(selection: Selection, reference: FrameSource, distorted: FrameSource, first: int, last: int | None) -> Schedule:
@@ -190,10 +176,6 @@ def _by_time(selection: Selection, reference: FrameSource, distorted: FrameSourc
             " have no partner in the other clip within half a frame of their time; they were not compared"
         )
     return Schedule(pairing, selection.subsample, start, stop, stop, stop, unmatched)
-
-
-def _left(frames: Iterable[int | None], skips: Iterable[tuple[FrameSource, int]]) -> list[int | None]:
-    return [None if count is None else max(0, count - skip) for count, (_, skip) in zip(frames, skips, strict=True)]
 
 
 def _least(values: Iterable[int | None]) -> int | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,17 +66,14 @@ class PixelFormat:
 
 
 def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> npt.NDArray[np.uint8]:
-    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8.
-
-    It is not copied, except from a surface by `copies`.
-    """
+    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8, copied only from a surface."""
     plane = frame.planes[number]
     if copies is None or not is_surface(frame):
         return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
     height = frame.height if number == 0 else -(-frame.height // 2)  # surfaces are 4:2:0
     rows = np.empty((height, plane.line_size), np.uint8)
     target = Rows(rows.ctypes.data, plane.line_size, on_device=False)
-    copies.copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), target, plane.line_size, height)
+    copies(Rows(plane.buffer_ptr, plane.line_size, on_device=True), target, plane.line_size, height)
     return rows
 
 
@@ -110,10 +107,7 @@ def new_picture(width: int, height: int, name: str) -> tuple[Any, Planes]:
 
 
 def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
-    """Return a plane of an av.VideoFrame as (rows, columns) uint8, or uint16 for more than 8 bits, not copied.
-
-    All planes of the frame's format have one type of samples, little-endian.
-    """
+    """Return a plane of an av.VideoFrame of little-endian samples as (rows, columns) uint8 or uint16, not copied."""
     plane = frame.planes[number]
     kind = np.dtype(np.uint8) if frame.format.components[0].bits == 8 else np.dtype("<u2")
     return plane_samples(plane_rows(frame, number), kind)[: plane.height, : plane.width]
@@ -172,16 +166,12 @@ class Rows(NamedTuple):
     on_device: bool
 
 
-class SurfaceCopy(Protocol):
-    """A method to copy rows between the GPU that decodes and the host.
+SurfaceCopy = Callable[[Rows, Rows, int, int], None]
+"""A function that copies rows between the GPU that decodes and the host: source, target, bytes of each row, rows.
 
-    Copies of a GPU are done in the order of the calls. A copy from or to the host is complete when the method returns. A copy
-    within the GPU may still be in progress.
-    """
-
-    def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
-        """Copy `row_bytes` bytes of each row. Raises DeviceError."""
-        ...
+Copies of a GPU are done in the order of the calls. A copy from or to the host is complete when the function returns. A copy
+within the GPU may still be in progress. Raises DeviceError.
+"""
 
 
 def is_surface(frame: Any) -> bool:
@@ -213,7 +203,7 @@ class DecodedFrame:
             samples = _as_in_surfaces(self.frame, self.pixels, target)
             rows = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
         for source, memory in zip(rows, target, strict=True):
-            self.copies.copy(source, Rows(memory.address, memory.pitch, on_device=True), memory.row_bytes, memory.height)
+            self.copies(source, Rows(memory.address, memory.pitch, on_device=True), memory.row_bytes, memory.height)
 
     def copy(self, target: Planes) -> None:
         """Copy the requested planes to memory of the host."""

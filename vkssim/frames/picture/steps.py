@@ -205,7 +205,9 @@ class Scale:
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width), scale in zip(planes, shapes, self._scalers(), strict=False):
-            scaled.append(plane_of(scale(self._frame(plane), width, height, interpolation=flags), 0))
+            frame, (grey,) = new_picture(plane.shape[1], plane.shape[0], planar_name("400", self.bits))
+            grey[:] = plane
+            scaled.append(plane_of(scale(frame, width, height, interpolation=flags), 0))
         return tuple(scaled)
 
     def _scalers(self) -> list[Callable[..., Any]]:
@@ -214,12 +216,6 @@ class Scale:
             self._kept.scalers = [new_scaler() for _ in range(3)]
         kept: list[Callable[..., Any]] = self._kept.scalers
         return kept
-
-    def _frame(self, plane: np.ndarray) -> Any:
-        height, width = plane.shape
-        frame, (grey,) = new_picture(width, height, planar_name("400", self.bits))
-        grey[:] = plane
-        return frame
 
 
 def interpolation(resampler: str) -> int:

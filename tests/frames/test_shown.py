@@ -1,4 +1,4 @@
-"""Display matrices."""
+"""The rectangle and the orientation in which players show pictures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,52 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.frames.open import open_source
 from vkssim.frames.picture.steps import orientation
+from vkssim.types import Samples
 
+from ..ladder.ladders import encode
 from ..support.clips import write
+from ..support.pictures import clip
+from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, read_planes
+from .reading import open_source, read, read_planes
+
+LUMA = clip(4, 48, 64)
+
+
+def _encoded(path: Path) -> bytes:
+    encode(path, LUMA, "ffv1" if path.suffix == ".mkv" else "mpeg4")
+    return path.read_bytes()
+
+
+def _read(path: Path) -> tuple[Samples, tuple[str, ...]]:
+    with open_source(str(path)) as source:
+        return read(source), source.info.notes
+
+
+@pytest.mark.parametrize("ending", ["mp4", "mov", "mkv"])
+def test_the_rectangle_that_is_shown(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"clip.{ending}"
+    data = _encoded(path)
+    whole, notes = _read(path)
+    assert notes == ()
+    crops = {"left": 14, "right": 10, "top": 6, "bottom": 10}
+    path.write_bytes(with_pixel_crop(data, **crops) if ending == "mkv" else with_clap(data, 40, 1, 32, 1, 2, 1, -4, 2))
+    shown, notes = _read(path)
+    np.testing.assert_array_equal(shown, whole[:, 6:38, 14:54])
+    assert notes == ("cropped to 40x32+14+6, as its container says",)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "width"),
+    [((41, 2, 32, 1, 0, 1, 0, 1), 21), ((40, 0, 32, 1, 0, 1, 0, 1), 64), ((40, 1, 32, 1, 50, 1, 0, 1), 64)],
+    ids=["parts of samples", "no numbers", "outside"],
+)
+def test_unusual_rectangles_are_those_of_ffmpeg(tmp_path: Path, numbers: tuple[int, ...], width: int) -> None:
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(with_clap(_encoded(path), *numbers))
+    assert _read(path)[0].shape[2] == width
+
 
 PLANES = noise_planes(64, 48, "422", 8)
 ONE = 1 << 16
@@ -45,7 +85,7 @@ def test_containers_are_turned(tmp_path: Path, degrees: int) -> None:
     """As much counter-clockwise as they say; 4:2:2 on its side is 4:4:0."""
     frame = video_frame(64, 48, "yuv422p", PLANES)
     path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=degrees)
-    with open_source(path, NOTHING_SAID, chroma=True) as source:
+    with open_source(path, chroma=True) as source:
         assert source.info.chroma == ("422" if degrees == 180 else "440")
         assert "turned as its display matrix says: by" in source.info.notes[0]
         ((*planes,),) = read_planes(source, [0], 3)
@@ -56,7 +96,7 @@ def test_containers_are_turned(tmp_path: Path, degrees: int) -> None:
 def test_no_multiple_of_90_degrees_is_noted(tmp_path: Path) -> None:
     frame = video_frame(64, 48, "yuv422p", PLANES)
     path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=30)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         assert "was not applied, because it is not a multiple of 90" in source.info.notes[0]
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], PLANES[0])
 
@@ -69,7 +109,7 @@ def test_photographs_are_turned(tmp_path: Path, tag: int, quarters: int) -> None
     data = Path(upright).read_bytes()
     segment = b"Exif\0\0" + tiff
     path = write(tmp_path / "clip.jpg", data[:2] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:])
-    with open_source(upright, NOTHING_SAID) as source:
+    with open_source(upright) as source:
         ((luma,),) = read_planes(source, [0], 1)
-    with open_source(path, NOTHING_SAID) as source:
+    with open_source(path) as source:
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], np.rot90(luma, quarters))
