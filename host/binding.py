@@ -6,14 +6,15 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any
 
 from .api import vk
 from .device import Device
 from .division import DispatchPart, Submission
 from .memory import Buffer
-from .pipelines import Pipeline, PipelineBuilder
-from .plan import Dispatch, Plan
+from .pipelines import PipelineBuilder
+from .plan import Plan
 
 _FIRST_WORKGROUP = struct.Struct("<ii")  # in y and in z, after the push constants of the plan
 
@@ -24,45 +25,32 @@ class Binding:
     def __init__(
         self, device: Device, stack: ExitStack, plan: Plan, pipelines: PipelineBuilder, buffers: Mapping[str, Buffer]
     ) -> None:
-        self._device = device
         self._plan = plan
         self._pipelines = [pipelines[dispatch.kernel] for dispatch in plan.dispatches]
-        self._pool = self._make_pool(stack)
-        self._sets = [
-            self._make_set(dispatch, pipeline, buffers)
-            for dispatch, pipeline in zip(plan.dispatches, self._pipelines, strict=True)
-        ]
-
-    def _make_pool(self, stack: ExitStack) -> Any:
-        counts: Counter[int] = Counter()
-        for dispatch in self._plan.dispatches:
-            for descriptor_type, _ in _arguments(dispatch):
-                counts[descriptor_type] += 1
+        layouts = [pipeline.layout for pipeline in self._pipelines]
+        counts = Counter(chain.from_iterable(layout.types for layout in layouts))
         sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in counts.items()]
-        info = vk.VkDescriptorPoolCreateInfo(maxSets=len(self._pipelines), pPoolSizes=sizes)
-        handle = vk.vkCreateDescriptorPool(self._device.handle, info, None)
-        return self._device.own(stack, "descriptor pool", handle, vk.vkDestroyDescriptorPool)
-
-    def _make_set(self, dispatch: Dispatch, pipeline: Pipeline, buffers: Mapping[str, Buffer]) -> Any:
-        layout = pipeline.layout.descriptor_set
-        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=self._pool, pSetLayouts=[layout])
-        descriptor_set = vk.vkAllocateDescriptorSets(self._device.handle, info)[0]
+        pool_info = vk.VkDescriptorPoolCreateInfo(maxSets=len(layouts), pPoolSizes=sizes)
+        pool = vk.vkCreateDescriptorPool(device.handle, pool_info, None)
+        device.own(stack, "descriptor pool", pool, vk.vkDestroyDescriptorPool)
+        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=[layout.descriptor_set for layout in layouts])
+        self._sets = list(vk.vkAllocateDescriptorSets(device.handle, info))
         writes = []
-        for number, (descriptor_type, name) in enumerate(_arguments(dispatch)):
-            buffer = buffers[name]
-            if descriptor_type == vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER:
-                resource = {"pTexelBufferView": [buffer.texel_view()]}
-            else:
-                resource = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
-            writes.append(
-                vk.VkWriteDescriptorSet(
-                    dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=descriptor_type, **resource
+        for dispatch, layout, descriptor_set in zip(plan.dispatches, layouts, self._sets, strict=True):
+            for number, (kind, name) in enumerate(zip(layout.types, dispatch.sources + dispatch.targets, strict=True)):
+                buffer = buffers[name]
+                if kind == vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER:
+                    resource = {"pTexelBufferView": [buffer.texel_view()]}
+                else:
+                    resource = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
+                writes.append(
+                    vk.VkWriteDescriptorSet(
+                        dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=kind, **resource
+                    )
                 )
-            )
-        vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
-        return descriptor_set
+        vk.vkUpdateDescriptorSets(device.handle, len(writes), writes, 0, None)
 
-    def record(self, commands: Any, submission: Submission, after_each: Callable[[], None] = lambda: None) -> None:
+    def record(self, commands: Any, submission: Submission, after_each: Callable[[], None]) -> None:
         """Record the parts of one submission; `after_each` is called after every dispatch that ends in it."""
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         for number, part in enumerate(submission):
@@ -83,13 +71,6 @@ class Binding:
         push = dispatch.push + _FIRST_WORKGROUP.pack(part.first_row, part.first_layer)
         vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(push), vk.ffi.from_buffer(push))
         vk.vkCmdDispatch(commands, *part.groups)
-
-
-def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:
-    """Return the descriptor type and the buffer name of each binding."""
-    storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-    source_type = texels if dispatch.kernel.texel_input else storage
-    return [(source_type, name) for name in dispatch.sources] + [(storage, name) for name in dispatch.targets]
 
 
 def barrier(commands: Any, written: int, read: int, stage: int | None = None) -> None:
