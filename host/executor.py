@@ -416,7 +416,7 @@ class Executor(Closable):
         except DeviceLostError:
             pass  # a lost device does not use the slot
         except DeviceError:
-            self._device.abandon()
+            self._device.abandoned = True
         slot.frames = 0
 
 

@@ -23,9 +23,6 @@ class _Device:
     info = device_info()
     abandoned = False
 
-    def abandon(self) -> None:
-        self.abandoned = True
-
 
 @pytest.fixture
 def device() -> Device:
