@@ -140,7 +140,8 @@ def describe(send: Send) -> None:
     """Send the name and the driver of the device, and the sizes of subgroups that can be checked, with their variables."""
     info = _device()
     sizes = {size: subgroups.environment_of(info, size) for size in subgroups.sizes_of(info)}
-    send({"name": info.name, "driver": info.driver, "sizes": sizes})
+    for name, value in (("name", info.name), ("driver", info.driver), ("sizes", sizes)):
+        send(name, value)
 
 
 def run(send: Send, name: str, size: int) -> None:
@@ -153,4 +154,5 @@ def run(send: Send, name: str, size: int) -> None:
             problem = CHECKS[name]()
         except (DeviceError, ArithmeticError) as error:
             problem = f"{type(error).__name__}: {error}"
-        send((problem, round(time.perf_counter() - began, 1)))
+        send("problem", problem)
+        send("seconds", round(time.perf_counter() - began, 1))

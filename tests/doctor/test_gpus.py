@@ -55,7 +55,7 @@ def test_a_node_that_the_user_may_not_open(
     node = add_render_node(tmp_path, "amdgpu")
     node.chmod(0o660)
     monkeypatch.setattr("os.access", lambda path, _mode: path != node)
-    monkeypatch.setattr("vkssim.doctor.gpus._group", lambda _: "render")
+    monkeypatch.setattr(Path, "group", lambda _: "render")
     described = _container(tmp_path) if in_container else machine(tmp_path)
     rights, gpu = _findings(described)
     assert rights.text == f"this user may not open {node} (mode 660, group render)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_what_nvidias_driver_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoders, "cuda_of", lambda _: None)
     monkeypatch.setattr(decoders, "ask", lambda _cuda, codec, _chroma, _bits: said.get(codec, Capabilities()))
     engines = Engines()
-    send_answers(engines.answers.update, "6d657361-3232-2e33-2e36-000000000000")
+    send_answers(partial(setattr, engines), "6d657361-3232-2e33-2e36-000000000000")
     assert engines.answers["H.264 8 bit"] == "up to 4096x4096, engines: 7"
     assert engines.answers["HEVC 10 bit"] == "no"
     assert engines.answers["AV1 10 bit"] == "the driver does not say"

@@ -48,21 +48,17 @@ class DeviceTrial:
         return self.seconds_to_first_score is not None and self.wrong is None
 
 
-def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
-    """Return the result of a trial of the device with this UUID, which may take so many seconds.
-
-    `say` is called with each step.
-    """
+def make_trial(device: DeviceInfo, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
+    """Return the result of a trial of a device, which may take so many seconds. `say` is called with each step."""
     trial = DeviceTrial()
-    say(trial.doing)
 
-    def take(message: tuple[str, Any]) -> None:
-        name, value = message
+    def take(name: str, value: Any) -> None:
         setattr(trial, name, value)
         if name == "doing":
-            say(value)
+            say(f"{device.name}: {value}")
 
-    trial.failure = run_in_process(try_device, (uuid,), seconds, take, {})
+    take("doing", trial.doing)
+    trial.failure = run_in_process(try_device, (str(device.uuid),), seconds, take)
     return trial
 
 
@@ -77,28 +73,24 @@ def try_device(send: Send, uuid: str) -> None:
             batch.reference[0][0], batch.distorted[0][0] = pictures()
             backend.submit(batch, 1)
             backend.collect(batch)
-        send(("seconds_to_first_score", time.perf_counter() - began))
+        send("seconds_to_first_score", time.perf_counter() - began)
 
         def starting(number: int, total: int, name: str) -> None:
-            send(("checked", number - 1))
-            send(("doing", f"self-test {number} of {total}: {name}"))
+            send("checked", number - 1)
+            send("doing", f"self-test {number} of {total}: {name}")
 
         device = choose_device(list_devices(shared_instance()), uuid)
-        send(("checked", check_all(device, uuid, starting)))
-        send(("doing", "closing the device"))
+        send("checked", check_all(device, uuid, starting))
+        send("doing", "closing the device")
     except WrongNumbersError as error:
-        send(("wrong", str(error)))
+        send("wrong", str(error))
 
 
 def try_devices(survey: Survey, seconds: float, say: Callable[[str], None]) -> dict[int, DeviceTrial]:
     """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
-
-    def trial(device: DeviceInfo) -> DeviceTrial:
-        return make_trial(str(device.uuid), seconds, lambda step: say(f"{device.name}: {step}"))
-
-    return {device.index: trial(device) for device in usable}
+    return {device.index: make_trial(device, seconds, say) for device in usable}
 
 
 def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
