@@ -241,7 +241,7 @@ def test_a_device_that_shares_nothing_has_its_frames_copied_by_ffmpeg(
     driver: Driver, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
-    monkeypatch.setattr(decoding, "_has_bindings", lambda: True)
+    monkeypatch.setattr(decoding, "find_spec", lambda _name: True)
     monkeypatch.setattr(decoding, "check_decode", lambda _decode: None)
     monkeypatch.setattr(host_device, "SHARING_EXTENSIONS", ("VK_KHR_made_up",))
     decoder = decoding.hardware_decoder("cuda", "vulkan", None)

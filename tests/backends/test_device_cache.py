@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import NoReturn
 
 import pytest
 
 from vkssim.backends.device_cache import DeviceCache
-from vkssim.errors import DeviceMemoryError
+from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.utils.thread_pool import Closable
 
@@ -56,6 +57,21 @@ def test_a_use_that_fails_closes_its_thing(kept: DeviceCache[_Thing]) -> None:
         kept.run("a", _Thing, lambda _: _fail(RuntimeError("half way")))
     assert (first.closed, other.closed) == (1, 0)
     assert _use(kept, "a") is not first
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_lost_device_is_opened_again_once(kept: DeviceCache[_Thing], failures: int) -> None:
+    errors = [DeviceLostError("lost") for _ in range(failures)]
+    things: list[_Thing] = []
+
+    def use(thing: _Thing) -> None:
+        things.append(thing)
+        if errors:
+            raise errors.pop()
+
+    with pytest.raises(DeviceLostError) if failures > 1 else nullcontext():
+        kept.run("a", _Thing, use)
+    assert [thing.closed for thing in things] == [1, failures - 1]
 
 
 def test_a_harmless_error_closes_nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkssim.backends.device_cache import FailurePolicy, tried_again
+from vkssim.backends.device_cache import FailurePolicy
 from vkssim.errors import (
     DeviceLostError,
     DeviceMemoryError,
@@ -43,21 +43,3 @@ def test_batches_are_halved_down_to_a_frame() -> None:
 )
 def test_nothing_else_is_tried_again(error: Exception) -> None:
     assert not FailurePolicy(8).allows_another_try(error)
-
-
-@pytest.mark.parametrize(("failures", "calls"), [(0, 1), (1, 2), (2, 2)])
-def test_work_is_called_again(failures: int, calls: int) -> None:
-    made: list[int] = []
-
-    def work() -> int:
-        made.append(0)
-        if len(made) <= failures:
-            raise DeviceLostError("lost")
-        return 7
-
-    if failures < 2:
-        assert tried_again(work) == 7
-    else:
-        with pytest.raises(DeviceLostError):
-            tried_again(work)
-    assert len(made) == calls
