@@ -41,8 +41,8 @@ class LossStep(NamedTuple):
 class LossExecutor:
     """A loss on an open device. Its executor grows with the planes of a call, as far as the memory allows.
 
-    A frame of the plan is a plane. With `timelines`, another API has the planes, which are packed as `loss_plan` says, and there
-    are no slots.
+    A frame of the plan is a plane. With `timelines`, another API has the planes, which are packed as `loss_plan` says, and
+    there are no slots.
     """
 
     executor: Executor | None = None
