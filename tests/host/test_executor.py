@@ -112,14 +112,6 @@ def test_profile_has_every_stage(device: Device, monkeypatch: pytest.MonkeyPatch
     assert all(0 <= seconds < 10 for seconds in times.values())
 
 
-def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
-    with _open(device) as executor:
-        executor.submit(executor.slots[0], 1)
-        with pytest.raises(RuntimeError, match="in flight"):
-            executor.submit(executor.slots[0], 1)
-        executor.wait(executor.slots[0])
-
-
 def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told of once the time is up, and left alone from then on: neither waited for nor destroyed."""
     touched: list[str] = []
@@ -229,5 +221,7 @@ def test_closing_waits_for_what_is_in_flight(device: Device) -> None:
     executor = _open(device, slots=2)
     for slot in executor.slots:
         executor.submit(slot, 1)
+        with pytest.raises(RuntimeError, match="in flight"):
+            executor.submit(slot, 1)
     executor.close()
     assert not +device.live_objects
