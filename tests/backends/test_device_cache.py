@@ -1,4 +1,4 @@
-"""Test the objects that stay open between calls: how many there are, and when they are closed."""
+"""Test the policy for devices that fail, and the objects that stay open between calls: how many, and when they are closed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import NoReturn
 
 import pytest
 
-from vkssim.backends.device_cache import DeviceCache
-from vkssim.errors import DeviceLostError, DeviceMemoryError
+from vkssim.backends.device_cache import DeviceCache, FailurePolicy
+from vkssim.errors import (
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceTimeoutError,
+    InputError,
+    UnsuitableDeviceError,
+    WrongNumbersError,
+)
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.utils.thread_pool import Closable
 
@@ -40,6 +47,27 @@ def kept() -> Iterator[DeviceCache[_Thing]]:
 
 def _use(kept: DeviceCache[_Thing], key: str) -> _Thing:
     return kept.run(key, _Thing, lambda thing: thing)
+
+
+@pytest.mark.parametrize(
+    ("error", "batches"),
+    [
+        (DeviceLostError("lost"), [9]),
+        (DeviceMemoryError("full"), [4, 2, 1]),
+        (DeviceTimeoutError("hangs"), []),
+        (UnsuitableDeviceError("lacks"), []),
+        (WrongNumbersError("wrong"), []),
+        (InputError("damaged"), []),
+        (MemoryError(), []),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_how_often_a_failure_is_tried_again_and_with_which_batches(error: Exception, batches: list[int]) -> None:
+    policy, tried = FailurePolicy(9), []
+    while policy.allows_another_try(error):
+        tried.append(policy.batch)
+    assert tried == batches
+    assert not FailurePolicy().allows_another_try(DeviceMemoryError("full")), "nothing was opened"
 
 
 def test_what_was_used_longest_ago_is_closed(kept: DeviceCache[_Thing]) -> None:
@@ -90,16 +118,13 @@ def test_another_device_by_the_environment_is_another_thing(kept: DeviceCache[_T
     assert _use(kept, "a") is not first
 
 
-def test_close_lets_go_of_everything(kept: DeviceCache[_Thing]) -> None:
+def test_close_lets_go_of_everything_and_forgetting_closes_nothing(kept: DeviceCache[_Thing]) -> None:
     things = [_use(kept, "a"), _use(kept, "b")]
     kept.close()
     kept.close()
     assert [thing.closed for thing in things] == [1, 1]
-    assert _use(kept, "a") not in things
-
-
-def test_forgetting_closes_nothing(kept: DeviceCache[_Thing]) -> None:
     thing = _use(kept, "a")
+    assert thing not in things
     kept.forget()
     assert _use(kept, "a") is not thing
     assert not thing.closed
@@ -109,7 +134,7 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
     """In a process of its own: the child makes a thing anew, and closes that one alone when it ends."""
     script = """
         import os
-        from vkssim.backends.device_cache import DeviceCache
+        from vkssim.backends.device_cache import DeviceCache, FailurePolicy
 
         class Thing:
             def __init__(self):
