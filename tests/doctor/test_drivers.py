@@ -73,14 +73,6 @@ def test_files_that_are_not_used(debian: Machine) -> None:
     assert (found[2].text, found[2].advice) == (f"{folder / 'c.json'}: it is not a JSON file", "correct or remove the file")
 
 
-def test_a_variable_that_names_no_file(debian: Machine) -> None:
-    described = machine(debian.root, VK_DRIVER_FILES="/no/such.json")
-    chosen, finding = _section(described, Survey()).findings
-    assert chosen.text.endswith("VK_DRIVER_FILES=/no/such.json")
-    assert "/no/such.json: it cannot be read" in finding.text
-    assert finding.advice == "correct or unset VK_DRIVER_FILES, which names the file"
-
-
 def test_no_driver_file(debian: Machine) -> None:
     (finding,) = _section(debian, Survey()).findings
     assert finding.level is Level.ERROR
