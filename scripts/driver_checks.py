@@ -146,7 +146,7 @@ def describe(send: Send) -> None:
 
 def run(send: Send, name: str, size: int) -> None:
     """Run a check with subgroups of a size, and send its problem, an empty text if there is none, and its seconds."""
-    notices.set_listener(lambda sentence: print(sentence, file=sys.stderr, flush=True))
+    notices.listener = lambda sentence: print(sentence, file=sys.stderr, flush=True)
     as_users_have_it = name == "first score"
     with subgroups.required(_device(), size), nullcontext() if as_users_have_it else _compiled_once():
         began = time.perf_counter()

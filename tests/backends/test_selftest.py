@@ -65,7 +65,7 @@ def _note(folder: Path) -> Path:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_known_is_what_numpy_gives(case: Case) -> None:
-    np.testing.assert_allclose(case.twin(), case.right, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(case.numbers(twin=True), case.right, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", Shape)

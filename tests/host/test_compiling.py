@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -29,14 +28,6 @@ def device() -> Device:
     return cast(Device, _Device())
 
 
-@pytest.fixture
-def heard() -> Iterator[list[str]]:
-    sentences: list[str] = []
-    notices.set_listener(sentences.append)
-    yield sentences
-    notices.set_listener(None)
-
-
 def test_an_error_of_the_call_is_raised(device: Device) -> None:
     def fail() -> None:
         raise DeviceMemoryError("no memory in this test")
@@ -46,7 +37,9 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
     assert not device.abandoned
 
 
-def test_kernels_that_take_long_are_reported_once(device: Device, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_take_long_are_reported_once(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(notices, "listener", heard.append)
     monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
     compilations = Compilations(device, 2)
     for kernel in ("ssim.strip", "second"):

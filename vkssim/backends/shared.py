@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -135,7 +135,8 @@ class _BackendView(Backend):
     def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...], leave: Callable[[], None]) -> None:
         self._engine = engine
         self._lock = lock
-        self._leave: Callable[[], None] | None = leave
+        self._stack = ExitStack()
+        self._stack.callback(leave)
         self._in_flight: list[Batch] = []
         self.info = engine.info
         self.batches = batches
@@ -157,11 +158,6 @@ class _BackendView(Backend):
 
     def close(self) -> None:
         """Wait for the submissions of a failed run, so that its batches are free for the next run."""
-        try:
-            with suppress(DeviceError):  # the failed run has its error, and other runs on the device get their own
-                while self._in_flight:
-                    self.collect(self._in_flight[-1])
-        finally:
-            leave, self._leave = self._leave, None
-            if leave is not None:
-                leave()
+        with self._stack, suppress(DeviceError):  # the failed run has its error, and other runs on the device get their own
+            while self._in_flight:
+                self.collect(self._in_flight[-1])
