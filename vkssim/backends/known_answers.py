@@ -26,7 +26,6 @@ from ..reference.samples import deinterleave as deinterleaved
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
-from .base import OutOfRangeSample
 from .cpu import CpuBackend
 from .loss_engine import LossEngine
 from .open_device import open_device
@@ -59,15 +58,13 @@ def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     return reference.astype(np.uint8), distorted.astype(np.uint8)
 
 
-def _computed(
-    plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin: bool
-) -> tuple[Doubles, OutOfRangeSample | None]:
-    """Return the means of a pair of pictures, and a sample that is too large."""
+def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin: bool) -> tuple[Doubles, int]:
+    """Return the means of a pair of pictures, and a sample that is too large, or 0."""
     with CpuBackend([plane]) if twin else VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
         batch = backend.batches[0]
         batch.reference[0][0], batch.distorted[0][0] = pair
         backend.submit(batch, 1)
-        return backend.collect(batch)[0][0], batch.beyond
+        return backend.collect(batch)[0][0], 0 if batch.beyond is None else batch.beyond.value
 
 
 def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
@@ -108,8 +105,7 @@ def _largest_sample(right: float) -> Case:
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
 
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
-        beyond = _computed(plane, ten_bits(), device, twin)[1]
-        return np.array([0.0 if beyond is None else beyond.value])
+        return np.array([_computed(plane, ten_bits(), device, twin)[1]], np.float64)
 
     return Case("the largest sample", plan, numbers, (right,))
 
