@@ -144,7 +144,7 @@ def test_copies(driver: Driver, from_gpu: bool, to_gpu: bool) -> None:
 
 def test_the_region_is_that_of_the_header() -> None:
     """The offsets are those that a C compiler gives CUDA_MEMCPY2D on a machine of 64 bits."""
-    offsets = {name: getattr(Region, name).offset for name, _ in Region._fields_}
+    offsets = {name: getattr(Region, name).offset for name, *_ in Region._fields_}
     assert ctypes.sizeof(Region) == 128
     assert [offsets[f"source_{name}"] for name in ("type", "host", "device", "array", "pitch")] == [16, 24, 32, 40, 48]
     targets = [offsets[f"target_{name}"] for name in ("x", "type", "host", "device", "array", "pitch")]
