@@ -44,16 +44,16 @@ def test_slots_keep_apart_what_is_in_flight(device: Device, frames: int) -> None
                 np.testing.assert_array_equal(got, 2.0 * samples[round_of + number])
 
 
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def test_an_interrupted_wait_is_not_waited_for_again(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its fences are reset by then, and would never say that they are done."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
     monkeypatch.setenv(TIMEOUT_VARIABLE, "20")
     with _open(device) as executor:
         executor.submit(executor.slots[0], 1)
-        executor.slots[0].readback["out"].refresh = _interrupt  # type: ignore[method-assign]
+        executor.slots[0].readback["out"].refresh = interrupt  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt):
             executor.wait(executor.slots[0])
     assert not device.abandoned

@@ -23,34 +23,33 @@ UNIFIED = (LOCAL | VISIBLE | COHERENT | CACHED,)  # as lavapipe
 ANY = 0xFFFF
 
 
-def _device(types: tuple[int, ...], unified: bool) -> Any:
+def _device(types: tuple[int, ...]) -> Any:
     """As much of a device as the choice of memory looks at."""
     properties = SimpleNamespace(
         memoryTypeCount=len(types), memoryTypes=[SimpleNamespace(propertyFlags=flags) for flags in types]
     )
-    return SimpleNamespace(unified=unified, memory_properties=properties, info=device_info())
+    return SimpleNamespace(unified=types == UNIFIED, memory_properties=properties, info=device_info())
 
 
-@pytest.mark.parametrize(("memory_class", "index"), [(MemoryClass.WORK, 1), (MemoryClass.UPLOAD, 2), (MemoryClass.READBACK, 3)])
-def test_classes_on_a_discrete_gpu(memory_class: MemoryClass, index: int) -> None:
-    """Work on the device, staging off it, readback cached: uncached reads cross the bus one by one."""
-    assert memory._memory_type(_device(DISCRETE, unified=False), ANY, memory_class) == (index, DISCRETE[index])
-
-
-@pytest.mark.parametrize("memory_class", MemoryClass)
-def test_classes_where_there_is_one_memory(memory_class: MemoryClass) -> None:
-    assert memory._memory_type(_device(UNIFIED, unified=True), ANY, memory_class) == (0, UNIFIED[0])
-
-
-def test_only_allowed_types_count() -> None:
-    assert memory._memory_type(_device(DISCRETE, unified=False), 0b11101, MemoryClass.WORK)[0] == 4
-    assert memory._memory_type(_device(DISCRETE, unified=False), 0b00101, MemoryClass.WORK)[0] == 0
-    assert memory._memory_type(_device(DISCRETE[:3], unified=False), ANY, MemoryClass.READBACK)[0] == 2, "nothing is cached"
+@pytest.mark.parametrize(
+    ("types", "allowed", "memory_class", "index"),
+    [
+        (DISCRETE, ANY, MemoryClass.WORK, 1),  # on the device
+        (DISCRETE, ANY, MemoryClass.UPLOAD, 2),  # off it
+        (DISCRETE, ANY, MemoryClass.READBACK, 3),  # cached: uncached reads cross the bus one by one
+        (DISCRETE, 0b11101, MemoryClass.WORK, 4),
+        (DISCRETE, 0b00101, MemoryClass.WORK, 0),
+        (DISCRETE[:3], ANY, MemoryClass.READBACK, 2),  # nothing is cached
+        *((UNIFIED, ANY, memory_class, 0) for memory_class in MemoryClass),
+    ],
+)
+def test_the_type_of_a_class(types: tuple[int, ...], allowed: int, memory_class: MemoryClass, index: int) -> None:
+    assert memory._memory_type(_device(types), allowed, memory_class) == (index, types[index])
 
 
 def test_no_fitting_memory_is_an_error() -> None:
     with pytest.raises(DeviceMemoryError, match="has no memory for a buffer"):
-        memory._memory_type(_device((LOCAL,), unified=False), ANY, MemoryClass.READBACK)
+        memory._memory_type(_device((LOCAL,)), ANY, MemoryClass.READBACK)
 
 
 # -- on the device ----------------------------------------------------------------------------------------------------
