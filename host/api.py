@@ -58,11 +58,6 @@ class CallOrder:
                     self._changed.notify_all()
 
 
-_SAID_ANYWAY = "Found no drivers"
-_MOST = 3
-_EXTENSION = "VK_EXT_debug_utils"
-
-
 def complaints(module: Any) -> str:
     """Return the loader's messages about drivers, at most three sentences; empty if there are none.
 
@@ -73,10 +68,10 @@ def complaints(module: Any) -> str:
     said: list[str] = []
     severity, kind = module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT, module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT
     messenger, _callback = debug_messenger(module, severity, kind, lambda text: said.append(text.strip()))
-    info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=[_EXTENSION])
+    info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=["VK_EXT_debug_utils"])
     with suppress(module.VkError, module.VkException, KeyError):  # the call is expected to fail
         module.vkDestroyInstance(module.vkCreateInstance(info, None), None)
-    return "; ".join([text for text in dict.fromkeys(said) if _SAID_ANYWAY not in text][:_MOST]).rstrip(".")
+    return "; ".join([text for text in dict.fromkeys(said) if "Found no drivers" not in text][:3]).rstrip(".")
 
 
 _INSTALL = (

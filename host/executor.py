@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .api import vk
-from .binding import Binding, barrier
+from .binding import Binding, Timestamps, barrier
 from .closing import Closable, closing_on_error
 from .device import Device
 from .division import SubmissionBudget, divide, work_of
@@ -20,7 +20,6 @@ from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import Timelines, TimelineSubmitter
-from .timestamps import Timestamps
 from .waiting import check_answering, timeout_seconds, wait_for_fences
 
 Bytes = npt.NDArray[np.uint8]
@@ -403,21 +402,17 @@ class Executor(Closable):
         """
         for slot in getattr(self, "slots", ()):
             if slot.frames:
-                self._settle(slot)
+                try:
+                    self._wait_for_fences(slot)
+                except DeviceLostError:
+                    pass  # a lost device does not use the slot
+                except DeviceError:  # `close` must not raise
+                    self._device.abandoned = True
+                slot.frames = 0
         if (self._submitting or self._started) and not self._device.abandoned:
             with suppress(DeviceError):
                 self._device.wait_idle()
         self._stack.close()
-
-    def _settle(self, slot: Slot) -> None:
-        """Wait until the device does not use the slot. Failures are ignored, because `close` must not raise."""
-        try:
-            self._wait_for_fences(slot)
-        except DeviceLostError:
-            pass  # a lost device does not use the slot
-        except DeviceError:
-            self._device.abandoned = True
-        slot.frames = 0
 
 
 def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:

@@ -93,9 +93,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(ctypes, "PyDLL", made.library)
     monkeypatch.setattr(ctypes, "CDLL", made.library)
-    cuda._cuda_of.cache_clear()
+    cuda._opened.clear()
     yield made
-    cuda._cuda_of.cache_clear()
+    cuda._opened.clear()
 
 
 def test_a_device_is_found_by_its_uuid(driver: Driver) -> None:

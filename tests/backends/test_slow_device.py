@@ -13,13 +13,15 @@ import pytest
 import torch
 
 from vkssim.backends.loss_engine import LossEngine
-from vkssim.errors import FrameError
+from vkssim.errors import FrameError, SmallerBatchWarning
 from vkssim.features.planes import KernelShape
 from vkssim.host import division, executor
 from vkssim.host.api import vk
 from vkssim.host.binding import Binding
+from vkssim.host.device import Device
 from vkssim.host.devices import DeviceInfo, DeviceKind
 from vkssim.host.division import TARGET_SECONDS, Submission, SubmissionBudget
+from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
@@ -222,3 +224,23 @@ def test_a_fast_device_gets_one_submission_for_each_batch(monkeypatch: pytest.Mo
         "one for each batch, and one for its upload where that has a queue"
     )
     assert len(noted) == 1
+
+
+def test_a_batch_that_no_device_could_hold_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try compiles the kernels: the first is for what the device states that it can bind and has memory for."""
+    tried: list[int] = []
+    begin = Executor.__init__
+
+    def note(self: Executor, device: Device, plan: Plan, *arguments: Any, batch: int = 1, **options: Any) -> None:
+        if batch > 1000:  # else it is the self-test's
+            tried.append(batch)
+            assert max(spec.frame_bytes for spec in plan.buffers) * batch <= device.info.max_storage_bytes
+        begin(self, device, plan, *arguments, batch=min(batch, 8), **options)
+
+    monkeypatch.setattr(Executor, "__init__", note)
+    with (
+        pytest.warns(SmallerBatchWarning, match="batches of 1000000000 frames; batches of "),
+        Scorer(32, 24, bits=8, features="float_ssim=scale=1", batch=10**9) as scorer,
+    ):
+        assert len(list(scorer.score([(clip(1, 24, 32)[0],) * 2]))) == 1
+    assert len(tried) == 1

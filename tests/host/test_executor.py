@@ -17,8 +17,7 @@ from vkssim.host.plan import Plan, Role
 from vkssim.host.waiting import TIMEOUT_VARIABLE
 from vkssim.shaders import load_module
 
-from .doubling import SOURCE, doubling
-from .kinds import KINDS, pretend
+from .kinds import KINDS, SOURCE, doubling, pretend
 
 
 def _open(device: Device, **options: Any) -> Executor:

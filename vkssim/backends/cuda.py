@@ -241,6 +241,7 @@ def _taken_over(descriptor: int) -> ExitStack:
 
 
 _opening = threading.Lock()
+_opened: dict[uuid.UUID | None, Cuda] = {}
 
 
 def cuda_of(device: uuid.UUID | None) -> Cuda:
@@ -250,12 +251,9 @@ def cuda_of(device: uuid.UUID | None) -> Cuda:
     missing.
     """
     with _opening:
-        return _cuda_of(device)
-
-
-@cache
-def _cuda_of(device: uuid.UUID | None) -> Cuda:
-    return Cuda(device, for_decoder=True)
+        if device not in _opened:
+            _opened[device] = Cuda(device, for_decoder=True)
+        return _opened[device]
 
 
 _asking = threading.Lock()

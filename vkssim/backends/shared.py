@@ -87,14 +87,10 @@ class SharedBackend(Closable):
         while self._devices:
             self._devices.popitem()[1].close()
 
-    @property
-    def reusable(self) -> bool:
-        """Return True if a backend is open that no run uses."""
-        return bool(self._engines) and not (self.closed or self._runs.total())
-
-    def begin_again(self) -> None:
-        """Give the warnings of the backends to the next runs, as those of a new backend."""
+    def begin_again(self) -> bool:
+        """Return whether a backend is open that no run uses. The next runs then get its warnings, as those of a new backend."""
         self._warnings = {key: engine.warnings for key, engine in self._engines.items()}
+        return bool(self._engines) and not (self.closed or self._runs.total())
 
     def _leave(self, key: _Key) -> None:
         with self._lock:
