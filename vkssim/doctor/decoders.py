@@ -84,15 +84,11 @@ def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSectio
     if missing:
         text = f"FFmpeg was built without decoders of {', '.join(missing)}"
         findings.append(Finding(Level.WARNING, text, "pip install --force-reinstall av installs PyAV with its own FFmpeg"))
-    findings.append(
-        Finding(
-            Level.NOTE,
-            f"FFmpeg was built with the hardware decoders {', '.join(hardware)}; whether the GPU has one of them shows when"
-            " `--decode` opens it"
-            if hardware
-            else "FFmpeg was built without hardware decoders",
-        )
-    )
+    text = "FFmpeg was built without hardware decoders"
+    if hardware:
+        text = f"FFmpeg was built with the hardware decoders {', '.join(hardware)}; whether the GPU has one of them shows when"
+        text += " `--decode` opens it"
+    findings.append(Finding(Level.NOTE, text))
     if engines is not None:
         findings += _engines(engines)
     facts = {"software": software, "hardware": hardware, "nvdec": None if engines is None else asdict(engines)}

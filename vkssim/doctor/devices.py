@@ -95,20 +95,19 @@ def try_devices(survey: Survey, seconds: float, say: Callable[[str], None]) -> d
 
 def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
     """Return the findings about each device."""
-    findings: list[Finding] = []
-    for device in survey.devices:
-        findings += _device(device, survey, trials.get(device.index))
+    findings = [_device(device, survey, trials.get(device.index)) for device in survey.devices]
+    why = None if survey.chosen is None else reason(machine, survey)
     if survey.failure is not None:
         findings.append(Finding(Level.ERROR, survey.failure))  # the section of the drivers says what to install
     elif not survey.has_loader:
         findings.append(Finding(Level.ERROR, "without the Vulkan loader there is no device"))
     if survey.chosen is not None:
         chosen = survey.devices[survey.chosen]
-        findings.append(Finding(Level.NOTE, f"vkssim chooses device {chosen.index}, {chosen.name}: {reason(machine, survey)}"))
+        findings.append(Finding(Level.NOTE, f"vkssim chooses device {chosen.index}, {chosen.name}: {why}"))
     facts = {
         "devices": [_plain(device, trials.get(device.index)) for device in survey.devices],
         "chosen": survey.chosen,
-        "reason": None if survey.chosen is None else reason(machine, survey),
+        "reason": why,
         "failure": survey.failure,
     }
     return DiagnosisSection("devices", "Devices", findings, facts)
@@ -141,24 +140,24 @@ def _plain(device: DeviceInfo, trial: DeviceTrial | None) -> dict[str, Any]:
     }
 
 
-def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> list[Finding]:
+def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> Finding:
     place = "" if device.pci is None else f", PCI {device.pci}"
     described = _plain(device, trial)
     name = f"{device.index}: {device.name} [{described['kind']}], Vulkan {described['api_version']}, {device.driver}{place}"
     if device.lacks:
         level = Level.NOTE if device.kind is DeviceKind.CPU else Level.WARNING
         text = f"{name} cannot be used: it lacks {', '.join(device.lacks)}"
-        return [Finding(level, text, "install a newer driver, if there is one for this device")]
+        return Finding(level, text, "install a newer driver, if there is one for this device")
     if trial is None:
-        return [Finding(Level.NOTE, name)]
+        return Finding(Level.NOTE, name)
     serious = Level.ERROR if device.index == survey.chosen else Level.WARNING
     advice = "`--seconds` allows more time" if OUT_OF_TIME in str(trial.failure) else "update the driver"
     if trial.wrong is not None:
-        return [Finding(serious, f"{name}: {trial.wrong}", "update the driver")]
+        return Finding(serious, f"{name}: {trial.wrong}", "update the driver")
     if trial.seconds_to_first_score is None:
         text = f"{name} gives no score: {trial.failure} ({trial.doing})"
-        return [Finding(serious, text, f"{advice}, or choose another device with VKSSIM_DEVICE or --device")]
+        return Finding(serious, text, f"{advice}, or choose another device with VKSSIM_DEVICE or --device")
     text = f"{name}: first score after {trial.seconds_to_first_score:.1f} s"
     if trial.failure is not None:
-        return [Finding(Level.WARNING, f"{text}; the self-test did not end: {trial.failure} ({trial.doing})", advice)]
-    return [Finding(Level.OK, f"{text}, all {trial.checked} known results right")]
+        return Finding(Level.WARNING, f"{text}; the self-test did not end: {trial.failure} ({trial.doing})", advice)
+    return Finding(Level.OK, f"{text}, all {trial.checked} known results right")

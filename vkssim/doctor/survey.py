@@ -57,7 +57,7 @@ class Survey:
         return any(device.kind is not DeviceKind.CPU for device in self.devices)
 
 
-def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -> Survey:
+def make_survey(files: Sequence[DriverFile]) -> Survey:
     """Return the survey of Vulkan with the drivers of these files, which the loader reads.
 
     If listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.
@@ -65,11 +65,12 @@ def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -
     used = [file for file in files if file.library is not None and file.left_out is None]
     found = Survey()
     libraries = tuple(dict.fromkeys(str(file.library) for file in used))
-    end = run_in_process(survey, (libraries,), seconds, partial(setattr, found))
+    end = run_in_process(survey, (libraries,), _SURVEY_SECONDS, partial(setattr, found))
     if end is not None:
         found.failure = f"{found.doing}: {end}"
         for file in used:
-            end = run_in_process(survey, ((),), seconds, lambda *_: None, dict.fromkeys(NAMED_FILES, str(file.path)))
+            alone = dict.fromkeys(NAMED_FILES, str(file.path))
+            end = run_in_process(survey, ((),), _SURVEY_SECONDS, lambda *_: None, alone)
             if end is not None:
                 found.failure += f"; with {file.path} alone: {end}"
     return found

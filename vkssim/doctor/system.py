@@ -74,12 +74,11 @@ def system_section(machine: Machine) -> DiagnosisSection:
         "container": is_container(machine),
         "wsl": is_wsl(machine),
     }
-    kinds = [word for word, holds in (("a container", facts["container"]), ("WSL", facts["wsl"])) if holds]
+    kinds = ", in a container" * is_container(machine) + ", in WSL" * is_wsl(machine)
     lines = [
         f"vkssim {versions['vkssim']}, Python {versions['python']}, NumPy {versions['numpy']}, PyAV {versions['av']} with"
         f" FFmpeg {versions['ffmpeg']}, vulkan {versions['vulkan'] or 'missing'}",
-        f"{facts['system']}, kernel {facts['kernel']}, {facts['processor']} with {facts['cores']} cores"
-        + "".join(f", in {kind}" for kind in kinds),
+        f"{facts['system']}, kernel {facts['kernel']}, {facts['processor']} with {facts['cores']} cores{kinds}",
     ]
     findings = [Finding(Level.NOTE, line) for line in lines]
     if versions["vulkan"] is None:
