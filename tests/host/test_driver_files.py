@@ -71,16 +71,15 @@ def test_variables_of_xdg_replace_the_folders(tmp_path: Path) -> None:
     assert _names(described) == ["config_home.json", "config.json", "etc.json", "own.json", "second.json", "first.json"]
 
 
-@pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
-def test_named_files_and_folders_replace_the_search(tmp_path: Path, variable: str) -> None:
-    paths = _fill(tmp_path)
-    described = machine(tmp_path, **{variable: f"{paths['share']}{os.pathsep}{paths['etc'].parent}{os.pathsep}/none.json"})
-    assert _names(described) == ["share.json", "etc.json", "none.json"]
-    assert driver_files(described)[2].problem == "it cannot be read (No such file or directory)"
-
-
-def test_the_newer_variable_counts_and_added_files_come_first(tmp_path: Path) -> None:
+def test_variables_name_files_and_folders(tmp_path: Path) -> None:
+    """The newer variable counts. Files that are added come first."""
     paths = {name: str(path) for name, path in _fill(tmp_path).items()}
+    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        described = machine(
+            tmp_path, **{variable: os.pathsep.join((paths["share"], os.path.dirname(paths["etc"]), "/none.json"))}
+        )
+        assert _names(described) == ["share.json", "etc.json", "none.json"]
+        assert driver_files(described)[2].problem == "it cannot be read (No such file or directory)"
     assert _names(machine(tmp_path, VK_DRIVER_FILES=paths["etc"], VK_ICD_FILENAMES=paths["share"])) == ["etc.json"]
     assert _names(machine(tmp_path, VK_ADD_DRIVER_FILES=paths["share"]))[:2] == ["share.json", "config_home.json"]
     assert _names(machine(tmp_path, VK_ADD_DRIVER_FILES=paths["share"], VK_DRIVER_FILES=paths["etc"])) == ["etc.json"]
@@ -102,20 +101,21 @@ def test_filters_leave_files_out(tmp_path: Path, variable: str, value: str, used
 
 
 @pytest.mark.parametrize(
-    ("library", "expected"),
-    [("libGLX_nvidia.so.0", "libGLX_nvidia.so.0"), ("/usr/lib/a.so", "/usr/lib/a.so"), ("../lib/b.so", "{}/vulkan/lib/b.so")],
+    ("library", "more", "expected"),
+    [
+        ("libGLX_nvidia.so.0", {}, "libGLX_nvidia.so.0"),
+        ("/usr/lib/a.so", {"library_arch": "64"}, "/usr/lib/a.so"),
+        ("../lib/b.so", {"library_arch": "32"}, "{}/vulkan/lib/b.so"),
+    ],
 )
-def test_libraries_by_name_by_path_and_beside_the_file(tmp_path: Path, library: str, expected: str) -> None:
+def test_libraries_by_name_by_path_and_beside_the_file(
+    tmp_path: Path, library: str, more: dict[str, str], expected: str
+) -> None:
     base = tmp_path / "usr/share"
-    write_driver_file(base / "vulkan/icd.d/a.json", library)
+    write_driver_file(base / "vulkan/icd.d/a.json", library, **more)
     (file,) = driver_files(machine(tmp_path))
     assert (file.library, file.api_version, file.problem) == (expected.format(base), "1.3.0", None)
-
-
-def test_a_library_of_another_word_size_is_left_out(tmp_path: Path) -> None:
-    write_driver_file(tmp_path / "usr/share/vulkan/icd.d/a.i686.json", "lib.so", library_arch="32")
-    write_driver_file(tmp_path / "usr/share/vulkan/icd.d/b.x86_64.json", "lib.so", library_arch="64")
-    assert [file.left_out for file in driver_files(machine(tmp_path))] == ["its library is for programs of 32 bits", None]
+    assert file.left_out == ("its library is for programs of 32 bits" if more == {"library_arch": "32"} else None)
 
 
 @pytest.mark.parametrize(
