@@ -156,7 +156,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
 
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
-        gradient = np.empty((1, SIDE, SIDE), np.float32)
+        gradient = np.zeros((1, SIDE, SIDE), np.float32)
         if twin:
             from ..loss.reference import value_and_gradient
 
