@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from . import fork
@@ -29,10 +28,9 @@ class CallOrder:
     """
 
     def __init__(self) -> None:
+        self._entrance = threading.RLock()  # of the thread that is alone or waits to be; new calls let it go first
         self._changed = threading.Condition()
-        self._calls: Counter[int] = Counter()  # by the thread's identifier
-        self._waiting = 0  # threads that wait to be alone; new calls let them go first
-        self._alone = False
+        self._threads: set[int] = set()  # in a call
 
     @contextmanager
     def call(self, name: str) -> Iterator[None]:
@@ -41,36 +39,23 @@ class CallOrder:
         A call within a call, as a destructor makes it, waits for nothing, because it would wait for its own thread.
         """
         thread = threading.get_ident()
-        with self._changed:
-            if thread not in self._calls:
-                self._wait(name in ALONE)
-            self._calls[thread] += 1
-        try:
+        if thread in self._threads:
             yield
-        finally:
-            with self._changed:
-                self._calls[thread] -= 1
-                if not self._calls[thread]:
-                    del self._calls[thread]
-                    self._alone = False
-                    self._changed.notify_all()
-
-    def _wait(self, alone: bool) -> None:
-        if not alone:
-            self._changed.wait_for(lambda: not self._alone and not self._waiting)
             return
-        self._waiting += 1
-        try:
-            self._changed.wait_for(lambda: not self._calls)
-            self._alone = True
-        finally:
-            self._waiting -= 1
-            self._changed.notify_all()
-
-
-_SAID_ANYWAY = "Found no drivers"
-_MOST = 3
-_EXTENSION = "VK_EXT_debug_utils"
+        with ExitStack() as entrance:
+            entrance.enter_context(self._entrance)
+            with self._changed:
+                if name in ALONE:
+                    self._changed.wait_for(lambda: not self._threads)
+                self._threads.add(thread)
+            try:
+                if name not in ALONE:
+                    entrance.close()
+                yield
+            finally:
+                with self._changed:
+                    self._threads.remove(thread)
+                    self._changed.notify_all()
 
 
 def complaints(module: Any) -> str:
@@ -83,10 +68,10 @@ def complaints(module: Any) -> str:
     said: list[str] = []
     severity, kind = module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT, module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT
     messenger, _callback = debug_messenger(module, severity, kind, lambda text: said.append(text.strip()))
-    info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=[_EXTENSION])
+    info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=["VK_EXT_debug_utils"])
     with suppress(module.VkError, module.VkException, KeyError):  # the call is expected to fail
         module.vkDestroyInstance(module.vkCreateInstance(info, None), None)
-    return "; ".join([text for text in dict.fromkeys(said) if _SAID_ANYWAY not in text][:_MOST]).rstrip(".")
+    return "; ".join([text for text in dict.fromkeys(said) if "Found no drivers" not in text][:3]).rstrip(".")
 
 
 _INSTALL = (

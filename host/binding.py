@@ -1,4 +1,4 @@
-"""A plan that is bound to buffers: its descriptor sets, and the commands that run it."""
+"""A plan that is bound to buffers: its descriptor sets, the commands that run it, and the timestamps that these take."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from .api import vk
 from .device import Device
 from .division import DispatchPart, Submission
 from .memory import Buffer
-from .pipelines import Pipeline, PipelineBuilder
-from .plan import Dispatch, Plan
+from .pipelines import PipelineBuilder
+from .plan import Plan
 
 _FIRST_WORKGROUP = struct.Struct("<ii")  # in y and in z, after the push constants of the plan
 
@@ -24,45 +27,32 @@ class Binding:
     def __init__(
         self, device: Device, stack: ExitStack, plan: Plan, pipelines: PipelineBuilder, buffers: Mapping[str, Buffer]
     ) -> None:
-        self._device = device
         self._plan = plan
         self._pipelines = [pipelines[dispatch.kernel] for dispatch in plan.dispatches]
-        self._pool = self._make_pool(stack)
-        self._sets = [
-            self._make_set(dispatch, pipeline, buffers)
-            for dispatch, pipeline in zip(plan.dispatches, self._pipelines, strict=True)
-        ]
-
-    def _make_pool(self, stack: ExitStack) -> Any:
-        counts: Counter[int] = Counter()
-        for dispatch in self._plan.dispatches:
-            for descriptor_type, _ in _arguments(dispatch):
-                counts[descriptor_type] += 1
+        layouts = [pipeline.layout for pipeline in self._pipelines]
+        counts = Counter(chain.from_iterable(layout.types for layout in layouts))
         sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in counts.items()]
-        info = vk.VkDescriptorPoolCreateInfo(maxSets=len(self._pipelines), pPoolSizes=sizes)
-        handle = vk.vkCreateDescriptorPool(self._device.handle, info, None)
-        return self._device.own(stack, "descriptor pool", handle, vk.vkDestroyDescriptorPool)
-
-    def _make_set(self, dispatch: Dispatch, pipeline: Pipeline, buffers: Mapping[str, Buffer]) -> Any:
-        layout = pipeline.layout.descriptor_set
-        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=self._pool, pSetLayouts=[layout])
-        descriptor_set = vk.vkAllocateDescriptorSets(self._device.handle, info)[0]
+        pool_info = vk.VkDescriptorPoolCreateInfo(maxSets=len(layouts), pPoolSizes=sizes)
+        pool = vk.vkCreateDescriptorPool(device.handle, pool_info, None)
+        device.own(stack, "descriptor pool", pool, vk.vkDestroyDescriptorPool)
+        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=[layout.descriptor_set for layout in layouts])
+        self._sets = list(vk.vkAllocateDescriptorSets(device.handle, info))
         writes = []
-        for number, (descriptor_type, name) in enumerate(_arguments(dispatch)):
-            buffer = buffers[name]
-            if descriptor_type == vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER:
-                resource = {"pTexelBufferView": [buffer.texel_view()]}
-            else:
-                resource = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
-            writes.append(
-                vk.VkWriteDescriptorSet(
-                    dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=descriptor_type, **resource
+        for dispatch, layout, descriptor_set in zip(plan.dispatches, layouts, self._sets, strict=True):
+            for number, (kind, name) in enumerate(zip(layout.types, dispatch.sources + dispatch.targets, strict=True)):
+                buffer = buffers[name]
+                if kind == vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER:
+                    resource = {"pTexelBufferView": [buffer.texel_view()]}
+                else:
+                    resource = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
+                writes.append(
+                    vk.VkWriteDescriptorSet(
+                        dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=kind, **resource
+                    )
                 )
-            )
-        vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
-        return descriptor_set
+        vk.vkUpdateDescriptorSets(device.handle, len(writes), writes, 0, None)
 
-    def record(self, commands: Any, submission: Submission, after_each: Callable[[], None] = lambda: None) -> None:
+    def record(self, commands: Any, submission: Submission, after_each: Callable[[], None]) -> None:
         """Record the parts of one submission; `after_each` is called after every dispatch that ends in it."""
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         for number, part in enumerate(submission):
@@ -85,16 +75,50 @@ class Binding:
         vk.vkCmdDispatch(commands, *part.groups)
 
 
-def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:
-    """Return the descriptor type and the buffer name of each binding."""
-    storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-    source_type = texels if dispatch.kernel.texel_input else storage
-    return [(source_type, name) for name in dispatch.sources] + [(storage, name) for name in dispatch.targets]
-
-
 def barrier(commands: Any, written: int, read: int, stage: int | None = None) -> None:
     """Make earlier writes visible to later reads in a stage; by default the stage is that of kernels."""
     memory_barrier = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=read)
     before = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vk.VK_PIPELINE_STAGE_TRANSFER_BIT
     after = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT if stage is None else stage
     vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, [memory_barrier], 0, None, 0, None)
+
+
+class Timestamps:
+    """`number` timestamps for each of a number of slots, on a device with `timestamp_bits`. The stack destroys them."""
+
+    def __init__(self, device: Device, stack: ExitStack, slots: int, number: int) -> None:
+        self._device = device
+        self._count = number
+        self._next = 0
+        info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * number)
+        handle = vk.vkCreateQueryPool(device.handle, info, None)
+        self._pool = device.own(stack, "query pool", handle, vk.vkDestroyQueryPool)
+
+    def reset(self, commands: Any, slot: int) -> None:
+        """Record that the timestamps of a slot are taken anew."""
+        self._next = 0
+        vk.vkCmdResetQueryPool(commands, self._pool, slot * self._count, self._count)
+
+    def write(self, commands: Any, slot: int) -> None:
+        """Record the next timestamp of a slot, which is taken when all earlier commands have finished."""
+        place = slot * self._count + self._next
+        self._next += 1
+        vk.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, self._pool, place)
+
+    def seconds(self, slot: int) -> list[float]:
+        """Return the seconds from each timestamp of a slot to the next one, once its commands have finished."""
+        stamps = np.zeros(self._count, np.uint64)
+        vk.vkGetQueryPoolResults(
+            self._device.handle,
+            self._pool,
+            slot * self._count,
+            self._count,
+            stamps.nbytes,
+            vk.ffi.from_buffer(stamps),
+            8,
+            vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT,
+        )
+        valid = np.uint64((1 << self._device.timestamp_bits) - 1)  # counters of fewer bits start again at 0
+        ticks = np.diff(stamps) & valid
+        seconds: list[float] = (ticks.astype(np.float64) * self._device.info.timestamp_period_ns * 1e-9).tolist()
+        return seconds

@@ -26,7 +26,8 @@ class Device(Closable):
     driver does not offer them.
 
     `live_objects` counts, by kind, the Vulkan objects that were made through `own` and not yet destroyed, so that tests can
-    detect leaks. `abandoned` is True for a device that does not answer: objects that it may still use are never destroyed.
+    detect leaks. `abandoned` is set for a device that does not answer. All objects on it are left alone from then on, because
+    to destroy an object in use is undefined.
     """
 
     def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
@@ -37,15 +38,13 @@ class Device(Closable):
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(info.physical)
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits: int = families[self.queue_family].timestampValidBits
-        extensions = _extensions(info)
         self.upload_family = None if self.unified else _copy_family(families)
         used = dict.fromkeys(family for family in (self.queue_family, self.upload_family) if family is not None)
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
-        enabled = [name for name in ("VK_KHR_portability_subset",) if name in extensions]
+        enabled = [name for name in ("VK_KHR_portability_subset",) if name in info.extensions]
         features = None
         if sharing:
-            missing = _missing_for_sharing(extensions)
-            if missing:
+            if missing := _missing_for_sharing(info):
                 raise UnsuitableDeviceError(f"{info.description} cannot share memory: it lacks {', '.join(missing)}")
             enabled += SHARING_EXTENSIONS
             features = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=1)
@@ -82,10 +81,6 @@ class Device(Closable):
         """Have `stack` call a function, unless the device is abandoned by then."""
         stack.callback(lambda: None if self.abandoned else function(*arguments))
 
-    def abandon(self) -> None:
-        """Leave all objects on the device alone from now on: it does not answer, and destroying objects in use is undefined."""
-        self.abandoned = True
-
     def wait_idle(self) -> None:
         """Wait until all submissions have finished."""
         vk.vkDeviceWaitIdle(self.handle)
@@ -97,15 +92,11 @@ class Device(Closable):
 
 def can_share(info: DeviceInfo) -> bool:
     """Return whether a device can be opened for sharing."""
-    return not _missing_for_sharing(_extensions(info))
+    return not _missing_for_sharing(info)
 
 
-def _extensions(info: DeviceInfo) -> set[str]:
-    return {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(info.physical, None)}
-
-
-def _missing_for_sharing(extensions: set[str]) -> list[str]:
-    return [name for name in SHARING_EXTENSIONS if name not in extensions]
+def _missing_for_sharing(info: DeviceInfo) -> list[str]:
+    return [name for name in SHARING_EXTENSIONS if name not in info.extensions]
 
 
 def _copy_family(families: Sequence[Any]) -> int | None:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import pairwise
 from typing import Any
 
 from .api import vk
@@ -56,6 +57,7 @@ class DeviceInfo:
     api_version: tuple[int, int, int]
     driver_version: int
     driver: str
+    extensions: frozenset[str]
     subgroup_size: int
     max_storage_bytes: int
     timestamp_period_ns: float
@@ -92,50 +94,46 @@ def _describe(physical: Any) -> DeviceInfo:
     ffi = vk.ffi
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api_version = (base.apiVersion >> 22 & 0x7F, base.apiVersion >> 12 & 0x3FF, base.apiVersion & 0xFFF)
-    subgroup = ffi.new(
-        "VkPhysicalDeviceSubgroupProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES}
+    names = (extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None))
+    extensions = frozenset(names)
+    subgroup, identity, driver, place, properties = (
+        ffi.new(f"{struct}*", {"sType": kind})
+        for struct, kind in (
+            ("VkPhysicalDeviceSubgroupProperties", vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES),
+            ("VkPhysicalDeviceIDProperties", vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES),
+            ("VkPhysicalDeviceDriverProperties", vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES),
+            ("VkPhysicalDevicePCIBusInfoPropertiesEXT", vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT),
+            ("VkPhysicalDeviceProperties2", vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2),
+        )
     )
-    identity = ffi.new("VkPhysicalDeviceIDProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES})
-    driver = ffi.new("VkPhysicalDeviceDriverProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES})
-    extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
-    place = ffi.new(
-        "VkPhysicalDevicePCIBusInfoPropertiesEXT*",
-        {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT},
-    )
-    driver_known = api_version >= (1, 2) or "VK_KHR_driver_properties" in extensions
-    place_known = api_version >= _MINIMUM_API and "VK_EXT_pci_bus_info" in extensions
+    pci = None
     if api_version >= _MINIMUM_API:
-        identity.pNext = subgroup
-        if driver_known:
-            subgroup.pNext = driver
-        if place_known:
-            place.pNext = identity.pNext
-            identity.pNext = place
-        properties = ffi.new("VkPhysicalDeviceProperties2*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2})
-        properties.pNext = identity
+        has_driver = api_version >= (1, 2) or "VK_KHR_driver_properties" in extensions
+        has_place = "VK_EXT_pci_bus_info" in extensions
+        for struct, following in pairwise([properties, identity, subgroup, *[driver] * has_driver, *[place] * has_place]):
+            struct.pNext = following
         vk.vkGetPhysicalDeviceProperties2(physical, properties)
+        if has_place:
+            pci = f"{place.pciDomain:04x}:{place.pciBus:02x}:{place.pciDevice:02x}.{place.pciFunction:x}"
     driver_words = [ffi.string(text).decode(errors="replace") for text in (driver.driverName, driver.driverInfo)]
     return DeviceInfo(
         index=0,  # until all devices are sorted
         name=base.deviceName,
         kind=_KINDS.get(base.deviceType, DeviceKind.OTHER),
         uuid=uuid.UUID(bytes=bytes(ffi.buffer(identity.deviceUUID))),
-        pci=_pci(place) if place_known else None,
+        pci=pci,
         vendor_id=base.vendorID,
         device_id=base.deviceID,
         api_version=api_version,
         driver_version=base.driverVersion,
         driver=" ".join(word for word in driver_words if word) or f"driver {base.driverVersion:#x}",
+        extensions=extensions,
         subgroup_size=subgroup.subgroupSize,
         max_storage_bytes=base.limits.maxStorageBufferRange,
         timestamp_period_ns=base.limits.timestampPeriod,
         lacks=tuple(_missing(physical, base.limits, api_version, subgroup)),
         physical=physical,
     )
-
-
-def _pci(place: Any) -> str:
-    return f"{place.pciDomain:04x}:{place.pciBus:02x}:{place.pciDevice:02x}.{place.pciFunction:x}"
 
 
 def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subgroup: Any) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import accumulate
 
 from .devices import DeviceKind
 from .plan import Dispatch, Plan
@@ -45,27 +45,20 @@ def divide(plan: Plan, frames: int, most: int | None = None) -> tuple[Submission
 
     A submission exceeds `most` only if a single row of workgroups of one frame does. None means one submission.
     """
+    most = work_of(plan, frames) if most is None else most
+    steps_begin = set(accumulate(map(len, plan.steps), initial=0))
     submissions: list[Submission] = []
     current: list[DispatchPart] = []
     work = 0
-    for whole in _whole(plan, frames):
-        whole_work = frames * _frame_work(plan, plan.dispatches[whole.number])
-        for part, part_work in [(whole, 0)] if most is None else _parts(whole, whole_work, most):
-            if most is not None and current and work + part_work > most:
+    for number, dispatch in enumerate(plan.dispatches):
+        whole = DispatchPart(number, 0, 0, (*dispatch.groups, dispatch.layers * frames), number in steps_begin)
+        for part, part_work in _parts(whole, frames * _frame_work(plan, dispatch), most):
+            if current and work + part_work > most:
                 submissions.append(tuple(current))
                 current, work = [], 0
             current.append(part)
             work += part_work
     return (*submissions, tuple(current))
-
-
-def _whole(plan: Plan, frames: int) -> Iterator[DispatchPart]:
-    """Yield each dispatch of a plan as one part."""
-    numbers = count()
-    for step in plan.steps:
-        for position, dispatch in enumerate(step):
-            groups = (*dispatch.groups, dispatch.layers * frames)
-            yield DispatchPart(next(numbers), 0, 0, groups, begins_step=position == 0)
 
 
 def _frame_work(plan: Plan, dispatch: Dispatch) -> int:
@@ -80,15 +73,9 @@ def _parts(whole: DispatchPart, work: int, most: int) -> Iterator[tuple[Dispatch
     for layer in range(0, layers, layers_each):
         for row in range(0, rows, rows_each):
             groups = (columns, min(rows_each, rows - row), min(layers_each, layers - layer))
-            part = DispatchPart(
-                whole.number,
-                row,
-                layer,
-                groups,
-                begins_step=whole.begins_step and (row, layer) == (0, 0),
-                ends_dispatch=row + groups[1] == rows and layer + groups[2] == layers,
-            )
-            yield part, work * groups[1] * groups[2] // (rows * layers)
+            begins = whole.begins_step and (row, layer) == (0, 0)
+            ends = row + groups[1] == rows and layer + groups[2] == layers
+            yield DispatchPart(whole.number, row, layer, groups, begins, ends), work * groups[1] * groups[2] // (rows * layers)
 
 
 # -- the size of submissions ------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ FILTERS = ("VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE")
 
 _FOLDER = "vulkan/icd.d"
 _LARGEST_FILE = 1 << 20
-_NOT_UTF8_OR_JSON = (ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,8 @@ def _paths(machine: Machine) -> Iterator[Path]:
 
 def _listed(text: str) -> Iterator[Path]:
     """Yield the files of a variable: each of its entries is a file, or a folder of files."""
-    for entry in filter(None, text.split(os.pathsep)):
-        path = Path(entry)
-        if path.is_dir():
-            yield from files_in(path)
-        else:
-            yield path
+    for path in map(Path, filter(None, text.split(os.pathsep))):
+        yield from files_in(path) if path.is_dir() else [path]
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -114,22 +109,22 @@ def files_in(folder: Path) -> list[Path]:
 
 def _read(path: Path, machine: Machine) -> DriverFile:
     left_out = _left_out(path, machine)
+    problem = "it names no library (`library_path` of `ICD`)"
     try:
         with path.open("rb") as file:
             described = json.loads(file.read(_LARGEST_FILE))["ICD"]
-        library, version = described["library_path"], described.get("api_version")
-        bits = str(described.get("library_arch", ""))
-        if not isinstance(library, str):
-            raise TypeError
+        library, version, bits = described["library_path"], described.get("api_version"), described.get("library_arch")
     except OSError as error:
-        return DriverFile(path, problem=f"it cannot be read ({error.strerror})", left_out=left_out)
-    except _NOT_UTF8_OR_JSON:
-        return DriverFile(path, problem="it is not a JSON file", left_out=left_out)
+        library, problem = None, f"it cannot be read ({error.strerror})"
+    except (ValueError, RecursionError):  # no UTF-8, or no JSON
+        library, problem = None, "it is not a JSON file"
     except (AttributeError, KeyError, TypeError):
-        return DriverFile(path, problem="it names no library (`library_path` of `ICD`)", left_out=left_out)
+        library = None
+    if not isinstance(library, str):
+        return DriverFile(path, problem=problem, left_out=left_out)
     if os.path.dirname(library) and not os.path.isabs(library):
         library = os.path.normpath(path.parent / library)
-    if bits in ("32", "64") and bits != f"{8 * struct.calcsize('P')}":
+    if str(bits) in ("32", "64") and str(bits) != f"{8 * struct.calcsize('P')}":
         left_out = left_out or f"its library is for programs of {bits} bits"
     return DriverFile(path, library, None if version is None else str(version), left_out=left_out)
 
@@ -190,8 +185,6 @@ def _of_class(winreg: Any, name: str) -> Iterator[str]:
 
 # -- libraries --------------------------------------------------------------------------------------------------------
 
-_OTHER_WORD_SIZE = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
-
 
 def load_problem(library: str) -> str | None:
     """Return the message of the dynamic loader for a library that it cannot load; None if it can.
@@ -208,4 +201,5 @@ def load_problem(library: str) -> str | None:
 
 def is_for_other_programs(problem: str) -> bool:
     """Return whether a message of `load_problem` says that the library is for programs of another word size or processor."""
-    return any(words in problem for words in _OTHER_WORD_SIZE)
+    other = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
+    return any(words in problem for words in other)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .api import vk
-from .binding import Binding, barrier
+from .binding import Binding, Timestamps, barrier
 from .closing import Closable, closing_on_error
 from .device import Device
 from .division import SubmissionBudget, divide, work_of
@@ -20,7 +20,6 @@ from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import Timelines, TimelineSubmitter
-from .timestamps import Timestamps
 from .waiting import check_answering, timeout_seconds, wait_for_fences
 
 Bytes = npt.NDArray[np.uint8]
@@ -39,11 +38,7 @@ class _Work(NamedTuple):
     measured: bool
 
 
-class _Recorded(NamedTuple):
-    """Recorded commands: the submission of the upload, if it has a queue of its own, and those of the kernels in order."""
-
-    upload: Any
-    kernels: tuple[Any, ...]
+_Recording = tuple[Any, tuple[Any, ...]]  # the submission of the upload, if it has a queue of its own, and those of the kernels
 
 
 @dataclass(eq=False)
@@ -73,8 +68,7 @@ class Slot:
     """The semaphore between the upload queue and the kernels; None if both use one queue or nothing is uploaded."""
     upload_fence: Any
     """The fence of the upload. The kernels' fence implies it, but the validation layer does not follow semaphores."""
-    recorded: dict[_Work, _Recorded] = field(default_factory=dict)
-    """The recordings so far."""
+    recordings: dict[_Work, _Recording] = field(default_factory=dict)
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
     measured: bool = False
@@ -131,6 +125,7 @@ class Executor(Closable):
             self._pipelines.build(plan.kernels)
             upload_family = None if profile or timelines is not None else device.upload_family
             self._upload_apart = upload_family is not None
+            self._families = {device.queue_family} if upload_family is None else {device.queue_family, upload_family}
             self._pool = self._make_command_pool(self._stack, device.queue_family)
             self._upload_pool = self._make_command_pool(self._stack, upload_family) if upload_family is not None else self._pool
             self._work = {
@@ -178,7 +173,7 @@ class Executor(Closable):
                 buffers[spec.name] = (
                     staging[spec.name]
                     if device.unified
-                    else Buffer(device, self._stack, size, MemoryClass.WORK, self._input_families())
+                    else Buffer(device, self._stack, size, MemoryClass.WORK, self._families)
                 )
             elif spec.role in (Role.OUTPUT, Role.LARGE_OUTPUT):
                 buffers[spec.name] = readback[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
@@ -204,10 +199,6 @@ class Executor(Closable):
             upload_fence=upload_fence,
         )
 
-    def _input_families(self) -> tuple[int, ...]:
-        families = (self._device.queue_family, self._device.upload_family)
-        return tuple(dict.fromkeys(family for family in families if family is not None)) if self._upload_apart else ()
-
     def _make_fence(self) -> Any:
         handle = vk.vkCreateFence(self._device.handle, vk.VkFenceCreateInfo(), None)
         return self._device.own(self._stack, "fence", handle, vk.vkDestroyFence)
@@ -218,15 +209,21 @@ class Executor(Closable):
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
-    def _record(self, slot: Slot, work: _Work) -> _Recorded:
-        if not (self._upload_apart and work.copies):
-            return _Recorded(None, tuple(map(_submission, self._record_kernels(slot, work))))
-        commands = self._begin(self._upload_pool, slot)
-        self._record_upload(commands, slot, work.frames)
-        vk.vkEndCommandBuffer(commands)
+    def _recording(self, slot: Slot, work: _Work) -> _Recording:
+        """Return the recorded commands, which are recorded at the first call."""
+        recording = slot.recordings.get(work)
+        if recording is not None:
+            return recording
+        upload = None
         first, *others = self._record_kernels(slot, work)
-        kernels = _submission(first, wait=slot.uploaded), *map(_submission, others)
-        return _Recorded(_submission(commands, signal=slot.uploaded), kernels)
+        if self._upload_apart and work.copies:
+            commands = self._begin(self._upload_pool, slot)
+            self._record_upload(commands, slot, work.frames)
+            vk.vkEndCommandBuffer(commands)
+            upload = _submission(commands, signal=slot.uploaded)
+        kernels = _submission(first, wait=slot.uploaded if upload else None), *map(_submission, others)
+        slot.recordings[work] = upload, kernels
+        return upload, kernels
 
     def _begin(self, pool: Any, slot: Slot) -> Any:
         info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
@@ -297,7 +294,7 @@ class Executor(Closable):
             raise RuntimeError("the slot is in flight; wait for it first")
         check_answering(self._device)
         work = self._work_of(frames, copies)
-        upload, kernels = self._recorded(slot, work)
+        upload, kernels = self._recording(slot, work)
         self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
         if upload is not None:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [upload], slot.upload_fence)
@@ -337,19 +334,13 @@ class Executor(Closable):
         work = self._work_of(frames, copies=False)
         if work.measured and self._timed is not None:  # there is one pair of timestamps
             work = work._replace(measured=False)
-        kernels = self._recorded(slot, work).kernels
+        _, kernels = self._recording(slot, work)
         self._started = True
         last = len(kernels) - 1
         for number, submission in enumerate(kernels):
             self._submitter.submit(submission.pCommandBuffers[0], turn, waits=number == 0, signals=number == last)
         if work.measured:
             self._timed = turn, frames * self._frame_work
-
-    def _recorded(self, slot: Slot, work: _Work) -> _Recorded:
-        recorded = slot.recorded.get(work)
-        if recorded is None:
-            recorded = slot.recorded[work] = self._record(slot, work)
-        return recorded
 
     def _note(self, number: int, work: int) -> None:
         """Learn from the time of a batch that the device has finished."""
@@ -411,21 +402,17 @@ class Executor(Closable):
         """
         for slot in getattr(self, "slots", ()):
             if slot.frames:
-                self._settle(slot)
+                try:
+                    self._wait_for_fences(slot)
+                except DeviceLostError:
+                    pass  # a lost device does not use the slot
+                except DeviceError:  # `close` must not raise
+                    self._device.abandoned = True
+                slot.frames = 0
         if (self._submitting or self._started) and not self._device.abandoned:
             with suppress(DeviceError):
                 self._device.wait_idle()
         self._stack.close()
-
-    def _settle(self, slot: Slot) -> None:
-        """Wait until the device does not use the slot. Failures are ignored, because `close` must not raise."""
-        try:
-            self._wait_for_fences(slot)
-        except DeviceLostError:
-            pass  # a lost device does not use the slot
-        except DeviceError:
-            self._device.abandon()
-        slot.frames = 0
 
 
 def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:

@@ -41,18 +41,12 @@ def _in_child() -> None:
     global _forked
     if _opener is not None and not _forked:
         _forked = True
-        _end_without_the_drivers()
-
-
-def _end_without_the_drivers() -> None:
-    """Skip the exit handlers that drivers registered with the C library: Mesa's would wait for threads that do not exist.
-
-    The handler that was registered last is called first, with the exit code. Only glibc has `on_exit`.
-    """
-    library = ctypes.CDLL(None)
-    if hasattr(library, "on_exit"):
-        atexit.register(library.fflush, None)
-        library.on_exit(library._exit, None)
+        # The exit handlers that drivers registered with the C library are skipped: Mesa's would wait for threads that do not
+        # exist. The handler that was registered last is called first, with the exit code. Only glibc has `on_exit`.
+        library = ctypes.CDLL(None)
+        if hasattr(library, "on_exit"):
+            atexit.register(library.fflush, None)
+            library.on_exit(library._exit, None)
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no forks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from contextlib import ExitStack
 from enum import Enum
 from typing import Any
@@ -59,7 +59,7 @@ class Buffer:
     """
 
     def __init__(
-        self, device: Device, stack: ExitStack, size: int, memory_class: MemoryClass, families: Sequence[int] = ()
+        self, device: Device, stack: ExitStack, size: int, memory_class: MemoryClass, families: Collection[int] = ()
     ) -> None:
         limit = device.info.max_storage_bytes
         if size > limit:

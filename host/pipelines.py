@@ -6,10 +6,9 @@ import hashlib
 import struct
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import private
 from .api import vk
@@ -24,16 +23,15 @@ _MOST_BYTES = 1 << 26  # of a cache file; typical files have some 100 kB
 _OWN_HEADER = struct.Struct("<16sIQ32s")  # magic, form, length of the data, its SHA-256
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The bindings and the push constants of a kernel."""
+class Layout(NamedTuple):
+    """The bindings of a kernel, with the type of each, and its push constants."""
 
+    types: list[int]
     descriptor_set: Any
     pipeline: Any
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """A compiled kernel and the layout of its arguments."""
 
     handle: Any
@@ -108,18 +106,16 @@ class PipelineBuilder:
 
     def _layout(self, kernel: Kernel) -> Layout:
         key = kernel.texel_input, kernel.sources, kernel.targets
-        if key not in self._layouts:
-            self._layouts[key] = self._make_layout(*key)
-        return self._layouts[key]
-
-    def _make_layout(self, texel_input: bool, sources: int, targets: int) -> Layout:
-        storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
-        device = self._device
+        if key in self._layouts:
+            return self._layouts[key]
+        device, storage = self._device, vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+        source = vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER if kernel.texel_input else storage
+        types = [source] * kernel.sources + [storage] * kernel.targets
         bindings = [
             vk.VkDescriptorSetLayoutBinding(
                 binding=number, descriptorType=descriptor_type, descriptorCount=1, stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT
             )
-            for number, descriptor_type in enumerate([texels if texel_input else storage] * sources + [storage] * targets)
+            for number, descriptor_type in enumerate(types)
         ]
         set_info = vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings)
         set_layout = vk.vkCreateDescriptorSetLayout(device.handle, set_info, None)
@@ -128,7 +124,8 @@ class PipelineBuilder:
         info = vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout], pPushConstantRanges=[push_range])
         layout = vk.vkCreatePipelineLayout(device.handle, info, None)
         device.own(self._stack, "pipeline layout", layout, vk.vkDestroyPipelineLayout)
-        return Layout(set_layout, layout)
+        self._layouts[key] = Layout(types, set_layout, layout)
+        return self._layouts[key]
 
     def build(self, kernels: tuple[Kernel, ...]) -> None:
         """Compile the kernels that are not compiled yet, and save the cache."""

@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from .driver_files import FILTERS, NAMED_FILES, DriverFile, driver_files, is_for_other_programs, load_problem
+from .driver_files import FILTERS, NAMED_FILES, driver_files, is_for_other_programs, load_problem
 from .machine import Machine
 
 KERNEL_DRIVERS = {
@@ -50,8 +50,12 @@ def unusable_gpus(machine: Machine, why_not_loaded: Callable[[str], str | None] 
     `why_not_loaded` is called with the library of each driver file of NVIDIA's; see `load_problem`.
     """
     nvidia = nvidia_nodes(machine)
-    files = driver_files(machine) if nvidia else []
-    found = [clause for file in files if (clause := _broken_nvidia_file(file, why_not_loaded)) is not None]
+    found = []
+    for file in driver_files(machine) if nvidia else []:
+        if file.is_nvidia and file.library is not None and file.left_out is None:
+            problem = why_not_loaded(file.library)
+            if problem is not None and not is_for_other_programs(problem):
+                found.append(f"{file.path} names NVIDIA's driver {file.library}, which does not load ({problem})")
     if any(machine.variable(name) for name in (*NAMED_FILES, *FILTERS)):
         return found
     if nvidia and not found:
@@ -63,15 +67,6 @@ def unusable_gpus(machine: Machine, why_not_loaded: Callable[[str], str | None] 
     if not found and machine.path(WSL_DEVICE).exists() and machine.path(WSL_CUDA).exists():
         found.append("Windows has NVIDIA's driver, and WSL2 has no Vulkan driver for the GPU")
     return found
-
-
-def _broken_nvidia_file(file: DriverFile, why_not_loaded: Callable[[str], str | None]) -> str | None:
-    if not file.is_nvidia or file.library is None or file.left_out is not None:
-        return None
-    problem = why_not_loaded(file.library)
-    if problem is None or is_for_other_programs(problem):
-        return None
-    return f"{file.path} names NVIDIA's driver {file.library}, which does not load ({problem})"
 
 
 def _clause(node: Path, maker: str) -> str:

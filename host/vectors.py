@@ -52,7 +52,8 @@ def variables(machine: Machine, caches: Path) -> dict[str, str]:
     """
     added = {}
     width = machine.variable(WIDTH_VARIABLE)
-    if not width and _has_avx_512(machine) and not _has_gpu(machine) and not _is_loaded(machine):
+    has_gpu = any(kernel_driver(node, machine) in KERNEL_DRIVERS for node in render_nodes(machine))
+    if not width and _has_avx_512(machine) and not has_gpu and not _is_loaded(machine):
         added[WIDTH_VARIABLE] = width = _WIDE
     if width.isdecimal() and not any(machine.variable(name) for name in CACHE_VARIABLES):
         added[CACHE_VARIABLES[0]] = str(caches / f"mesa-{width}")
@@ -65,10 +66,6 @@ def _has_avx_512(machine: Machine) -> bool:
     with suppress(OSError), machine.path("/proc/cpuinfo").open(errors="replace") as lines:
         return next((set(line.split()) >= _AVX_512 for line in lines if line.startswith("flags")), False)
     return False
-
-
-def _has_gpu(machine: Machine) -> bool:
-    return any(kernel_driver(node, machine) in KERNEL_DRIVERS for node in render_nodes(machine))
 
 
 def _is_loaded(machine: Machine) -> bool:

@@ -70,7 +70,7 @@ def wait_for_fences(device: Device, fences: Sequence[Any], timeout: float, work:
         except vk.module.VkTimeout:
             continue
         return
-    device.abandon()
+    device.abandoned = True
     raise DeviceTimeoutError(
         f"{device.info.name} did not finish {work} in {timeout:g} s. If it is only slow, {TIMEOUT_VARIABLE}=SECONDS gives it"
         " longer; if it hangs, choose another device or restart its driver"
@@ -125,7 +125,7 @@ class Compilations:
             self._wait(kernel, ended)
         except BaseException:
             if not future.done():
-                self._device.abandon()
+                self._device.abandoned = True
             raise
         return future.result()
 

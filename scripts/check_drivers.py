@@ -82,20 +82,20 @@ def name_missing(files: Iterable[Path]) -> list[str]:
 
 def describe(file: Path) -> dict[str, Any] | None:
     """Return the description of a driver's first usable device; None if it has none here."""
-    found: list[dict[str, Any]] = []
-    run_in_process(driver_checks.describe, (), DESCRIBE_SECONDS, found.append, _environment(file))
-    return found[0] if found else None
+    found: dict[str, Any] = {}
+    run_in_process(driver_checks.describe, (), DESCRIBE_SECONDS, found.__setitem__, _environment(file))
+    return found or None
 
 
 def check(file: Path, device: str, subgroup: int, variables: dict[str, str], limit: float) -> DriverRow:
     """Run all checks of a driver with a size of subgroups, each in a process of its own and within `limit` seconds."""
     row = DriverRow(device, subgroup)
     for name in NAMES:
-        found: list[tuple[str, float]] = []
+        found: dict[str, Any] = {}
         with tempfile.TemporaryDirectory(prefix="vkssim-drivers-", ignore_cleanup_errors=True) as cache:
             environment = {**_environment(file), **variables, "XDG_CACHE_HOME": cache}
-            failure = run_in_process(driver_checks.run, (name, subgroup), limit, found.append, environment)
-        problem, row.seconds[name] = found[0] if failure is None else (failure, 0.0)
+            failure = run_in_process(driver_checks.run, (name, subgroup), limit, found.__setitem__, environment)
+        problem, row.seconds[name] = (found["problem"], found["seconds"]) if failure is None else (failure, 0.0)
         if problem:
             row.problems.append(f"{name}: {problem}")
         click.echo(f"  {name}: {problem or 'agrees'}, {row.seconds[name]} s", err=True)

@@ -140,12 +140,13 @@ def describe(send: Send) -> None:
     """Send the name and the driver of the device, and the sizes of subgroups that can be checked, with their variables."""
     info = _device()
     sizes = {size: subgroups.environment_of(info, size) for size in subgroups.sizes_of(info)}
-    send({"name": info.name, "driver": info.driver, "sizes": sizes})
+    for name, value in (("name", info.name), ("driver", info.driver), ("sizes", sizes)):
+        send(name, value)
 
 
 def run(send: Send, name: str, size: int) -> None:
     """Run a check with subgroups of a size, and send its problem, an empty text if there is none, and its seconds."""
-    notices.set_listener(lambda sentence: print(sentence, file=sys.stderr, flush=True))
+    notices.listener = lambda sentence: print(sentence, file=sys.stderr, flush=True)
     as_users_have_it = name == "first score"
     with subgroups.required(_device(), size), nullcontext() if as_users_have_it else _compiled_once():
         began = time.perf_counter()
@@ -153,4 +154,5 @@ def run(send: Send, name: str, size: int) -> None:
             problem = CHECKS[name]()
         except (DeviceError, ArithmeticError) as error:
             problem = f"{type(error).__name__}: {error}"
-        send((problem, round(time.perf_counter() - began, 1)))
+        send("problem", problem)
+        send("seconds", round(time.perf_counter() - began, 1))

@@ -144,7 +144,8 @@ def test_each_check_has_a_process_with_the_driver_alone(monkeypatch: pytest.Monk
         assert (environment["VKSSIM_DEVICE"], environment["LP_NATIVE_VECTOR_WIDTH"]) == (None, "256")
         if arguments[0] == "gate":
             return "it did not finish within 60 s"
-        heard(("wrong" if arguments[0] == "loss" else "", float(arguments[1])))
+        heard("problem", "wrong" if arguments[0] == "loss" else "")
+        heard("seconds", float(arguments[1]))
         return None
 
     monkeypatch.setattr(check_drivers, "run_in_process", run)

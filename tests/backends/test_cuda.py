@@ -7,7 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -87,21 +87,15 @@ class Driver(ModuleType):
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    with _installed(monkeypatch, Driver()) as made:
-        yield made
-
-
-@contextmanager
-def _installed(monkeypatch: pytest.MonkeyPatch, made: Driver) -> Iterator[Driver]:
-    package, bindings = ModuleType("cuda"), ModuleType("cuda.bindings")
+    package, bindings, made = ModuleType("cuda"), ModuleType("cuda.bindings"), Driver()
     package.bindings, bindings.driver = bindings, made  # type: ignore[attr-defined]
     for name, module in ("cuda", package), ("cuda.bindings", bindings), ("cuda.bindings.driver", made):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(ctypes, "PyDLL", made.library)
     monkeypatch.setattr(ctypes, "CDLL", made.library)
-    cuda._cuda_of.cache_clear()
+    cuda._opened.clear()
     yield made
-    cuda._cuda_of.cache_clear()
+    cuda._opened.clear()
 
 
 def test_a_device_is_found_by_its_uuid(driver: Driver) -> None:
@@ -112,10 +106,21 @@ def test_a_device_is_found_by_its_uuid(driver: Driver) -> None:
     assert cuda.cuda_of(GPU) is found
     with pytest.raises(UnsuitableDeviceError, match="CUDA knows no device"):
         cuda.cuda_of(uuid.UUID(int=7))
+    driver.calls.clear()
+    assert cuda.Cuda(GPU).ordinal == 1
+    assert "cuDevicePrimaryCtxSetFlags" not in driver.names(), "without FFmpeg, threads wait for the GPU as PyTorch has them"
 
 
-def test_without_the_package_or_the_driver(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> None:
-    driver.results["cuInit"] = lambda _flags: (_ for _ in ()).throw(RuntimeError("libcuda.so.1 was not found"))
+def test_without_the_library_the_driver_or_the_package(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> None:
+    def fail(_: object) -> Any:
+        raise failure
+
+    failure: Exception = OSError("libcuda.so.1: cannot open shared object file")
+    monkeypatch.setattr(ctypes, "PyDLL", fail)
+    with pytest.raises(UnsuitableDeviceError, match=r"cannot be loaded: libcuda\.so\.1"):
+        cuda.cuda_of(GPU)
+    failure = RuntimeError("libcuda.so.1 was not found")
+    driver.results["cuInit"] = fail
     with pytest.raises(UnsuitableDeviceError, match=r"no CUDA driver: libcuda\.so\.1 was not found"):
         cuda.cuda_of(GPU)
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
@@ -139,21 +144,12 @@ def test_copies(driver: Driver, from_gpu: bool, to_gpu: bool) -> None:
 
 def test_the_region_is_that_of_the_header() -> None:
     """The offsets are those that a C compiler gives CUDA_MEMCPY2D on a machine of 64 bits."""
-    offsets = {name: getattr(Region, name).offset for name, _ in Region._fields_}
+    offsets = {name: getattr(Region, name).offset for name, *_ in Region._fields_}
     assert ctypes.sizeof(Region) == 128
     assert [offsets[f"source_{name}"] for name in ("type", "host", "device", "array", "pitch")] == [16, 24, 32, 40, 48]
     targets = [offsets[f"target_{name}"] for name in ("x", "type", "host", "device", "array", "pitch")]
     assert targets == [56, 72, 80, 88, 96, 104]
     assert [offsets[name] for name in ("row_bytes", "rows")] == [112, 120]
-
-
-def test_without_the_library(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_name: str) -> Any:
-        raise OSError("libcuda.so.1: cannot open shared object file")
-
-    monkeypatch.setattr(ctypes, "PyDLL", fail)
-    with pytest.raises(UnsuitableDeviceError, match=r"cannot be loaded: libcuda\.so\.1"):
-        cuda.cuda_of(GPU)
 
 
 @pytest.mark.parametrize(
@@ -231,17 +227,11 @@ def test_shared_memory_and_semaphores(driver: Driver, vulkan: tuple[int, int], f
     assert driver.names() == freed
 
 
-def test_threads_wait_for_the_gpu_as_pytorch_has_them(driver: Driver) -> None:
-    """Only FFmpeg's decoder requires other flags of the context."""
-    assert cuda.Cuda(GPU).ordinal == 1
-    assert "cuDevicePrimaryCtxSetFlags" not in driver.names()
-
-
 def test_a_device_that_shares_nothing_has_its_frames_copied_by_ffmpeg(
     driver: Driver, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
-    monkeypatch.setattr(decoding, "_has_bindings", lambda: True)
+    monkeypatch.setattr(decoding, "find_spec", lambda _name: True)
     monkeypatch.setattr(decoding, "check_decode", lambda _decode: None)
     monkeypatch.setattr(host_device, "SHARING_EXTENSIONS", ("VK_KHR_made_up",))
     decoder = decoding.hardware_decoder("cuda", "vulkan", None)

@@ -1,15 +1,23 @@
-"""Test the objects that stay open between calls: how many there are, and when they are closed."""
+"""Test the policy for devices that fail, and the objects that stay open between calls: how many, and when they are closed."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import NoReturn
 
 import pytest
 
-from vkssim.backends.device_cache import DeviceCache
-from vkssim.errors import DeviceMemoryError
+from vkssim.backends.device_cache import DeviceCache, FailurePolicy
+from vkssim.errors import (
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceTimeoutError,
+    InputError,
+    UnsuitableDeviceError,
+    WrongNumbersError,
+)
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.utils.thread_pool import Closable
 
@@ -41,6 +49,27 @@ def _use(kept: DeviceCache[_Thing], key: str) -> _Thing:
     return kept.run(key, _Thing, lambda thing: thing)
 
 
+@pytest.mark.parametrize(
+    ("error", "batches"),
+    [
+        (DeviceLostError("lost"), [9]),
+        (DeviceMemoryError("full"), [4, 2, 1]),
+        (DeviceTimeoutError("hangs"), []),
+        (UnsuitableDeviceError("lacks"), []),
+        (WrongNumbersError("wrong"), []),
+        (InputError("damaged"), []),
+        (MemoryError(), []),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_how_often_a_failure_is_tried_again_and_with_which_batches(error: Exception, batches: list[int]) -> None:
+    policy, tried = FailurePolicy(9), []
+    while policy.allows_another_try(error):
+        tried.append(policy.batch)
+    assert tried == batches
+    assert not FailurePolicy().allows_another_try(DeviceMemoryError("full")), "nothing was opened"
+
+
 def test_what_was_used_longest_ago_is_closed(kept: DeviceCache[_Thing]) -> None:
     first, second = _use(kept, "a"), _use(kept, "b")
     _use(kept, "a")
@@ -56,6 +85,21 @@ def test_a_use_that_fails_closes_its_thing(kept: DeviceCache[_Thing]) -> None:
         kept.run("a", _Thing, lambda _: _fail(RuntimeError("half way")))
     assert (first.closed, other.closed) == (1, 0)
     assert _use(kept, "a") is not first
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_lost_device_is_opened_again_once(kept: DeviceCache[_Thing], failures: int) -> None:
+    errors = [DeviceLostError("lost") for _ in range(failures)]
+    things: list[_Thing] = []
+
+    def use(thing: _Thing) -> None:
+        things.append(thing)
+        if errors:
+            raise errors.pop()
+
+    with pytest.raises(DeviceLostError) if failures > 1 else nullcontext():
+        kept.run("a", _Thing, use)
+    assert [thing.closed for thing in things] == [1, failures - 1]
 
 
 def test_a_harmless_error_closes_nothing() -> None:
@@ -74,16 +118,13 @@ def test_another_device_by_the_environment_is_another_thing(kept: DeviceCache[_T
     assert _use(kept, "a") is not first
 
 
-def test_close_lets_go_of_everything(kept: DeviceCache[_Thing]) -> None:
+def test_close_lets_go_of_everything_and_forgetting_closes_nothing(kept: DeviceCache[_Thing]) -> None:
     things = [_use(kept, "a"), _use(kept, "b")]
     kept.close()
     kept.close()
     assert [thing.closed for thing in things] == [1, 1]
-    assert _use(kept, "a") not in things
-
-
-def test_forgetting_closes_nothing(kept: DeviceCache[_Thing]) -> None:
     thing = _use(kept, "a")
+    assert thing not in things
     kept.forget()
     assert _use(kept, "a") is not thing
     assert not thing.closed
@@ -93,7 +134,7 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
     """In a process of its own: the child makes a thing anew, and closes that one alone when it ends."""
     script = """
         import os
-        from vkssim.backends.device_cache import DeviceCache
+        from vkssim.backends.device_cache import DeviceCache, FailurePolicy
 
         class Thing:
             def __init__(self):

@@ -63,24 +63,16 @@ def test_each_user_has_its_batches() -> None:
     assert [made.is_open for made in backend.opened] == [False]
 
 
-def test_a_backend_that_a_run_uses_is_closed_behind_it() -> None:
-    backend = _Shared()
-    part = backend.part(0, 1, _planes())
-    backend.close()
-    assert backend.opened[0].is_open
-    assert backend.closings == []
-    part.close()
-    assert not backend.opened[0].is_open
-    assert backend.closings == [0]
-
-
 def test_frames_of_another_format_leave_the_device_open() -> None:
-    with _Shared() as backend:
-        for width in (64, 80):
-            backend.part(0, 1, _planes(width)).close()
-        assert [made.is_open for made in backend.opened] == [False, True]
-        assert backend.closings == []
-    assert backend.closings == [0]
+    """A backend that a run uses is closed after it."""
+    backend = _Shared()
+    backend.part(0, 1, _planes()).close()
+    part = backend.part(0, 1, _planes(80))
+    assert [made.is_open for made in backend.opened] == [False, True]
+    backend.close()
+    assert (backend.opened[1].is_open, backend.closings) == (True, [])
+    part.close()
+    assert (backend.opened[1].is_open, backend.closings) == (False, [0])
 
 
 def test_a_backend_that_was_opened_ahead() -> None:

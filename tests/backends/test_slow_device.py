@@ -1,4 +1,4 @@
-"""A device that is slow for its batches gets short submissions, and gives the same bits as one submission for each batch."""
+"""Devices of every kind, and one that is slow for its batches and gets short submissions, give the same bits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ import pytest
 import torch
 
 from vkssim.backends.loss_engine import LossEngine
-from vkssim.errors import FrameError
+from vkssim.errors import FrameError, SmallerBatchWarning
 from vkssim.features.planes import KernelShape
 from vkssim.host import division, executor
 from vkssim.host.api import vk
 from vkssim.host.binding import Binding
+from vkssim.host.device import Device
 from vkssim.host.devices import DeviceInfo, DeviceKind
 from vkssim.host.division import TARGET_SECONDS, Submission, SubmissionBudget
+from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
@@ -28,7 +30,7 @@ from vkssim.shaders.interface import Shape
 from vkssim.torch import ms_ssim
 from vkssim.types import FrameFormat
 
-from ..host.kinds import pretend
+from ..host.kinds import KINDS, pretend
 from ..support.pictures import clip
 from ..torch import stand_in
 
@@ -179,13 +181,19 @@ def test_a_sample_beyond_the_depth_is_found(clip_name: str, monkeypatch: pytest.
         mapper.run(clips["reference"], clips["distorted"])
 
 
-@pytest.mark.parametrize("kind", ["memory of its own", "a queue for copies"])
-def test_copies_come_before_and_after_all_submissions(kind: str, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = _map()
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("compute", [_scores, _map, _gradient])
+@pytest.mark.parametrize("is_slow", [False, True], ids=["fast", "slow"])
+def test_the_kind_of_device_changes_no_bit(
+    compute: Callable[[], Arrays], kind: str, is_slow: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies come before and after all submissions of a batch."""
+    expected = compute()
     pretend(monkeypatch, kind)
-    for got, wanted in zip(_map(), expected, strict=True):
+    submissions = request.getfixturevalue("slow").submissions if is_slow else None
+    for got, wanted in zip(compute(), expected, strict=True):
         np.testing.assert_array_equal(got, wanted)
-    assert len(slow.submissions) > 20
+    assert submissions is None or len(submissions) > 20
 
 
 def test_each_submission_is_a_call_of_its_own(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,3 +224,23 @@ def test_a_fast_device_gets_one_submission_for_each_batch(monkeypatch: pytest.Mo
         "one for each batch, and one for its upload where that has a queue"
     )
     assert len(noted) == 1
+
+
+def test_a_batch_that_no_device_could_hold_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try compiles the kernels: the first is for what the device states that it can bind and has memory for."""
+    tried: list[int] = []
+    begin = Executor.__init__
+
+    def note(self: Executor, device: Device, plan: Plan, *arguments: Any, batch: int = 1, **options: Any) -> None:
+        if batch > 1000:  # else it is the self-test's
+            tried.append(batch)
+            assert max(spec.frame_bytes for spec in plan.buffers) * batch <= device.info.max_storage_bytes
+        begin(self, device, plan, *arguments, batch=min(batch, 8), **options)
+
+    monkeypatch.setattr(Executor, "__init__", note)
+    with (
+        pytest.warns(SmallerBatchWarning, match="batches of 1000000000 frames; batches of "),
+        Scorer(32, 24, bits=8, features="float_ssim=scale=1", batch=10**9) as scorer,
+    ):
+        assert len(list(scorer.score([(clip(1, 24, 32)[0],) * 2]))) == 1
+    assert len(tried) == 1

@@ -37,12 +37,13 @@ def broken_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     open_device._unusable_gpus.cache_clear()
 
 
-@pytest.mark.parametrize("selector", [None, 0, "0", str(LAVAPIPE.uuid)])
-def test_a_device_that_was_not_chosen_by_name(instance: Instance, selector: str | int | None) -> None:
-    (warning,) = software_warnings(LAVAPIPE, selector)
-    assert warning.startswith("llvmpipe (LLVM 15.0.6, 256 bits) computes in software, although a GPU is present: nvidia_icd")
-    assert "`vkssim doctor`" in warning
-    assert "`device=llvmpipe`" in warning
+def test_a_device_that_was_not_chosen_by_name(instance: Instance, broken_gpu: list[int]) -> None:
+    for selector in (None, 0, "0", str(LAVAPIPE.uuid)):
+        (warning,) = software_warnings(LAVAPIPE, selector)
+        assert warning.startswith("llvmpipe (LLVM 15.0.6, 256 bits) computes in software, although a GPU is present: nvidia")
+        assert "`vkssim doctor`" in warning
+        assert "`device=llvmpipe`" in warning
+    assert broken_gpu == [1], "a process looks once"
 
 
 def test_a_device_that_was_chosen_by_name(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,11 +60,6 @@ def test_a_gpu_that_is_listed(monkeypatch: pytest.MonkeyPatch, lacks: tuple[str,
     monkeypatch.setattr(open_device, "list_devices", lambda _: listed)
     found = software_warnings(LAVAPIPE, 1)
     assert ["Old GPU, driver 3 lacks a compute queue" in text for text in found] == [True] * warned
-
-
-def test_a_process_looks_once(instance: Instance, broken_gpu: list[int]) -> None:
-    assert [len(software_warnings(LAVAPIPE, None)) for _ in range(3)] == [1, 1, 1]
-    assert broken_gpu == [1]
 
 
 @pytest.mark.usefixtures("shared_device")

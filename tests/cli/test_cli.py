@@ -321,7 +321,7 @@ class _Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "heard"), [(_Terminal(), ["note: a driver takes long"]), (io.StringIO(), [])])
 def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(notices, "_listener", None)
+    monkeypatch.setattr(notices, "listener", None)
     monkeypatch.setattr(import_module("vkssim.cli.main"), "say", said.append)
     monkeypatch.setattr(sys, "stderr", stream)
     main(["features"], standalone_mode=False)
@@ -331,7 +331,7 @@ def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkey
 
 def test_quiet_commands_give_no_notices(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(notices, "_listener", said.append)
+    monkeypatch.setattr(notices, "listener", said.append)
     succeed(*raw_pair, "-q")
     notices.notify("a driver takes long")
     assert said == []

@@ -15,12 +15,12 @@ from vkssim.errors import DeviceError
 
 def _answers(send: Send, *values: object) -> None:
     for value in values:
-        send(value)
-    send((os.environ.get("TOLD"), os.environ.get("HOME")))
+        send("value", value)
+    send("told", (os.environ.get("TOLD"), os.environ.get("HOME")))
 
 
 def _fails(send: Send, kind: str) -> None:
-    send("begun")
+    send("begun", None)
     if kind == "crash":
         ctypes.string_at(0)
     if kind == "exit":
@@ -32,8 +32,11 @@ def _fails(send: Send, kind: str) -> None:
 
 def test_messages_arrive_in_order() -> None:
     heard: list[Any] = []
-    assert run_in_process(_answers, (1, ("two", None)), 60, heard.append, {"TOLD": "yes", "HOME": None}) is None
-    assert heard == [1, ("two", None), ("yes", None)]
+    assert (
+        run_in_process(_answers, (1, ("two", None)), 60, lambda *message: heard.append(message), {"TOLD": "yes", "HOME": None})
+        is None
+    )
+    assert heard == [("value", 1), ("value", ("two", None)), ("told", ("yes", None))]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +50,6 @@ def test_messages_arrive_in_order() -> None:
     ],
 )
 def test_work_that_does_not_end(kind: str, seconds: float, clause: str) -> None:
-    heard: list[Any] = []
-    assert run_in_process(_fails, (kind,), seconds, heard.append, {}) == clause
+    heard: list[str] = []
+    assert run_in_process(_fails, (kind,), seconds, lambda name, _: heard.append(name)) == clause
     assert heard in (["begun"], []) if kind == "hang" else ["begun"]

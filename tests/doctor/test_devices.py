@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from vkssim.doctor import devices
+from vkssim.doctor.apart import Send
 from vkssim.doctor.devices import DeviceTrial, devices_section, try_devices
 from vkssim.doctor.diagnosis import _summary
 from vkssim.doctor.findings import Finding, Level
@@ -34,16 +35,17 @@ def test_each_device_is_tried_and_the_chosen_one_first(monkeypatch: pytest.Monke
     tried: list[tuple[str, float]] = []
     steps: list[str] = []
 
-    def make(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
-        tried.append((uuid, seconds))
-        say("compiling")
-        return GOOD
+    def run(work: object, arguments: tuple[str], seconds: float, heard: Send) -> None:
+        tried.append((*arguments, seconds))
+        for field in fields(GOOD):
+            heard(field.name, getattr(GOOD, field.name))
 
-    monkeypatch.setattr(devices, "make_trial", make)
+    monkeypatch.setattr(devices, "run_in_process", run)
     survey = Survey(has_loader=True, devices=[GPU, OLD, SOFTWARE], chosen=2)
     assert try_devices(survey, 9.0, steps.append) == {0: GOOD, 2: GOOD}
     assert tried == [(str(SOFTWARE.uuid), 9.0), (str(GPU.uuid), 9.0)], "a device that lacks something is not tried"
-    assert steps == ["llvmpipe: compiling", "GeForce RTX 4090: compiling"]
+    opening = "opening the device and compiling its kernels"
+    assert steps == [f"{name}: {opening}" for name in ("llvmpipe", "llvmpipe", "GeForce RTX 4090", "GeForce RTX 4090")]
 
 
 def test_devices_and_why_one_is_chosen(tmp_path: Path) -> None:

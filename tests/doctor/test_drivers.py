@@ -39,23 +39,20 @@ def test_a_driver_that_loads(debian: Machine) -> None:
     ]
 
 
-def test_a_driver_that_needs_x11(debian: Machine) -> None:
-    """As on a machine with an NVIDIA GPU and without a desktop: the driver is there, and its library does not load."""
+@pytest.mark.parametrize(
+    ("problem", "missing", "lacks", "advice"),
+    [
+        # as on a machine with an NVIDIA GPU and without a desktop: the driver is there, and its library does not load
+        (NO_X11, ("libX11.so.6", "libXext.so.6"), "; missing: libX11.so.6, libXext.so.6", "apt install libx11-6 libxext6"),
+        (f"{NVIDIA}: cannot open", (NVIDIA,), f"; missing: {NVIDIA}", f"install the driver that has {NVIDIA}, or remove {{}}"),
+        ("damaged", (), "", "install the driver again"),
+    ],
+)
+def test_a_driver_that_does_not_load(debian: Machine, problem: str, missing: tuple[str], lacks: str, advice: str) -> None:
     path = write_driver_file(debian.root / "usr/share/vulkan/icd.d/nvidia_icd.json", NVIDIA)
-    survey = Survey(problems={NVIDIA: NO_X11}, missing={NVIDIA: ("libX11.so.6", "libXext.so.6")})
-    (finding,) = _section(debian, survey).findings
-    assert finding == Finding(
-        Level.WARNING,
-        f"{path}: {NVIDIA} does not load ({NO_X11}); missing: libX11.so.6, libXext.so.6",
-        "apt install libx11-6 libxext6",
-    )
-
-
-def test_a_driver_whose_own_library_is_missing(debian: Machine) -> None:
-    path = write_driver_file(debian.root / "usr/share/vulkan/icd.d/nvidia_icd.json", NVIDIA)
-    survey = Survey(problems={NVIDIA: f"{NVIDIA}: cannot open"}, missing={NVIDIA: (NVIDIA,)})
-    (finding,) = _section(debian, survey).findings
-    assert finding.advice == f"install the driver that has {NVIDIA}, or remove {path}"
+    (finding,) = _section(debian, Survey(problems={NVIDIA: problem}, missing={NVIDIA: missing})).findings
+    text = f"{path}: {NVIDIA} does not load ({problem}){lacks}"
+    assert finding == Finding(Level.WARNING, text, advice.format(path))
 
 
 def test_files_that_are_not_used(debian: Machine) -> None:
@@ -71,14 +68,6 @@ def test_files_that_are_not_used(debian: Machine) -> None:
     assert "is for other programs" in found[0].text
     assert "VK_LOADER_DRIVERS_DISABLE leaves it out" in found[1].text
     assert (found[2].text, found[2].advice) == (f"{folder / 'c.json'}: it is not a JSON file", "correct or remove the file")
-
-
-def test_a_variable_that_names_no_file(debian: Machine) -> None:
-    described = machine(debian.root, VK_DRIVER_FILES="/no/such.json")
-    chosen, finding = _section(described, Survey()).findings
-    assert chosen.text.endswith("VK_DRIVER_FILES=/no/such.json")
-    assert "/no/such.json: it cannot be read" in finding.text
-    assert finding.advice == "correct or unset VK_DRIVER_FILES, which names the file"
 
 
 def test_no_driver_file(debian: Machine) -> None:

@@ -23,15 +23,6 @@ def _findings(described: Machine, survey: Survey = SOFTWARE) -> list[Finding]:
     return list(gpus_section(described, driver_files(described), survey).findings)
 
 
-def _advice(described: Machine, survey: Survey = SOFTWARE) -> list[str]:
-    return [finding.advice for finding in _findings(described, survey) if finding.advice is not None]
-
-
-def _container(root: Path, **environment: str) -> Machine:
-    write_file(root / ".dockerenv")
-    return machine(root, **environment)
-
-
 def test_a_machine_without_a_gpu(tmp_path: Path) -> None:
     (finding,) = _findings(machine(tmp_path))
     assert (finding.level, finding.text) == (Level.NOTE, "device nodes of GPUs: there are none")
@@ -42,7 +33,8 @@ def test_a_gpu_that_works(tmp_path: Path) -> None:
     write_file(tmp_path / "dev/nvidia0")
     node = add_render_node(tmp_path, "nvidia")
     survey = Survey(has_loader=True, devices=[device_info(0, "NVIDIA H100", vendor_id=NVIDIA)], chosen=0)
-    section = gpus_section(_container(tmp_path), [], survey)
+    write_file(tmp_path / ".dockerenv")
+    section = gpus_section(machine(tmp_path), [], survey)
     assert [finding.level for finding in section.findings] == [Level.OK]
     assert str(node) in section.findings[0].text
     assert section.facts["nodes"][0]["kernel_driver"] == "nvidia"
@@ -55,9 +47,10 @@ def test_a_node_that_the_user_may_not_open(
     node = add_render_node(tmp_path, "amdgpu")
     node.chmod(0o660)
     monkeypatch.setattr("os.access", lambda path, _mode: path != node)
-    monkeypatch.setattr("vkssim.doctor.gpus._group", lambda _: "render")
-    described = _container(tmp_path) if in_container else machine(tmp_path)
-    rights, gpu = _findings(described)
+    monkeypatch.setattr(Path, "group", lambda _: "render")
+    if in_container:
+        write_file(tmp_path / ".dockerenv")
+    rights, gpu = _findings(machine(tmp_path))
     assert rights.text == f"this user may not open {node} (mode 660, group render)"
     assert f"{advice} render" in str(rights.advice)
     assert "may not open" in gpu.text
@@ -72,48 +65,56 @@ def test_a_folder_that_the_user_may_not_look_into(tmp_path: Path, monkeypatch: p
     assert finding.advice == f"sudo chmod 755 {folder}"
 
 
-@pytest.mark.parametrize("capabilities", ["", "compute,utility"])
-def test_a_container_without_graphics(tmp_path: Path, capabilities: str) -> None:
-    write_file(tmp_path / "dev/nvidia0")
-    described = _container(tmp_path, NVIDIA_DRIVER_CAPABILITIES=capabilities)
-    texts = [finding.text for finding in _findings(described)]
-    assert any("NVIDIA_DRIVER_CAPABILITIES is" in text and "Vulkan needs graphics" in text for text in texts)
-    mount = "/usr/share/vulkan/icd.d/nvidia_icd.json"
-    first, second = _advice(described)
-    assert first == "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all"
-    assert second.startswith(f"docker run --gpus all -v {mount}:{mount}:ro")
+NVIDIAS_FILE = "nvidia_icd.json"
+MOUNT = f"-v /usr/share/vulkan/icd.d/{NVIDIAS_FILE}:/usr/share/vulkan/icd.d/{NVIDIAS_FILE}:ro"
+CAPABILITIES = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all"
 
 
-@pytest.mark.parametrize("capabilities", ["all", "compute,graphics"])
-def test_a_container_with_graphics(tmp_path: Path, capabilities: str) -> None:
-    write_file(tmp_path / "dev/nvidia0")
-    write_driver_file(tmp_path / "etc/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    assert _advice(_container(tmp_path, NVIDIA_DRIVER_CAPABILITIES=capabilities)) == []
-
-
-def test_a_driver_file_where_the_loader_does_not_look(tmp_path: Path) -> None:
-    write_file(tmp_path / "dev/nvidia0")
-    path = write_driver_file(tmp_path / "usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json", "libGLX_nvidia.so.0")
-    assert _advice(machine(tmp_path)) == [f"export VK_DRIVER_FILES={path}"]
-
-
-def test_a_machine_of_debian_without_nvidias_vulkan(tmp_path: Path) -> None:
-    write_file(tmp_path / "dev/nvidia0")
-    write_file(tmp_path / "etc/os-release", "ID=debian\n")
-    (advice,) = _advice(machine(tmp_path))
-    assert "nvidia-vulkan-icd" in advice
-
-
-def test_a_container_without_any_node(tmp_path: Path) -> None:
-    (advice,) = _advice(_container(tmp_path))
-    assert "--gpus all" in advice
-    assert "--device /dev/dri" in advice
+@pytest.mark.parametrize(
+    ("files", "environment", "advice"),
+    [
+        ([".dockerenv"], {}, [f"for a GPU of NVIDIA: {CAPABILITIES}; for others: docker run --device /dev/dri"]),
+        (
+            [".dockerenv", "dev/nvidia0"],
+            {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
+            [CAPABILITIES, f"docker run --gpus all {MOUNT}, where the host has the file there or in /etc/vulkan/icd.d"],
+        ),
+        ([".dockerenv", "dev/nvidia0", f"etc/vulkan/icd.d/{NVIDIAS_FILE}"], {}, [CAPABILITIES]),
+        ([".dockerenv", "dev/nvidia0", f"etc/vulkan/icd.d/{NVIDIAS_FILE}"], {"NVIDIA_DRIVER_CAPABILITIES": "all"}, []),
+        (
+            [".dockerenv", "dev/nvidia0", f"etc/vulkan/icd.d/{NVIDIAS_FILE}"],
+            {"NVIDIA_DRIVER_CAPABILITIES": "compute,graphics"},
+            [],
+        ),
+        (
+            ["dev/nvidia0", f"usr/local/nvidia/share/vulkan/icd.d/{NVIDIAS_FILE}"],  # where the loader does not look
+            {},
+            [f"export VK_DRIVER_FILES={{}}/usr/local/nvidia/share/vulkan/icd.d/{NVIDIAS_FILE}"],
+        ),
+        (
+            ["dev/nvidia0", "etc/os-release"],
+            {},
+            ["apt install nvidia-vulkan-icd on Debian, libnvidia-gl-NNN of the driver's version on Ubuntu"],
+        ),
+        (["dev/nvidia0"], {}, ["install NVIDIA's driver with its Vulkan part"]),
+    ],
+)
+def test_a_gpu_that_vulkan_does_not_list(
+    tmp_path: Path, files: list[str], environment: dict[str, str], advice: list[str]
+) -> None:
+    for name in files:
+        if name.endswith(".json"):
+            write_driver_file(tmp_path / name, "libGLX_nvidia.so.0")
+        else:
+            write_file(tmp_path / name, "ID=debian\n")
+    found = _findings(machine(tmp_path, **environment))
+    assert [finding.advice for finding in found if finding.advice is not None] == [text.format(tmp_path) for text in advice]
 
 
 def test_wsl(tmp_path: Path) -> None:
     write_file(tmp_path / "proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2\n")
-    (advice,) = _advice(machine(tmp_path))
-    assert "wsl --update" in advice
+    (finding,) = _findings(machine(tmp_path))
+    assert "wsl --update" in str(finding.advice)
     write_file(tmp_path / "dev/dxg")
     (finding,) = _findings(machine(tmp_path))
     assert "dzn" in finding.text

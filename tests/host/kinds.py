@@ -1,4 +1,7 @@
-"""Devices of other kinds, as far as any device can pretend to be one: so a software driver takes the paths of a GPU too."""
+"""Devices of other kinds, as far as any device can pretend to be one, and a plan that is small enough to see through.
+
+So a software driver takes the paths of a GPU too.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from vkssim.features.planes import KernelShape, PlanePair, ingest
 from vkssim.host import device, memory
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.memory import MemoryClass
+from vkssim.host.plan import Plan, Role
+from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
 
 KINDS = ("one memory", "memory of its own", "a queue for copies")
 
@@ -28,3 +35,15 @@ def pretend(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(memory, "_memory_type", without_staging)
     monkeypatch.setattr(Device, "unified", property(lambda _: kind == "one memory"))
     monkeypatch.setattr(device, "_copy_family", kernels_family if kind == "a queue for copies" else lambda _: None)
+
+
+FRAME = FrameFormat.of_bits(32, 4, 8)
+SOURCE, BETWEEN = PlanePair.raw(FRAME), PlanePair.floats("between", FRAME.width, FRAME.height)
+TARGET = PlanePair.floats("out", FRAME.width, FRAME.height)
+
+
+def doubling(device: Device) -> Plan:
+    """Samples to floats, and these to floats again, doubled: an input, a work and an output buffer."""
+    shape = KernelShape(Shape.STRIP, device.info.subgroup_size)
+    steps = ingest(shape, SOURCE, BETWEEN, 1.0), ingest(shape, BETWEEN, TARGET, 2.0)
+    return Plan((SOURCE.spec(Role.INPUT), BETWEEN.spec(Role.WORK), TARGET.spec(Role.OUTPUT)), steps)

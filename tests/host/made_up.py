@@ -19,6 +19,7 @@ def device_info(index: int = 0, name: str = "Made Up", kind: DeviceKind = Device
         "api_version": (1, 3, 0),
         "driver_version": 3,
         "driver": "driver 3",
+        "extensions": frozenset(),
         "subgroup_size": 32,
         "max_storage_bytes": 1 << 30,
         "timestamp_period_ns": 1.0,

@@ -12,7 +12,7 @@ from vkssim.host import api as api_module
 from vkssim.host.api import Api
 from vkssim.host.errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 
-from ..support.commands import python_process
+from ..support.commands import python_process, vkssim_process
 
 WITHOUT_LOADER = "raise OSError('cannot load library libvulkan.so')"
 
@@ -29,51 +29,53 @@ def _failing(monkeypatch: pytest.MonkeyPatch, function: str, error: str) -> Api:
 
 
 @pytest.mark.parametrize(
-    ("raised", "expected", "words"),
+    ("function", "raised", "expected", "words"),
     [
-        ("VkErrorDeviceLost", DeviceLostError, "device was lost"),
-        ("VkErrorOutOfDeviceMemory", DeviceMemoryError, "out of memory"),
-        ("VkErrorOutOfHostMemory", DeviceMemoryError, "out of the host.s memory"),
-        ("VkErrorInitializationFailed", DeviceError, "vkDeviceWaitIdle failed: VkErrorInitializationFailed"),
+        ("vkDeviceWaitIdle", "VkErrorDeviceLost", DeviceLostError, "device was lost"),
+        ("vkDeviceWaitIdle", "VkErrorOutOfDeviceMemory", DeviceMemoryError, "out of memory"),
+        ("vkDeviceWaitIdle", "VkErrorOutOfHostMemory", DeviceMemoryError, "out of the host.s memory"),
+        ("vkDeviceWaitIdle", "VkErrorInitializationFailed", DeviceError, "vkDeviceWaitIdle failed: VkErrorInitializationF"),
+        (
+            "vkEnumeratePhysicalDevices",
+            "VkErrorInitializationFailed",
+            DeviceError,
+            "a Vulkan driver cannot start .*`ulimit -v`.* /dev/dri",
+        ),
     ],
 )
 def test_error_codes_become_errors(
-    monkeypatch: pytest.MonkeyPatch, raised: str, expected: type[DeviceError], words: str
+    monkeypatch: pytest.MonkeyPatch, function: str, raised: str, expected: type[DeviceError], words: str
 ) -> None:
     with pytest.raises(expected, match=words):
-        _failing(monkeypatch, "vkDeviceWaitIdle", raised).vkDeviceWaitIdle(None)
+        getattr(_failing(monkeypatch, function, raised), function)(None)
 
 
-def test_a_driver_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loader gives no reason, as where memory is limited; the usual ones are named."""
-    api = _failing(monkeypatch, "vkEnumeratePhysicalDevices", "VkErrorInitializationFailed")
-    with pytest.raises(DeviceError, match=r"a Vulkan driver cannot start .*`ulimit -v`.* /dev/dri"):
-        api.vkEnumeratePhysicalDevices(None)
+SIGN = "/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"
 
 
-def _without_driver(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> str:
-    """Return the message where the loader finds no driver and gives no reason, on a machine with these signs of GPUs."""
+@pytest.mark.parametrize(
+    ("signs", "variables", "begins"),
+    [
+        ([], {}, ". Install"),
+        ([SIGN], {}, f": {SIGN}. Install"),
+        (
+            [],
+            {"VK_LOADER_DRIVERS_DISABLE": "*"},
+            ". Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. Or: Install",
+        ),
+    ],
+)
+def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch, signs: list[str], variables: dict[str, str], begins: str) -> None:
+    """The loader gives no reason where the library of its only driver does not load: signs of GPUs and variables are named."""
     api = _failing(monkeypatch, "vkCreateInstance", "VkErrorIncompatibleDriver")
     monkeypatch.setattr(api_module, "complaints", lambda _: "")
     monkeypatch.setattr(api_module, "unusable_gpus", lambda _: signs)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(NoDeviceError) as caught:
         api.vkCreateInstance(None, None)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize("signs", [[], ["/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"]])
-def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> None:
-    """The loader gives no reason where the library of its only driver does not load."""
-    message = _without_driver(monkeypatch, signs)
-    assert message.startswith("the Vulkan loader found no driver" + "".join(f": {sign}" for sign in signs) + ". Install")
-    assert message.endswith(DOCTOR)
-
-
-def test_a_variable_that_leaves_drivers_out_is_named_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VK_LOADER_DRIVERS_DISABLE", "*")
-    message = _without_driver(monkeypatch, [])
-    said = "the Vulkan loader found no driver. Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. Or: "
-    assert message.startswith(f"{said}Install")
+    assert str(caught.value).startswith(f"the Vulkan loader found no driver{begins}")
+    assert str(caught.value).endswith(DOCTOR)
 
 
 def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +88,26 @@ def test_missing_binding_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vulkan", None)
     with pytest.raises(NoLoaderError, match="pip install vulkan"):
         Api().module  # noqa: B018
+
+
+DRIVER = '{"file_format_version": "1.0.0", "ICD": {"library_path": "/no/such/driver.so", "api_version": "1.1.0"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("no JSON", ["JSON file", "driver.json"]), (DRIVER, ["/no/such/driver.so: cannot open shared object"])],
+)
+def test_a_drivers_file_that_cannot_be_used(tmp_path: Path, text: str, said: list[str]) -> None:
+    """The loader's own words are passed on: by its code alone it would be out of memory."""
+    path = tmp_path / "driver.json"
+    path.write_text(text)
+    result = vkssim_process("devices", environment={name: str(path) for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")})
+    message = result.stderr.decode()
+    assert result.returncode == 3
+    assert all(words in message for words in said), message
+    assert "host's memory" not in message
+    assert "Correct or unset VK_DRIVER_FILES, which names the files" in message
+    assert message.count("\n") == 1
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -18,18 +19,9 @@ A_WHILE = 0.05
 """Seconds for a thread that has to wait to go on by mistake."""
 
 
-class Calls:
-    """Calls of several threads, each of which lasts until it is ended."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._order = CallOrder()
-        self._pool = pool
-
-    def begin(self, name: str) -> Call:
-        return Call(self._pool, self._order, name)
-
-
 class Call:
+    """A call of a thread, which lasts until it is ended."""
+
     def __init__(self, pool: ThreadPoolExecutor, order: CallOrder, name: str) -> None:
         self._begun, self._may_end = threading.Event(), threading.Event()
 
@@ -52,26 +44,26 @@ class Call:
 
 
 @pytest.fixture
-def calls() -> Iterator[Calls]:
+def begin() -> Iterator[Callable[[str], Call]]:
     with ThreadPoolExecutor(8) as pool:
-        yield Calls(pool)
+        yield partial(Call, pool, CallOrder())
 
 
 @pytest.mark.parametrize("earlier", ["vkQueueSubmit", "vkCreateDevice"])
 @pytest.mark.parametrize("name", ALONE)
-def test_a_call_that_is_alone(calls: Calls, name: str, earlier: str) -> None:
-    first = calls.begin(earlier)
+def test_a_call_that_is_alone(begin: Callable[[str], Call], name: str, earlier: str) -> None:
+    first = begin(earlier)
     assert first.begins()
-    alone = calls.begin(name)
+    alone = begin(name)
     assert alone.waits()
-    later = calls.begin("vkQueueSubmit")
+    later = begin("vkQueueSubmit")
     assert later.waits(), "else calls that follow each other keep it waiting for ever"
     first.end()
     assert alone.begins()
     assert later.waits()
     alone.end()
     assert later.begins()
-    beside = calls.begin("vkQueueSubmit")
+    beside = begin("vkQueueSubmit")
     assert beside.begins(), "calls are side by side otherwise"
     beside.end()
     later.end()
@@ -92,9 +84,7 @@ def test_a_call_that_fails_is_over() -> None:
     with pytest.raises(ValueError, match="lost"), order.call("vkCreateDevice"):
         raise ValueError("lost")
     with ThreadPoolExecutor(1) as pool:
-        call = Call(pool, order, "vkDestroyDevice")
-        assert call.begins()
-        call.end()
+        Call(pool, order, "vkDestroyDevice").end()
 
 
 def test_calls_are_ordered_where_the_layer_is(monkeypatch: pytest.MonkeyPatch) -> None:

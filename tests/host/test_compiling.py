@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -23,21 +22,10 @@ class _Device:
     info = device_info()
     abandoned = False
 
-    def abandon(self) -> None:
-        self.abandoned = True
-
 
 @pytest.fixture
 def device() -> Device:
     return cast(Device, _Device())
-
-
-@pytest.fixture
-def heard() -> Iterator[list[str]]:
-    sentences: list[str] = []
-    notices.set_listener(sentences.append)
-    yield sentences
-    notices.set_listener(None)
 
 
 def test_an_error_of_the_call_is_raised(device: Device) -> None:
@@ -49,28 +37,15 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
     assert not device.abandoned
 
 
-def test_a_long_call_is_reported(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The call ends once the notice was given."""
-    monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
-    reported = threading.Event()
-    sentences: list[str] = []
-    notices.set_listener(lambda sentence: (sentences.append(sentence), reported.set())[0])
-    try:
-        assert Compilations(device, 2).run("ssim.strip", reported.wait) is True
-    finally:
-        notices.set_listener(None)
-    (sentence,) = sentences
-    assert sentence.startswith("Made Up, driver 3 has been compiling kernels for 0 s, now ssim.strip, number 1 of 2; each may")
-
-
-def test_kernels_that_take_long_together_are_reported_once(
-    device: Device, heard: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_that_take_long_are_reported_once(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(notices, "listener", heard.append)
     monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
     compilations = Compilations(device, 2)
-    for kernel in ("first", "second"):
-        compilations.run(kernel, lambda: threading.Event().wait(0.25))
-    assert len(heard) == 1
+    for kernel in ("ssim.strip", "second"):
+        assert compilations.run(kernel, lambda: not threading.Event().wait(0.25))
+    (sentence,) = heard
+    assert sentence.startswith("Made Up, driver 3 has been compiling kernels for 0 s, now ssim.strip, number 1 of 2; each may")
 
 
 def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,20 +54,6 @@ def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytes
     released = threading.Event()
     with pytest.raises(DeviceTimeoutError, match=r"did not compile the kernel ssim\.strip in 0\.2 s.*VKSSIM_TIMEOUT=SECONDS"):
         Compilations(device, 2).run("ssim.strip", released.wait)
-    assert device.abandoned
-    released.set()
-
-
-def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    released = threading.Event()
-
-    def interrupt(_sentence: str) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
-    monkeypatch.setattr(waiting, "notify", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        Compilations(device, 2).run("kernel", released.wait)
     assert device.abandoned
     released.set()
 

@@ -1,4 +1,4 @@
-"""The division of a batch's work into submissions: nothing is lost, nothing is done twice, and the order stays."""
+"""Plans that contradict themselves, and the division of a batch's work: nothing is lost or done twice, and the order stays."""
 
 from __future__ import annotations
 
@@ -7,10 +7,29 @@ from itertools import chain
 
 import pytest
 
-from vkssim.host.division import DispatchPart, divide, work_of
-from vkssim.host.plan import Plan
+from vkssim.host.devices import DeviceKind
+from vkssim.host.division import TARGET_SECONDS, DispatchPart, SubmissionBudget, divide, work_of
+from vkssim.host.plan import Dispatch, Kernel, Plan
 
 from .made_up import dispatch, plan
+
+
+@pytest.mark.parametrize(
+    ("inconsistent", "message"),
+    [
+        (plan(buffers=("in", "in", "out")), r"named twice: \['in'\]"),
+        (plan((dispatch(source="absent"),)), r"unknown buffers: \['absent'\]"),
+        (plan((dispatch(target="absent"),)), r"unknown buffers: \['absent'\]"),
+        (
+            plan((Dispatch("stage", Kernel("nothing", sources=2), ("in",), ("out",), b"", (1, 1)),)),
+            r"stage: \(1, 1\) buffers for \(2, 1\) bindings",
+        ),
+        (plan((dispatch("in", "between"), dispatch("between", "out"))), r"both reads and writes \['between'\]"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(inconsistent: Plan, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        inconsistent.validate()
 
 
 def _plan() -> Plan:
@@ -24,11 +43,6 @@ def _workgroups(part: DispatchPart) -> list[tuple[int, int, int, int]]:
     first = 0, part.first_row, part.first_layer
     ranges = [range(begin, begin + count) for begin, count in zip(first, part.groups, strict=True)]
     return [(part.number, x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
-
-
-def test_work_is_what_the_dispatches_read() -> None:
-    assert work_of(_plan()) == 48
-    assert work_of(_plan(), 3) == 144
 
 
 @pytest.mark.parametrize("frames", [1, 2, 7])
@@ -49,9 +63,55 @@ def test_each_workgroup_runs_once_and_in_order(frames: int, most: int) -> None:
 @pytest.mark.parametrize(("most", "expected"), [(1000, 1), (48, 3), (24, 8), (16, 9)])
 def test_a_submission_has_at_most_so_much_work(most: int, expected: int) -> None:
     """Three frames have 48 bytes in each dispatch. 24 bytes allow one layer of 16 bytes, and three layers of 8 bytes."""
+    assert work_of(_plan(), 3) == 144
     assert len(divide(_plan(), 3, most)) == expected
+    by_rows = (DispatchPart(0, 0, 0, (2, 1, 1), begins_step=True, ends_dispatch=False),)
+    assert divide(_plan(), 1, 6)[0] == by_rows, "a frame is too much"
 
 
-def test_a_frame_that_is_too_much_is_divided_by_rows() -> None:
-    first = divide(_plan(), 1, 6)[0]
-    assert first == (DispatchPart(0, 0, 0, (2, 1, 1), begins_step=True, ends_dispatch=False),)
+# -- the size of submissions ------------------------------------------------------------------------------------------
+
+BATCH = 150_000_000  # eight frames of 1080p, 8 bit, all scales
+
+
+@pytest.mark.parametrize("kind", [DeviceKind.INTEGRATED, DeviceKind.VIRTUAL, DeviceKind.OTHER])
+def test_devices_that_may_be_slow_begin_with_little(kind: DeviceKind) -> None:
+    """An integrated GPU with an eightieth of an H100's bandwidth takes less than the target for it."""
+    budget = SubmissionBudget(kind, BATCH)
+    discrete = SubmissionBudget(DeviceKind.DISCRETE, BATCH)
+    assert budget.most is not None
+    assert discrete.most is not None
+    assert budget.most < BATCH < discrete.most
+    assert budget.most / 1e9 < TARGET_SECONDS
+    unmeasured = SubmissionBudget(kind, BATCH, can_measure=False)
+    assert (unmeasured.most, unmeasured.measuring) == (budget.most, False)
+    budget.note(BATCH, 1e9)
+    assert budget.most >= 1 << 16, "work never vanishes"
+
+
+@pytest.mark.parametrize("kind", [DeviceKind.DISCRETE, DeviceKind.INTEGRATED, DeviceKind.CPU])
+def test_a_fast_device_is_measured_once(kind: DeviceKind) -> None:
+    """A software driver has no limit, and is not measured at all."""
+    budget = SubmissionBudget(kind, BATCH)
+    if kind is not DeviceKind.CPU:
+        budget.note(BATCH // 8, TARGET_SECONDS / 100)
+    assert (budget.most, budget.measuring) == (None, False)
+
+
+def test_a_slow_device_gets_less_and_is_measured_again() -> None:
+    budget = SubmissionBudget(DeviceKind.DISCRETE, BATCH)
+    for seconds in (4.0, 1.0, 8.0):
+        budget.note(BATCH, seconds)
+        assert budget.most is not None
+        assert TARGET_SECONDS / 2 < budget.most / BATCH * seconds <= TARGET_SECONDS
+        assert budget.measuring
+
+
+def test_nearly_equal_measurements_give_the_same_work() -> None:
+    """Commands are recorded for each different value."""
+    values = set()
+    for seconds in (1.00, 1.05, 0.98, 1.02):
+        budget = SubmissionBudget(DeviceKind.INTEGRATED, BATCH)
+        budget.note(BATCH, seconds)
+        values.add(budget.most)
+    assert len(values) == 1

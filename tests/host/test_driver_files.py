@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from vkssim.host.driver_files import FILTERS, NAMED_FILES, driver_files, search_folders
+from vkssim.host.driver_files import (
+    ADAPTERS,
+    CLASSES,
+    COMPONENTS,
+    DRIVERS,
+    FILTERS,
+    NAMED_FILES,
+    VALUE,
+    driver_files,
+    search_folders,
+)
 from vkssim.host.machine import Machine
 
 from ..support.commands import vkssim_process
-from ..support.machines import machine, write_driver_file, write_file
+from ..support.machines import Registry, machine, write_driver_file, write_file
 
 
 def _names(described: Machine) -> list[str]:
@@ -59,16 +71,15 @@ def test_variables_of_xdg_replace_the_folders(tmp_path: Path) -> None:
     assert _names(described) == ["config_home.json", "config.json", "etc.json", "own.json", "second.json", "first.json"]
 
 
-@pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
-def test_named_files_and_folders_replace_the_search(tmp_path: Path, variable: str) -> None:
-    paths = _fill(tmp_path)
-    described = machine(tmp_path, **{variable: f"{paths['share']}{os.pathsep}{paths['etc'].parent}{os.pathsep}/none.json"})
-    assert _names(described) == ["share.json", "etc.json", "none.json"]
-    assert driver_files(described)[2].problem == "it cannot be read (No such file or directory)"
-
-
-def test_the_newer_variable_counts_and_added_files_come_first(tmp_path: Path) -> None:
+def test_variables_name_files_and_folders(tmp_path: Path) -> None:
+    """The newer variable counts. Files that are added come first."""
     paths = {name: str(path) for name, path in _fill(tmp_path).items()}
+    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        described = machine(
+            tmp_path, **{variable: os.pathsep.join((paths["share"], os.path.dirname(paths["etc"]), "/none.json"))}
+        )
+        assert _names(described) == ["share.json", "etc.json", "none.json"]
+        assert driver_files(described)[2].problem == "it cannot be read (No such file or directory)"
     assert _names(machine(tmp_path, VK_DRIVER_FILES=paths["etc"], VK_ICD_FILENAMES=paths["share"])) == ["etc.json"]
     assert _names(machine(tmp_path, VK_ADD_DRIVER_FILES=paths["share"]))[:2] == ["share.json", "config_home.json"]
     assert _names(machine(tmp_path, VK_ADD_DRIVER_FILES=paths["share"], VK_DRIVER_FILES=paths["etc"])) == ["etc.json"]
@@ -90,20 +101,21 @@ def test_filters_leave_files_out(tmp_path: Path, variable: str, value: str, used
 
 
 @pytest.mark.parametrize(
-    ("library", "expected"),
-    [("libGLX_nvidia.so.0", "libGLX_nvidia.so.0"), ("/usr/lib/a.so", "/usr/lib/a.so"), ("../lib/b.so", "{}/vulkan/lib/b.so")],
+    ("library", "more", "expected"),
+    [
+        ("libGLX_nvidia.so.0", {}, "libGLX_nvidia.so.0"),
+        ("/usr/lib/a.so", {"library_arch": "64"}, "/usr/lib/a.so"),
+        ("../lib/b.so", {"library_arch": "32"}, "{}/vulkan/lib/b.so"),
+    ],
 )
-def test_libraries_by_name_by_path_and_beside_the_file(tmp_path: Path, library: str, expected: str) -> None:
+def test_libraries_by_name_by_path_and_beside_the_file(
+    tmp_path: Path, library: str, more: dict[str, str], expected: str
+) -> None:
     base = tmp_path / "usr/share"
-    write_driver_file(base / "vulkan/icd.d/a.json", library)
+    write_driver_file(base / "vulkan/icd.d/a.json", library, **more)
     (file,) = driver_files(machine(tmp_path))
     assert (file.library, file.api_version, file.problem) == (expected.format(base), "1.3.0", None)
-
-
-def test_a_library_of_another_word_size_is_left_out(tmp_path: Path) -> None:
-    write_driver_file(tmp_path / "usr/share/vulkan/icd.d/a.i686.json", "lib.so", library_arch="32")
-    write_driver_file(tmp_path / "usr/share/vulkan/icd.d/b.x86_64.json", "lib.so", library_arch="64")
-    assert [file.left_out for file in driver_files(machine(tmp_path))] == ["its library is for programs of 32 bits", None]
+    assert file.left_out == ("its library is for programs of 32 bits" if more == {"library_arch": "32"} else None)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +136,50 @@ def test_files_that_name_no_library(tmp_path: Path, content: str, problem: str) 
     (file,) = driver_files(machine(tmp_path))
     assert file.library is None
     assert problem in str(file.problem)
+
+
+# -- the registry of Windows ------------------------------------------------------------------------------------------
+
+ADAPTER, COMPONENT = rf"{CLASSES}\{ADAPTERS}", rf"{CLASSES}\{COMPONENTS}"
+PATH, PATHS, NUMBER = Registry.REG_SZ, Registry.REG_MULTI_SZ, Registry.REG_DWORD
+
+
+@pytest.mark.parametrize(
+    ("keys", "variables", "names"),
+    [
+        (
+            {
+                DRIVERS: {"lavapipe": (0, NUMBER)},
+                rf"{COMPONENT}\0001": {VALUE: ("intel", PATH)},
+                rf"{ADAPTER}\0000": {VALUE: (["nvidia", "amd"], PATHS)},
+            },
+            {},
+            ["nvidia", "amd", "intel", "lavapipe"],
+        ),
+        ({DRIVERS: {"amd": (1, NUMBER), "intel": (0, NUMBER), "nvidia": ("0", PATH)}}, {}, ["intel"]),  # one is disabled
+        ({}, {}, []),
+        ({rf"{ADAPTER}\0000": {VALUE: ("gone", PATH)}}, {}, []),  # of an adapter that was removed
+        ({DRIVERS: {"gone": (0, NUMBER)}}, {}, ["gone"]),  # a mistake of the user's, which is shown
+        (
+            {
+                rf"{ADAPTER}\Configuration": None,  # closed to the user
+                rf"{ADAPTER}\0000": {"DriverDesc": ("Basic Display", PATH)},
+                rf"{ADAPTER}\0001": {VALUE: (7, NUMBER)},
+                rf"{ADAPTER}\0002": {VALUE: ("amd", PATH)},
+            },
+            {},
+            ["amd"],
+        ),
+        ({DRIVERS: {"lavapipe": (0, NUMBER)}}, {"VK_DRIVER_FILES": "amd"}, ["amd"]),
+        ({DRIVERS: {"lavapipe": (0, NUMBER)}}, {"VK_ADD_DRIVER_FILES": "amd"}, ["amd", "lavapipe"]),
+    ],
+)
+def test_files_that_the_registry_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], variables: dict[str, str], names: list[str]
+) -> None:
+    """Those of adapters come before those of other drivers."""
+    for name in ("amd", "intel", "nvidia", "lavapipe"):
+        write_driver_file(tmp_path / name, "a.dll")
+    monkeypatch.chdir(tmp_path)  # so that a name is a path
+    monkeypatch.setitem(sys.modules, "winreg", Registry(keys))
+    assert _names(machine(tmp_path, "win32", **variables)) == names

@@ -17,8 +17,7 @@ from vkssim.host.plan import Plan, Role
 from vkssim.host.waiting import TIMEOUT_VARIABLE
 from vkssim.shaders import load_module
 
-from .doubling import SOURCE, doubling
-from .kinds import KINDS, pretend
+from .kinds import KINDS, SOURCE, doubling, pretend
 
 
 def _open(device: Device, **options: Any) -> Executor:
@@ -44,16 +43,16 @@ def test_slots_keep_apart_what_is_in_flight(device: Device, frames: int) -> None
                 np.testing.assert_array_equal(got, 2.0 * samples[round_of + number])
 
 
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
 def test_an_interrupted_wait_is_not_waited_for_again(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its fences are reset by then, and would never say that they are done."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
     monkeypatch.setenv(TIMEOUT_VARIABLE, "20")
     with _open(device) as executor:
         executor.submit(executor.slots[0], 1)
-        executor.slots[0].readback["out"].refresh = _interrupt  # type: ignore[method-assign]
+        executor.slots[0].readback["out"].refresh = interrupt  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt):
             executor.wait(executor.slots[0])
     assert not device.abandoned
@@ -110,14 +109,6 @@ def test_profile_has_every_stage(device: Device, monkeypatch: pytest.MonkeyPatch
         times = executor.stage_times(executor.slots[0])
     assert set(times) == {"upload", "ingest"}
     assert all(0 <= seconds < 10 for seconds in times.values())
-
-
-def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
-    with _open(device) as executor:
-        executor.submit(executor.slots[0], 1)
-        with pytest.raises(RuntimeError, match="in flight"):
-            executor.submit(executor.slots[0], 1)
-        executor.wait(executor.slots[0])
 
 
 def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,5 +220,7 @@ def test_closing_waits_for_what_is_in_flight(device: Device) -> None:
     executor = _open(device, slots=2)
     for slot in executor.slots:
         executor.submit(slot, 1)
+        with pytest.raises(RuntimeError, match="in flight"):
+            executor.submit(slot, 1)
     executor.close()
     assert not +device.live_objects

@@ -20,8 +20,7 @@ from vkssim.shaders import load_module
 from ..support.clips import raw_flags, write
 from ..support.commands import python_process, vkssim_process
 from ..support.pictures import clip
-from .doubling import doubling
-from .kinds import pretend
+from .kinds import doubling, pretend
 
 VALIDATED = {VALIDATION_VARIABLE: "1"}
 

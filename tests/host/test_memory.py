@@ -1,19 +1,24 @@
-"""Which memory a buffer gets, and what it is worth to the host."""
+"""Which memory a buffer gets, and its use to the host and to another API of the same GPU."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from vkssim.host import device as device_module
 from vkssim.host import memory
 from vkssim.host.api import vk
-from vkssim.host.device import Device
-from vkssim.host.errors import DeviceMemoryError
+from vkssim.host.device import SHARING_EXTENSIONS, Device
+from vkssim.host.errors import DeviceMemoryError, UnsuitableDeviceError
 from vkssim.host.memory import Buffer, MemoryClass
+from vkssim.host.sharing import memory_descriptor
 
 from .made_up import device_info
 
@@ -23,34 +28,33 @@ UNIFIED = (LOCAL | VISIBLE | COHERENT | CACHED,)  # as lavapipe
 ANY = 0xFFFF
 
 
-def _device(types: tuple[int, ...], unified: bool) -> Any:
+def _device(types: tuple[int, ...]) -> Any:
     """As much of a device as the choice of memory looks at."""
     properties = SimpleNamespace(
         memoryTypeCount=len(types), memoryTypes=[SimpleNamespace(propertyFlags=flags) for flags in types]
     )
-    return SimpleNamespace(unified=unified, memory_properties=properties, info=device_info())
+    return SimpleNamespace(unified=types == UNIFIED, memory_properties=properties, info=device_info())
 
 
-@pytest.mark.parametrize(("memory_class", "index"), [(MemoryClass.WORK, 1), (MemoryClass.UPLOAD, 2), (MemoryClass.READBACK, 3)])
-def test_classes_on_a_discrete_gpu(memory_class: MemoryClass, index: int) -> None:
-    """Work on the device, staging off it, readback cached: uncached reads cross the bus one by one."""
-    assert memory._memory_type(_device(DISCRETE, unified=False), ANY, memory_class) == (index, DISCRETE[index])
-
-
-@pytest.mark.parametrize("memory_class", MemoryClass)
-def test_classes_where_there_is_one_memory(memory_class: MemoryClass) -> None:
-    assert memory._memory_type(_device(UNIFIED, unified=True), ANY, memory_class) == (0, UNIFIED[0])
-
-
-def test_only_allowed_types_count() -> None:
-    assert memory._memory_type(_device(DISCRETE, unified=False), 0b11101, MemoryClass.WORK)[0] == 4
-    assert memory._memory_type(_device(DISCRETE, unified=False), 0b00101, MemoryClass.WORK)[0] == 0
-    assert memory._memory_type(_device(DISCRETE[:3], unified=False), ANY, MemoryClass.READBACK)[0] == 2, "nothing is cached"
+@pytest.mark.parametrize(
+    ("types", "allowed", "memory_class", "index"),
+    [
+        (DISCRETE, ANY, MemoryClass.WORK, 1),  # on the device
+        (DISCRETE, ANY, MemoryClass.UPLOAD, 2),  # off it
+        (DISCRETE, ANY, MemoryClass.READBACK, 3),  # cached: uncached reads cross the bus one by one
+        (DISCRETE, 0b11101, MemoryClass.WORK, 4),
+        (DISCRETE, 0b00101, MemoryClass.WORK, 0),
+        (DISCRETE[:3], ANY, MemoryClass.READBACK, 2),  # nothing is cached
+        *((UNIFIED, ANY, memory_class, 0) for memory_class in MemoryClass),
+    ],
+)
+def test_the_type_of_a_class(types: tuple[int, ...], allowed: int, memory_class: MemoryClass, index: int) -> None:
+    assert memory._memory_type(_device(types), allowed, memory_class) == (index, types[index])
 
 
 def test_no_fitting_memory_is_an_error() -> None:
     with pytest.raises(DeviceMemoryError, match="has no memory for a buffer"):
-        memory._memory_type(_device((LOCAL,), unified=False), ANY, MemoryClass.READBACK)
+        memory._memory_type(_device((LOCAL,)), ANY, MemoryClass.READBACK)
 
 
 # -- on the device ----------------------------------------------------------------------------------------------------
@@ -82,3 +86,39 @@ def test_incoherent_memory_is_refreshed(device: Device, monkeypatch: pytest.Monk
     with ExitStack() as stack:
         Buffer(device, stack, 64, MemoryClass.READBACK).refresh()
     assert len(refreshed) == 1
+
+
+# -- shared with another API; semaphores need a GPU -------------------------------------------------------------------
+
+
+@pytest.fixture
+def sharing(device: Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """A device opened for sharing by those extensions that the driver has; memory's are enough for memory."""
+    monkeypatch.setattr(device_module, "SHARING_EXTENSIONS", tuple(device.info.extensions.intersection(SHARING_EXTENSIONS)))
+    with Device(device.info, sharing=True) as opened:
+        yield opened
+        assert not +opened.live_objects
+
+
+def test_memory_is_exported(sharing: Device) -> None:
+    """Each call gives a file descriptor of its own, which outlives the buffer; the memory is all of the buffer."""
+    with ExitStack() as stack:
+        buffer = Buffer(sharing, stack, 1000, MemoryClass.SHARED)
+        assert buffer.memory_size >= buffer.size == 1000
+        assert buffer.mapped is None
+        descriptors = [memory_descriptor(sharing, buffer) for _ in range(2)]
+    assert len(set(descriptors)) == 2
+    for descriptor in descriptors:
+        assert descriptor > 2
+        os.fstat(descriptor)  # raises where nothing is open under that number
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("missing", SHARING_EXTENSIONS)
+def test_what_the_driver_lacks_is_named(device: Device, missing: str) -> None:
+    """It is needed for sharing alone."""
+    info = replace(device.info, extensions=frozenset(SHARING_EXTENSIONS) - {missing})
+    with pytest.raises(UnsuitableDeviceError, match=f"cannot share memory: it lacks {missing}$"):
+        Device(info, sharing=True)
+    with Device(info):
+        pass

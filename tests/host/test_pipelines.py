@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,39 +65,46 @@ def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial
     assert _file(folder).stat().st_mtime_ns == before, "a cache that did not grow is not written again"
 
 
-@pytest.mark.parametrize("garbage", [b"", b"short", b"\xff" * 4096])
-def test_corrupted_file_is_ignored_and_replaced(
-    device: Device, tmp_path: Path, initial_bytes: list[int], garbage: bytes
-) -> None:
-    _build(device, tmp_path)
-    file = _file(tmp_path)
-    file.write_bytes(garbage)
-    _build(device, tmp_path)
-    _build(device, tmp_path)
-    assert initial_bytes[:2] == [0, 0]
-    assert initial_bytes[2] == len(unpacked(file.read_bytes())) > 0
-
-
-@pytest.mark.parametrize("place", [0, 20, 40, 70, -1])
-def test_a_single_wrong_bit_keeps_a_file_from_the_driver(
-    device: Device, tmp_path: Path, initial_bytes: list[int], place: int
-) -> None:
-    _build(device, tmp_path)
-    file = _file(tmp_path)
+def _flip(file: Path, place: int) -> None:
     data = bytearray(file.read_bytes())
     data[place] ^= 1
     file.write_bytes(data)
-    _build(device, tmp_path)
-    assert initial_bytes == [0, 0]
 
 
-def test_pipe_in_place_of_the_file_keeps_nobody_waiting(device: Device, tmp_path: Path, initial_bytes: list[int]) -> None:
-    _build(device, tmp_path)
-    file = _file(tmp_path)
+def _pipe(file: Path) -> None:
     file.unlink()
     os.mkfifo(file)
-    _build(device, tmp_path)
-    assert initial_bytes == [0, 0]
+
+
+def _link(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        *(partial(Path.write_bytes, data=garbage) for garbage in (b"", b"short", b"\xff" * 4096)),
+        *(partial(_flip, place=place) for place in (0, 20, 40, 70, -1)),
+        _pipe,
+        lambda file: file.chmod(0o666),
+        lambda file: file.parent.chmod(0o777),
+        lambda file: _link(file.parent),
+    ],
+)
+def test_a_file_that_is_damaged_or_could_be_from_others_is_not_read(
+    device: Device, tmp_path: Path, initial_bytes: list[int], spoil: Callable[[Path], None]
+) -> None:
+    """A single wrong bit keeps it from the driver. It is written anew, if the folder is the user's alone."""
+    folder = tmp_path / "cache"
+    _build(device, folder)
+    file = _file(folder)
+    spoil(file)
+    private = not folder.is_symlink() and folder.stat().st_mode & 0o777 == 0o700
+    _build(device, folder)
+    _build(device, folder)
+    assert initial_bytes == [0, 0, len(unpacked(file.read_bytes())) if private else 0]
+    assert not private or initial_bytes[2] > 0
 
 
 def test_folder_that_cannot_be_written_is_left_out(device: Device, tmp_path: Path) -> None:
@@ -118,27 +126,6 @@ def test_equal_kernels_are_compiled_once(device: Device) -> None:
         assert builder[KERNEL] is first
         assert device.live_objects["pipeline"] == 1
         assert device.live_objects["shader module"] == 0
-
-
-@pytest.mark.parametrize("planted", ["file", "folder", "link"])
-def test_cache_that_others_could_have_written_is_not_read(
-    device: Device, tmp_path: Path, initial_bytes: list[int], planted: str
-) -> None:
-    folder = tmp_path / "cache"
-    _build(device, folder)
-    file = _file(folder)
-    written = file.read_bytes()
-    if planted == "link":
-        folder.rename(tmp_path / "elsewhere")
-        folder.symlink_to("elsewhere")
-    else:
-        (file if planted == "file" else folder).chmod(0o777)
-    _build(device, folder)
-    assert initial_bytes == [0, 0]
-    if planted == "file":
-        assert file.stat().st_mode & 0o777 == 0o600, "it is written anew"
-    else:
-        assert file.read_bytes() == written
 
 
 def test_a_file_that_cannot_be_replaced_leaves_no_other_beside_it(

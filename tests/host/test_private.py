@@ -23,13 +23,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def someone_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on the files of this user belong to another one: only root could make such files."""
-    user = os.geteuid() + 1
-    monkeypatch.setattr(os, "geteuid", lambda: user)
-
-
 def test_what_is_made_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -61,11 +54,11 @@ def test_what_others_may_write_is_refused(tmp_path: Path, file: Path, mode: int)
         private_folder(folder)
 
 
-@pytest.mark.usefixtures("someone_else")
-def test_what_belongs_to_someone_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "theirs").write_bytes(b"planted")
+def test_what_belongs_to_someone_else_is_refused(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = os.geteuid() + 1  # only root could make such files
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     with pytest.raises(PermissionError, match="belongs to user"):
-        open_private(tmp_path / "theirs")
+        open_private(file)
     with pytest.raises(PermissionError, match="belongs to user"):
         private_folder(tmp_path)
 
@@ -80,10 +73,6 @@ def test_links_and_pipes_are_refused(tmp_path: Path, file: Path) -> None:
     (tmp_path / "elsewhere").symlink_to("folder")
     with pytest.raises(PermissionError, match="no ordinary folder"):
         private_folder(tmp_path / "elsewhere")
-
-
-def test_a_link_is_replaced_and_not_followed(tmp_path: Path, file: Path) -> None:
-    (tmp_path / "link").symlink_to(file)
     replace_private(tmp_path / "link", b"new")
-    assert file.read_bytes() == b"ours"
+    assert file.read_bytes() == b"ours", "a link is replaced, not followed"
     assert not (tmp_path / "link").is_symlink()

@@ -31,30 +31,23 @@ def test_another_cpu_changes_nothing(tmp_path: Path, flags: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "added"),
+    ("environment", "driver", "maps", "added"),
     [
-        ({WIDTH_VARIABLE: "256"}, {CACHE_VARIABLES[0]: "/caches/mesa-256"}),
-        ({WIDTH_VARIABLE: "none/../of"}, {}),
-        ({CACHE_VARIABLES[0]: "/own"}, {WIDTH_VARIABLE: "512"}),
-        ({CACHE_VARIABLES[1]: "/own"}, {WIDTH_VARIABLE: "512"}),
-        ({"GALLIUM_OVERRIDE_CPU_CAPS": "avx"}, {}),
-        (BOTH, {}),
-        ({}, BOTH),
+        ({WIDTH_VARIABLE: "256"}, "bochs-drm", "", {CACHE_VARIABLES[0]: "/caches/mesa-256"}),
+        ({WIDTH_VARIABLE: "none/../of"}, "bochs-drm", "", {}),
+        ({CACHE_VARIABLES[0]: "/own"}, "bochs-drm", "", {WIDTH_VARIABLE: "512"}),
+        ({CACHE_VARIABLES[1]: "/own"}, "bochs-drm", "", {WIDTH_VARIABLE: "512"}),
+        ({"GALLIUM_OVERRIDE_CPU_CAPS": "avx"}, "bochs-drm", "", {}),
+        (BOTH, "bochs-drm", "", {}),
+        ({}, "bochs-drm", "", BOTH),
+        ({}, "amdgpu", "", {}),  # the cache of a GPU stays where it is
+        ({}, "bochs-drm", "7f00-7f01 r-xp 0 fe:00 1 /usr/lib/libvulkan_lvp.so\n", {}),  # a device has a width already
     ],
 )
-def test_what_the_user_has_set_stays(tmp_path: Path, environment: dict[str, str], added: dict[str, str]) -> None:
-    assert variables(machine(_cpu(tmp_path, AVX_512), **environment), CACHES) == added
-
-
-@pytest.mark.parametrize(("driver", "added"), [("amdgpu", {}), ("bochs-drm", BOTH)])
-def test_the_cache_of_a_gpu_stays_where_it_is(tmp_path: Path, driver: str, added: dict[str, str]) -> None:
+def test_what_is_added(tmp_path: Path, environment: dict[str, str], driver: str, maps: str, added: dict[str, str]) -> None:
     add_render_node(_cpu(tmp_path, AVX_512), driver)
-    assert variables(machine(tmp_path), CACHES) == added
-
-
-def test_a_lavapipe_that_is_in_use_keeps_its_width(tmp_path: Path) -> None:
-    write_file(_cpu(tmp_path, AVX_512) / "proc/self/maps", "7f00-7f01 r-xp 0 fe:00 1 /usr/lib/libvulkan_lvp.so\n")
-    assert variables(machine(tmp_path), CACHES) == {}
+    write_file(tmp_path / "proc/self/maps", maps)
+    assert variables(machine(tmp_path, **environment), CACHES) == added
 
 
 def test_without_a_private_folder_nothing_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -445,8 +445,8 @@ MUTATIONS = (
     Mutation(
         "divided work: every part begins at the first row",
         "host/division.py",
-        "                row,\n                layer,\n",
-        "                0,\n                layer,\n",
+        "DispatchPart(whole.number, row, layer,",
+        "DispatchPart(whole.number, 0, layer,",
         f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
     ),
     Mutation(

@@ -23,7 +23,7 @@ class CpuBackend(Backend):
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self._planes = planes
         self.info = INFO
-        self.batches = tuple(Batch(self._empty_frame(), self._empty_frame()) for _ in range(slots))
+        self.batches = tuple(Batch(_empty_frame(planes), _empty_frame(planes)) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""
@@ -44,9 +44,9 @@ class CpuBackend(Backend):
     def close(self) -> None:
         """Do nothing: there is no device to close."""
 
-    def _empty_frame(self) -> tuple[Samples, ...]:
-        formats = [plane.format for plane in self._planes]
-        return tuple(np.empty((1, plane.height, plane.width), plane.dtype) for plane in formats)
+
+def _empty_frame(planes: Sequence[PlaneMetrics]) -> tuple[Samples, ...]:
+    return tuple(np.empty((1, plane.format.height, plane.format.width), plane.format.dtype) for plane in planes)
 
 
 def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples) -> list[Doubles]:

@@ -42,20 +42,19 @@ class Region(ctypes.Structure):
     """CUDA_MEMCPY2D: rows that are copied."""
 
     _fields_ = (
-        ("source_x", ctypes.c_size_t),
-        ("source_y", ctypes.c_size_t),
-        ("source_type", ctypes.c_uint),
-        ("source_host", ctypes.c_void_p),
-        ("source_device", ctypes.c_uint64),
-        ("source_array", ctypes.c_void_p),
-        ("source_pitch", ctypes.c_size_t),
-        ("target_x", ctypes.c_size_t),
-        ("target_y", ctypes.c_size_t),
-        ("target_type", ctypes.c_uint),
-        ("target_host", ctypes.c_void_p),
-        ("target_device", ctypes.c_uint64),
-        ("target_array", ctypes.c_void_p),
-        ("target_pitch", ctypes.c_size_t),
+        *(
+            (f"{side}_{name}", kind)
+            for side in ("source", "target")
+            for name, kind in (
+                ("x", ctypes.c_size_t),
+                ("y", ctypes.c_size_t),
+                ("type", ctypes.c_uint),
+                ("host", ctypes.c_void_p),
+                ("device", ctypes.c_uint64),
+                ("array", ctypes.c_void_p),
+                ("pitch", ctypes.c_size_t),
+            )
+        ),
         ("row_bytes", ctypes.c_size_t),
         ("rows", ctypes.c_size_t),
     )
@@ -180,29 +179,17 @@ class Cuda:
         with _taken_over(descriptor) as guard, self.current():
             memory = self.call("cuImportExternalMemory", handle)
             guard.pop_all()
-            guard.callback(self._release, ("cuDestroyExternalMemory", memory))
+            guard.callback(self.release, ("cuDestroyExternalMemory", memory))
             address = int(self.call("cuExternalMemoryGetMappedBuffer", memory, whole))
             guard.pop_all()
-        stack.callback(self._release, ("cuMemFree", address), ("cuDestroyExternalMemory", memory))
+        stack.callback(self.release, ("cuMemFree", address), ("cuDestroyExternalMemory", memory))
         return buffer, address
 
     def timeline(self, device: Device, stack: ExitStack) -> SharedTimeline:
         """Return a new timeline semaphore of a device. The stack destroys it."""
         return SharedTimeline(self, device, stack)
 
-    def import_timeline(self, stack: ExitStack, descriptor: int) -> Any:
-        """Return a timeline semaphore of Vulkan's by its file descriptor, which this takes over. The stack ends its use."""
-        handle = self.driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
-        handle.type = self.driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
-        handle.handle.fd = descriptor
-        handle.flags = 0
-        with _taken_over(descriptor) as guard, self.current():
-            semaphore = self.call("cuImportExternalSemaphore", handle)
-            guard.pop_all()
-        stack.callback(self._release, ("cuDestroyExternalSemaphore", semaphore))
-        return semaphore
-
-    def _release(self, *calls: tuple[str, Any]) -> None:
+    def release(self, *calls: tuple[str, Any]) -> None:
         """Make calls that release something, after all copies.
 
         A failure of CUDA's makes every later call fail as well. So no error is raised here, which would take the place of the
@@ -222,11 +209,18 @@ class SharedTimeline:
 
     def __init__(self, cuda: Cuda, device: Device, stack: ExitStack) -> None:
         self.handle, descriptor = timeline(device, stack)
-        self._call = cuda.call
-        self._semaphores = [cuda.import_timeline(stack, descriptor)]
+        self._call, driver = cuda.call, cuda.driver
+        handle = driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
+        handle.type = driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
+        handle.handle.fd = descriptor
+        handle.flags = 0
+        with _taken_over(descriptor) as guard, cuda.current():
+            self._semaphores = [cuda.call("cuImportExternalSemaphore", handle)]
+            guard.pop_all()
+        stack.callback(cuda.release, ("cuDestroyExternalSemaphore", self._semaphores[0]))
         # The structs are made once, because the GPU may wait while the host makes them.
-        self._signal = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()]
-        self._wait = [cuda.driver.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS()]
+        self._signal = [driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()]
+        self._wait = [driver.CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS()]
 
     def signal(self, number: int, stream: int = _DEFAULT_STREAM) -> None:
         """Set the semaphore to a number when a stream reaches this point."""
@@ -247,6 +241,7 @@ def _taken_over(descriptor: int) -> ExitStack:
 
 
 _opening = threading.Lock()
+_opened: dict[uuid.UUID | None, Cuda] = {}
 
 
 def cuda_of(device: uuid.UUID | None) -> Cuda:
@@ -256,12 +251,9 @@ def cuda_of(device: uuid.UUID | None) -> Cuda:
     missing.
     """
     with _opening:
-        return _cuda_of(device)
-
-
-@cache
-def _cuda_of(device: uuid.UUID | None) -> Cuda:
-    return Cuda(device, for_decoder=True)
+        if device not in _opened:
+            _opened[device] = Cuda(device, for_decoder=True)
+        return _opened[device]
 
 
 _asking = threading.Lock()

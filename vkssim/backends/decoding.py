@@ -102,15 +102,14 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
     OptionError for an unknown decoder.
     """
     check_decode(decode)
-    if decode == "auto":
-        gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
-        return HardwareDecoder(_CUDA, _driver(gpu), required=False) if gpu is not None and _has_bindings() else None
     if decode == "cpu":
         return None
-    if decode != _CUDA:
+    if decode not in ("auto", _CUDA):
         return HardwareDecoder(decode)
-    gpu = _nvidia(device) if backend == "vulkan" and _has_bindings() else None
-    return HardwareDecoder(decode, NvidiaDriver(None) if gpu is None else _driver(gpu))
+    gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
+    if gpu is not None and _has_bindings():
+        return HardwareDecoder(_CUDA, NvidiaDriver(gpu.uuid, shares=can_share(gpu)), required=decode == _CUDA)
+    return None if decode == "auto" else HardwareDecoder(_CUDA, NvidiaDriver(None))
 
 
 def sessions(decoder: HardwareDecoder) -> int:
@@ -125,10 +124,6 @@ def _nvidia(device: str | int | None) -> DeviceInfo | None:
     except (NoLoaderError, NoDeviceError, UnsuitableDeviceError):  # the backend says so, after the clips were opened
         return None
     return info if info.vendor_id == _NVIDIA else None
-
-
-def _driver(gpu: DeviceInfo) -> NvidiaDriver:
-    return NvidiaDriver(gpu.uuid, shares=can_share(gpu))
 
 
 def _has_bindings() -> bool:

@@ -50,18 +50,6 @@ class FailurePolicy:
         return False
 
 
-def tried_again(work: Callable[[], Result]) -> Result:
-    """Return the result of `work`, which opens its device itself. It is called again as often as the policy allows."""
-    policy: FailurePolicy | None = None
-    while True:
-        try:
-            return work()
-        except DeviceError as error:
-            policy = policy or FailurePolicy()
-            if not policy.allows_another_try(error):
-                raise
-
-
 Thing = TypeVar("Thing", bound=Closable)
 
 
@@ -88,7 +76,13 @@ class DeviceCache(Generic[Thing]):
         If the device fails and the policy allows another try, it is called again with a new thing: the caller still has its
         input.
         """
-        return tried_again(lambda: self._once(key, make, action))
+        policy = FailurePolicy()
+        while True:
+            try:
+                return self._once(key, make, action)
+            except DeviceError as error:
+                if not policy.allows_another_try(error):
+                    raise
 
     def _once(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
         with self._lock:

@@ -23,11 +23,10 @@ from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants, product
 from ..reference.samples import deinterleave as deinterleaved
-from ..reference.samples import largest_samples
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
-from .base import OutOfRangeSample
+from .cpu import CpuBackend
 from .loss_engine import LossEngine
 from .open_device import open_device
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
@@ -39,12 +38,11 @@ SIDE = 176
 
 @dataclass(frozen=True)
 class Case:
-    """One known result of the pictures: `numbers` computes it on a device, `twin` with NumPy; `right` has the known values."""
+    """One known result of the pictures, `right`. `numbers(device)` computes it on a device, and `twin=True` with NumPy."""
 
     name: str
     plan: Callable[[KernelShape], Plan]
-    numbers: Callable[[Where], Doubles]
-    twin: Callable[[], Doubles]
+    numbers: Callable[..., Doubles]
     right: tuple[float, ...]
 
 
@@ -60,41 +58,34 @@ def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     return reference.astype(np.uint8), distorted.astype(np.uint8)
 
 
-def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where) -> tuple[Doubles, OutOfRangeSample | None]:
-    """Return the means of a pair of pictures on a device, and a sample that is too large."""
-    with VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
+def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin: bool) -> tuple[Doubles, int]:
+    """Return the means of a pair of pictures, and a sample that is too large, or 0."""
+    with CpuBackend([plane]) if twin else VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
         batch = backend.batches[0]
         batch.reference[0][0], batch.distorted[0][0] = pair
         backend.submit(batch, 1)
-        return backend.collect(batch)[0][0], batch.beyond
+        return backend.collect(batch)[0][0], 0 if batch.beyond is None else batch.beyond.value
 
 
 def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
     """Return the case of a metric; with `floats` for the kernel that converts floats, with `with_map` for the map's kernel."""
 
-    def planes() -> tuple[PlaneMetrics, FrameScorer]:
+    def planes() -> PlaneMetrics:
         dtype = np.float32 if floats else np.uint8
         frame = FrameFormat.of_array(SIDE, SIDE, dtype, 255.0)
         _, _, options = feature.partition("=")
         scorer: FrameScorer = make_scorer(feature, frame)
         if with_map:
             scorer = SsimMapScorer(frame, dict(option.split("=") for option in options.split(":")))
-        return PlaneMetrics("y", frame, (scorer,)), scorer
+        return PlaneMetrics("y", frame, (scorer,))
 
-    def finished(means: npt.NDArray[np.float64], scorer: FrameScorer) -> Doubles:
-        return scorer.finish(means)[scorer.names[0]]
-
-    def numbers(device: Where) -> Doubles:
-        plane, scorer = planes()
-        return finished(_computed(plane, pictures(), device)[0], scorer)
-
-    def twin() -> Doubles:
-        _, scorer = planes()
-        reference, distorted = (picture.astype(np.float32) for picture in pictures())
-        return finished(scorer.reference_means(reference, distorted)[None], scorer)
+    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+        plane = planes()
+        scorer = plane.scorers[0]
+        return scorer.finish(_computed(plane, pictures(), device, twin)[0])[scorer.names[0]]
 
     name = feature + " of floats" * floats + " from its map" * with_map
-    return Case(name, lambda shape: frame_plan([planes()[0]], shape)[0], numbers, twin, (right,))
+    return Case(name, lambda shape: frame_plan([planes()], shape)[0], numbers, (right,))
 
 
 def _largest_sample(right: float) -> Case:
@@ -113,11 +104,10 @@ def _largest_sample(right: float) -> Case:
         whole, dispatches = with_largest_samples(frame_plan([plane], shape)[0], [plane], shape)
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
 
-    def numbers(device: Where) -> Doubles:
-        beyond = _computed(plane, ten_bits(), device)[1]
-        return np.array([0.0 if beyond is None else beyond.value])
+    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+        return np.array([_computed(plane, ten_bits(), device, twin)[1]], np.float64)
 
-    return Case("the largest sample", plan, numbers, lambda: np.array([largest_samples(np.stack(ten_bits())).max()]), (right,))
+    return Case("the largest sample", plan, numbers, (right,))
 
 
 def _interleaved_chroma() -> Case:
@@ -139,7 +129,9 @@ def _interleaved_chroma() -> Case:
         expected = np.stack([first, second]), np.stack([second, first])
         return np.array([np.count_nonzero(got != right) for got, right in zip(planes, expected, strict=True)], np.float64)
 
-    def numbers(device: Where) -> Doubles:
+    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+        if twin:
+            return differing(*deinterleaved(chroma()))
         with ExitStack() as stack:
             opened = open_device(stack, device)
             shape = KernelShape.for_device(opened.info)
@@ -150,7 +142,7 @@ def _interleaved_chroma() -> Case:
             executor.wait(slot)
             return differing(*(slot.outputs[name][0].reshape(2, SIDE, SIDE) for name in (cb, cr)))
 
-    return Case("misplaced samples of Cb and Cr", plan, numbers, lambda: differing(*deinterleaved(chroma())), (0.0, 0.0))
+    return Case("misplaced samples of Cb and Cr", plan, numbers, (0.0, 0.0))
 
 
 def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
@@ -162,24 +154,20 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
         rows, columns = np.mgrid[:SIDE, :SIDE]
         return [float((gradient * way).sum()) for way in (reference - distorted, rows * columns % 17 - 8.0)]
 
-    def numbers(device: Where) -> Doubles:
+    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
-        gradient = np.empty((1, SIDE, SIDE), np.float32) if with_gradient else None
-        with LossEngine(loss, gradient=with_gradient, device=device) as engine:
-            values, slopes = product(loss, engine.run(reference, distorted, gradient))
-        if gradient is None:
-            return values
-        scale = slopes[0, 0] if len(loss.weights) == 1 else 1.0
-        return np.array([values[0], *derivatives(scale * gradient[0].astype(np.float64))])
+        gradient = np.zeros((1, SIDE, SIDE), np.float32)
+        if twin:
+            from ..loss.reference import value_and_gradient
 
-    def twin() -> Doubles:
-        from ..loss.reference import value_and_gradient
+            values, slope = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
+        else:
+            with LossEngine(loss, gradient=with_gradient, device=device) as engine:
+                values, slopes = product(loss, engine.run(reference, distorted, gradient if with_gradient else None))
+            slope = gradient.astype(np.float64) * (slopes[0, 0] if len(loss.weights) == 1 else 1.0)
+        return np.array([values[0], *derivatives(slope[0])]) if with_gradient else values
 
-        reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
-        values, gradient = value_and_gradient(loss, reference, distorted)
-        return np.array([values[0], *derivatives(gradient[0])]) if with_gradient else values
-
-    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient).plan, numbers, twin, right)
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient).plan, numbers, right)
 
 
 _SSIM = Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)

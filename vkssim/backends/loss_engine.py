@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..features.planes import KernelShape
 from ..host import fork
 from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
-from ..host.executor import Bytes, Executor
+from ..host.executor import Bytes, Executor, Slot
 from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
@@ -41,8 +41,8 @@ class LossStep(NamedTuple):
 class LossExecutor:
     """A loss on an open device. Its executor grows with the planes of a call, as far as the memory allows.
 
-    A frame of the plan is a plane. See `Executor` for `pipelines` and `profile`. With `timelines`, another API has the planes,
-    which are packed as `loss_plan` says, and there are no slots.
+    A frame of the plan is a plane. With `timelines`, another API has the planes, which are packed as `loss_plan` says, and
+    there are no slots.
     """
 
     executor: Executor | None = None
@@ -53,7 +53,6 @@ class LossExecutor:
         pipelines: PipelineBuilder,
         step: LossStep,
         *,
-        profile: bool = False,
         timelines: Timelines | None = None,
     ) -> None:
         self.loss = step.loss
@@ -61,7 +60,7 @@ class LossExecutor:
         shape, packed = KernelShape.for_device(device.info), timelines is not None
         made = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
         self.plan, self.layout = made.plan, made.planes
-        self._profile, self._timelines, self._pipelines = profile, timelines, pipelines
+        self._timelines, self._pipelines = timelines, pipelines
         largest = max(spec.frame_bytes for spec in self.plan.buffers)
         limit = device.info.max_storage_bytes
         self._most = max(1, (min(_BATCH_BYTES, limit) if timelines is None else limit) // largest)
@@ -89,9 +88,7 @@ class LossExecutor:
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""
-        return Executor(
-            self.device, self.plan, self._pipelines, batch=batch, slots=slots, profile=self._profile, timelines=self._timelines
-        )
+        return Executor(self.device, self.plan, self._pipelines, batch=batch, slots=slots, timelines=self._timelines)
 
     def close_executor(self) -> None:
         """Wait for the device and destroy the executor; a second call does nothing."""
@@ -105,8 +102,7 @@ class LossEngine(LossExecutor, Closable):
 
     `weight` is the factor of the gradient. `planes` is the expected number of planes of a call. A call with more planes gets
     larger buffers, up to a limit. Beyond it, planes are computed in batches. See `host.devices.choose_device` for `device`.
-    `profile` measures the time of every stage. Raises DeviceError if no device is usable, or if the buffers of one plane do not
-    fit.
+    Raises DeviceError if no device is usable, or if the buffers of one plane do not fit.
     """
 
     def __init__(
@@ -117,12 +113,11 @@ class LossEngine(LossExecutor, Closable):
         weight: float = 1.0,
         planes: int = 1,
         device: str | int | None = None,
-        profile: bool = False,
     ) -> None:
         self._opened = opened = OpenDevice(device)
         with closing_on_error(self):
             warn(software_warnings(opened.device.info, device), UnusableGpuWarning)
-            super().__init__(opened.device, opened.pipelines, LossStep(loss, gradient, weight), profile=profile)
+            super().__init__(opened.device, opened.pipelines, LossStep(loss, gradient, weight))
             self.room_for(planes)
 
     def new_executor(self, batch: int, slots: int) -> Executor:
@@ -143,24 +138,20 @@ class LossEngine(LossExecutor, Closable):
         fork.check()
         executor = self.room_for(len(distorted))
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
-        starts = range(0, len(distorted), executor.batch)
-        pending: list[tuple[int, int]] = []  # slot, first plane
-        for number, start in enumerate(starts):
-            index = number % len(executor.slots)
+        pending: list[tuple[Slot, int]] = []  # with the first plane
+        for slot, start in zip(cycle(executor.slots), range(0, len(distorted), executor.batch)):
             if len(pending) == len(executor.slots):
                 self._collect(executor, *pending.pop(0), means, gradient)
-            slot = executor.slots[index]
             count = min(executor.batch, len(distorted) - start)
             for name, planes in ((DISTORTED, distorted), (REFERENCE, reference)):
                 self._view(slot.inputs[name])[:count] = planes[start : start + count]
             executor.submit(slot, count)
-            pending.append((index, start))
-        for index, start in pending:
-            self._collect(executor, index, start, means, gradient)
+            pending.append((slot, start))
+        for slot, start in pending:
+            self._collect(executor, slot, start, means, gradient)
         return means
 
-    def _collect(self, executor: Executor, index: int, start: int, means: Doubles, gradient: Floats | None) -> None:
-        slot = executor.slots[index]
+    def _collect(self, executor: Executor, slot: Slot, start: int, means: Doubles, gradient: Floats | None) -> None:
         count = executor.wait(slot)
         deficits = slot.outputs[MEANS][:count].view(np.float32).reshape(count, -1, 4)[..., 0]
         means[start : start + count] = 1.0 - deficits.astype(np.float64)
@@ -171,10 +162,6 @@ class LossEngine(LossExecutor, Closable):
         """Return a mapped buffer as (batch, H, W)."""
         planes = self.layout
         return memory.view(np.float32).reshape(len(memory), planes.height, -1)[..., : planes.width]
-
-    def stage_times(self) -> Mapping[str, float]:
-        """Return the seconds of each stage of the last batch in the first slot; empty without `profile`."""
-        return {} if self.executor is None else self.executor.stage_times(self.executor.slots[0])
 
     def close(self) -> None:
         """Wait for the device and destroy everything on it; a second call does nothing."""

@@ -39,24 +39,12 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
 
     Raises WrongNumbersError if its results differ from the known ones.
     """
-    kernels = {_digest(device, dispatch.kernel.module) for dispatch in plan.dispatches}
-    file = _file(device)
+    kernels = _digests(device, plan)
     if not kernels <= _passed:
-        _passed.update(_remembered(file))
-    if kernels <= _passed:
-        return
-    from .known_answers import CASES  # imported here: it imports all metrics and losses
-
-    shape = KernelShape.for_device(device)
-    tried: set[str] = set()
-    for case in CASES:
-        covered = {_digest(device, dispatch.kernel.module) for dispatch in case.plan(shape).dispatches}
-        if covered & kernels - _passed - tried:
-            _try(case, device, selector)
-            tried |= covered
-    if tried:
-        private.store(file, "\n".join(sorted(tried | _remembered(file))).encode())  # else it is checked again
-    _passed.update(tried | kernels)
+        _passed.update(_remembered(device))
+    if not kernels <= _passed:
+        _check(device, selector, kernels - _passed)
+        _passed.update(kernels)
 
 
 def check_all(device: DeviceInfo, selector: Where, starting: Callable[[int, int, str], None]) -> int:
@@ -65,16 +53,28 @@ def check_all(device: DeviceInfo, selector: Where, starting: Callable[[int, int,
     `starting` is called before each case with its number from 1 on, the number of cases, and its name. Return that number.
     Raises WrongNumbersError as `check` does.
     """
+    return _check(device, selector, None, starting)
+
+
+def _check(
+    device: DeviceInfo, selector: Where, kernels: set[str] | None, starting: Callable[[int, int, str], None] | None = None
+) -> int:
+    """Try the cases of some kernels, of all if they are None, and record those that passed. Return the number of all cases."""
     from .known_answers import CASES  # imported here: it imports all metrics and losses
 
     shape = KernelShape.for_device(device)
     passed: set[str] = set()
     for number, case in enumerate(CASES, 1):
-        starting(number, len(CASES), case.name)
-        _try(case, device, selector)
-        passed.update(_digest(device, dispatch.kernel.module) for dispatch in case.plan(shape).dispatches)
-    private.store(_file(device), "\n".join(sorted(passed)).encode())
+        covered = _digests(device, case.plan(shape))
+        if kernels is None or covered & kernels - passed:
+            if starting is not None:
+                starting(number, len(CASES), case.name)
+            _try(case, device, selector)
+            passed |= covered
     _passed.update(passed)
+    if passed:
+        known = passed if kernels is None else passed | _remembered(device)
+        private.store(_file(device), "\n".join(sorted(known)).encode())  # else it is checked again
     return len(CASES)
 
 
@@ -88,16 +88,19 @@ def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
         )
 
 
-def _digest(device: DeviceInfo, module: str) -> str:
-    """Return the digest that identifies a kernel on a device."""
-    words = [__version__, device.cache_name, device.driver, str(device.api_version), module]
-    return hashlib.sha256("\0".join(words).encode() + load_module(module)).hexdigest()
+def _digests(device: DeviceInfo, plan: Plan) -> set[str]:
+    """Return the digests that identify the kernels of a plan on a device."""
+    words = [__version__, device.cache_name, device.driver, str(device.api_version)]
+    return {
+        hashlib.sha256("\0".join([*words, kernel.module]).encode() + load_module(kernel.module)).hexdigest()
+        for kernel in plan.kernels
+    }
 
 
 def _file(device: DeviceInfo) -> Path:
     return platformdirs.user_cache_path("vkssim") / f"{device.cache_name}.tried"
 
 
-def _remembered(file: Path) -> set[str]:
+def _remembered(device: DeviceInfo) -> set[str]:
     """Return the lines of a file, which are digests. Any other line is harmless, because no kernel has it as its digest."""
-    return set(private.load(file, _LARGEST_FILE).decode(errors="replace").split())
+    return set(private.load(_file(device), _LARGEST_FILE).decode(errors="replace").split())

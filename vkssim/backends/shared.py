@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -87,14 +87,10 @@ class SharedBackend(Closable):
         while self._devices:
             self._devices.popitem()[1].close()
 
-    @property
-    def reusable(self) -> bool:
-        """Return True if a backend is open that no run uses."""
-        return bool(self._engines) and not (self.closed or self._runs.total())
-
-    def begin_again(self) -> None:
-        """Give the warnings of the backends to the next runs, as those of a new backend."""
+    def begin_again(self) -> bool:
+        """Return whether a backend is open that no run uses. The next runs then get its warnings, as those of a new backend."""
         self._warnings = {key: engine.warnings for key, engine in self._engines.items()}
+        return bool(self._engines) and not (self.closed or self._runs.total())
 
     def _leave(self, key: _Key) -> None:
         with self._lock:
@@ -135,7 +131,8 @@ class _BackendView(Backend):
     def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...], leave: Callable[[], None]) -> None:
         self._engine = engine
         self._lock = lock
-        self._leave: Callable[[], None] | None = leave
+        self._stack = ExitStack()
+        self._stack.callback(leave)
         self._in_flight: list[Batch] = []
         self.info = engine.info
         self.batches = batches
@@ -157,11 +154,6 @@ class _BackendView(Backend):
 
     def close(self) -> None:
         """Wait for the submissions of a failed run, so that its batches are free for the next run."""
-        try:
-            with suppress(DeviceError):  # the failed run has its error, and other runs on the device get their own
-                while self._in_flight:
-                    self.collect(self._in_flight[-1])
-        finally:
-            leave, self._leave = self._leave, None
-            if leave is not None:
-                leave()
+        with self._stack, suppress(DeviceError):  # the failed run has its error, and other runs on the device get their own
+            while self._in_flight:
+                self.collect(self._in_flight[-1])

@@ -168,7 +168,7 @@ def score_rows(
     inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
     check_target(path, "--output", sorted(inputs))
     if quiet:
-        notices.set_listener(None)
+        notices.listener = None
     with closing(ProgressBar()) as bar:
         settings = BatchSettings(
             workers=workers,

@@ -57,7 +57,7 @@ class _Main(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         if sys.stderr.isatty():
-            notices.set_listener(lambda sentence: say(f"note: {sentence}"))
+            notices.listener = lambda sentence: say(f"note: {sentence}")
         with listening():
             try:
                 return super().main(*args, **kwargs)

@@ -186,7 +186,7 @@ def command(
     page = page_output(asked.html, [*pair.paths, *asked.paths], page_options)
     progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
     if asked.quiet:
-        notices.set_listener(None)
+        notices.listener = None
     if find_offset:
         options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
     lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None

@@ -216,8 +216,7 @@ class KeptBackend:
     def close(self, *, failed: bool) -> None:
         """Keep the backend for the next pool, or close it if it may still be at work for a run that failed."""
         shared = self.shared
-        if shared.reusable and not failed:
-            shared.begin_again()
+        if not failed and shared.begin_again():
             kept.put(self._key, shared)
         else:
             shared.close()

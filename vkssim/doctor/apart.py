@@ -13,8 +13,8 @@ from ..errors import VkssimError
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN, current_folder
 
-Send = Callable[[Any], None]
-"""A function that sends a message, a value that pickle takes, from the process that works to the one that waits."""
+Send = Callable[[str, Any], None]
+"""A function that sends a name and its value, which pickle takes, from the process that works to the one that waits."""
 
 Work = Callable[..., None]
 """A function of a module, which gets a `Send` and further arguments."""
@@ -26,9 +26,9 @@ OUT_OF_TIME = "it did not finish within"
 
 
 def run_in_process(
-    work: Work, arguments: tuple[Any, ...], seconds: float, heard: Callable[[Any], None], environment: Mapping[str, str | None]
+    work: Work, arguments: tuple[Any, ...], seconds: float, heard: Send, environment: Mapping[str, str | None] | None = None
 ) -> str | None:
-    """Run `work(send, *arguments)` in a process of its own, and call `heard` with each message that it sends.
+    """Run `work(send, *arguments)` in a process of its own, and call `heard` with each name and value that it sends.
 
     Return None if the work ended within the seconds, or else a clause that says why it did not: an error, a crash, or the
     limit, at which the process is killed. `environment` is added to the process's environment; None removes a variable. Raises
@@ -36,7 +36,7 @@ def run_in_process(
     """
     current_folder()
     receiving, sending = SPAWN.Pipe(duplex=False)
-    process = SPAWN.Process(target=_work, args=(sending, work, arguments, dict(environment)), daemon=True)
+    process = SPAWN.Process(target=_work, args=(sending, work, arguments, environment or {}), daemon=True)
     end = time.monotonic() + seconds
     try:
         process.start()
@@ -44,10 +44,10 @@ def run_in_process(
         while True:
             if not receiving.poll(max(0.0, end - time.monotonic())):
                 return f"{OUT_OF_TIME} {seconds:g} s"
-            is_last, message = receiving.recv()
-            if is_last:
-                return None if message is None else str(message)
-            heard(message)
+            name, value = receiving.recv()
+            if name is None:
+                return None if value is None else str(value)
+            heard(name, value)
     except EOFError:  # the process ended without its last message
         process.join(_SECONDS_TO_END)
         return _death(process.exitcode)
@@ -68,7 +68,7 @@ def _death(code: int | None) -> str:
     return f"it ended its process with exit code {code}"
 
 
-def _work(sending: Connection, work: Work, arguments: tuple[Any, ...], environment: dict[str, str | None]) -> None:
+def _work(sending: Connection, work: Work, arguments: tuple[Any, ...], environment: Mapping[str, str | None]) -> None:
     """Do the work, send its end, and end the process at once: a driver may also crash while it is unloaded."""
     for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
         signal.signal(number, signal.SIG_IGN)
@@ -77,11 +77,11 @@ def _work(sending: Connection, work: Work, arguments: tuple[Any, ...], environme
         if value is not None:
             os.environ[name] = value
     try:
-        work(lambda message: sending.send((False, message)), *arguments)
+        work(lambda name, value: sending.send((name, value)), *arguments)
         last = None
     except VkssimError as error:
         last = str(error)
     except Exception as error:
         last = f"{type(error).__name__}: {error}"
-    sending.send((True, last))
+    sending.send((None, last))
     os._exit(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from av.codec import Codec
 from av.codec.codec import UnknownCodecError
@@ -38,11 +39,6 @@ class Engines:
     failure: str | None = None
 
 
-def software_decoders() -> dict[str, str | None]:
-    """Return the name of FFmpeg's software decoder for each usual codec, None if it was built without."""
-    return {codec: next((name for name in names if _has(name)), None) for codec, names in _SOFTWARE.items()}
-
-
 def _has(name: str) -> bool:
     try:
         Codec(name, "r")
@@ -57,13 +53,14 @@ def ask_engines(survey: Survey) -> Engines | None:
     if gpu is None:
         return None
     found = Engines()
-    found.failure = run_in_process(send_answers, (str(gpu.uuid),), _ENGINES_SECONDS, found.answers.update, {})
+    found.failure = run_in_process(send_answers, (str(gpu.uuid),), _ENGINES_SECONDS, partial(setattr, found))
     return found
 
 
 def send_answers(send: Send, gpu: str) -> None:
     """Send the driver's answer about each codec, as the work of a process of its own. Raises DeviceError without CUDA."""
     cuda = cuda_of(uuid.UUID(gpu))
+    answers = {}
     for codec, title in EXACT.items():
         for bits in FORMATS:
             answer = ask(cuda, codec, "420", bits)
@@ -73,27 +70,25 @@ def send_answers(send: Send, gpu: str) -> None:
                 text = "no"
             else:
                 text = f"up to {answer.most_width}x{answer.most_height}, engines: {answer.engines}"
-            send({f"{title} {bits} bit": text})
+            answers[f"{title} {bits} bit"] = text
+            send("answers", answers)
 
 
 def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSection:
     """Return the findings about decoders."""
-    software, hardware = software_decoders(), sorted(offered())
+    software = {codec: next(filter(_has, names), None) for codec, names in _SOFTWARE.items()}
+    hardware = sorted(offered())
     there = [codec for codec, name in software.items() if name is not None]
     missing = [codec for codec, name in software.items() if name is None]
     findings = [Finding(Level.OK, f"FFmpeg decodes on the processor: {', '.join(there)}")]
     if missing:
         text = f"FFmpeg was built without decoders of {', '.join(missing)}"
         findings.append(Finding(Level.WARNING, text, "pip install --force-reinstall av installs PyAV with its own FFmpeg"))
-    findings.append(
-        Finding(
-            Level.NOTE,
-            f"FFmpeg was built with the hardware decoders {', '.join(hardware)}; whether the GPU has one of them shows when"
-            " `--decode` opens it"
-            if hardware
-            else "FFmpeg was built without hardware decoders",
-        )
-    )
+    text = "FFmpeg was built without hardware decoders"
+    if hardware:
+        text = f"FFmpeg was built with the hardware decoders {', '.join(hardware)}; whether the GPU has one of them shows when"
+        text += " `--decode` opens it"
+    findings.append(Finding(Level.NOTE, text))
     if engines is not None:
         findings += _engines(engines)
     facts = {"software": software, "hardware": hardware, "nvdec": None if engines is None else asdict(engines)}

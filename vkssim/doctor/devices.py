@@ -48,21 +48,17 @@ class DeviceTrial:
         return self.seconds_to_first_score is not None and self.wrong is None
 
 
-def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
-    """Return the result of a trial of the device with this UUID, which may take so many seconds.
-
-    `say` is called with each step.
-    """
+def make_trial(device: DeviceInfo, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
+    """Return the result of a trial of a device, which may take so many seconds. `say` is called with each step."""
     trial = DeviceTrial()
-    say(trial.doing)
 
-    def take(message: tuple[str, Any]) -> None:
-        name, value = message
+    def take(name: str, value: Any) -> None:
         setattr(trial, name, value)
         if name == "doing":
-            say(value)
+            say(f"{device.name}: {value}")
 
-    trial.failure = run_in_process(try_device, (uuid,), seconds, take, {})
+    take("doing", trial.doing)
+    trial.failure = run_in_process(try_device, (str(device.uuid),), seconds, take)
     return trial
 
 
@@ -77,46 +73,41 @@ def try_device(send: Send, uuid: str) -> None:
             batch.reference[0][0], batch.distorted[0][0] = pictures()
             backend.submit(batch, 1)
             backend.collect(batch)
-        send(("seconds_to_first_score", time.perf_counter() - began))
+        send("seconds_to_first_score", time.perf_counter() - began)
 
         def starting(number: int, total: int, name: str) -> None:
-            send(("checked", number - 1))
-            send(("doing", f"self-test {number} of {total}: {name}"))
+            send("checked", number - 1)
+            send("doing", f"self-test {number} of {total}: {name}")
 
         device = choose_device(list_devices(shared_instance()), uuid)
-        send(("checked", check_all(device, uuid, starting)))
-        send(("doing", "closing the device"))
+        send("checked", check_all(device, uuid, starting))
+        send("doing", "closing the device")
     except WrongNumbersError as error:
-        send(("wrong", str(error)))
+        send("wrong", str(error))
 
 
 def try_devices(survey: Survey, seconds: float, say: Callable[[str], None]) -> dict[int, DeviceTrial]:
     """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
-
-    def trial(device: DeviceInfo) -> DeviceTrial:
-        return make_trial(str(device.uuid), seconds, lambda step: say(f"{device.name}: {step}"))
-
-    return {device.index: trial(device) for device in usable}
+    return {device.index: make_trial(device, seconds, say) for device in usable}
 
 
 def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
     """Return the findings about each device."""
-    findings: list[Finding] = []
-    for device in survey.devices:
-        findings += _device(device, survey, trials.get(device.index))
+    findings = [_device(device, survey, trials.get(device.index)) for device in survey.devices]
+    why = None if survey.chosen is None else reason(machine, survey)
     if survey.failure is not None:
         findings.append(Finding(Level.ERROR, survey.failure))  # the section of the drivers says what to install
     elif not survey.has_loader:
         findings.append(Finding(Level.ERROR, "without the Vulkan loader there is no device"))
     if survey.chosen is not None:
         chosen = survey.devices[survey.chosen]
-        findings.append(Finding(Level.NOTE, f"vkssim chooses device {chosen.index}, {chosen.name}: {reason(machine, survey)}"))
+        findings.append(Finding(Level.NOTE, f"vkssim chooses device {chosen.index}, {chosen.name}: {why}"))
     facts = {
         "devices": [_plain(device, trials.get(device.index)) for device in survey.devices],
         "chosen": survey.chosen,
-        "reason": None if survey.chosen is None else reason(machine, survey),
+        "reason": why,
         "failure": survey.failure,
     }
     return DiagnosisSection("devices", "Devices", findings, facts)
@@ -149,24 +140,24 @@ def _plain(device: DeviceInfo, trial: DeviceTrial | None) -> dict[str, Any]:
     }
 
 
-def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> list[Finding]:
+def _device(device: DeviceInfo, survey: Survey, trial: DeviceTrial | None) -> Finding:
     place = "" if device.pci is None else f", PCI {device.pci}"
     described = _plain(device, trial)
     name = f"{device.index}: {device.name} [{described['kind']}], Vulkan {described['api_version']}, {device.driver}{place}"
     if device.lacks:
         level = Level.NOTE if device.kind is DeviceKind.CPU else Level.WARNING
         text = f"{name} cannot be used: it lacks {', '.join(device.lacks)}"
-        return [Finding(level, text, "install a newer driver, if there is one for this device")]
+        return Finding(level, text, "install a newer driver, if there is one for this device")
     if trial is None:
-        return [Finding(Level.NOTE, name)]
+        return Finding(Level.NOTE, name)
     serious = Level.ERROR if device.index == survey.chosen else Level.WARNING
     advice = "`--seconds` allows more time" if OUT_OF_TIME in str(trial.failure) else "update the driver"
     if trial.wrong is not None:
-        return [Finding(serious, f"{name}: {trial.wrong}", "update the driver")]
+        return Finding(serious, f"{name}: {trial.wrong}", "update the driver")
     if trial.seconds_to_first_score is None:
         text = f"{name} gives no score: {trial.failure} ({trial.doing})"
-        return [Finding(serious, text, f"{advice}, or choose another device with VKSSIM_DEVICE or --device")]
+        return Finding(serious, text, f"{advice}, or choose another device with VKSSIM_DEVICE or --device")
     text = f"{name}: first score after {trial.seconds_to_first_score:.1f} s"
     if trial.failure is not None:
-        return [Finding(Level.WARNING, f"{text}; the self-test did not end: {trial.failure} ({trial.doing})", advice)]
-    return [Finding(Level.OK, f"{text}, all {trial.checked} known results right")]
+        return Finding(Level.WARNING, f"{text}; the self-test did not end: {trial.failure} ({trial.doing})", advice)
+    return Finding(Level.OK, f"{text}, all {trial.checked} known results right")

@@ -13,7 +13,7 @@ from .drivers import drivers_section, loader_section
 from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
 from .survey import Survey, make_survey
-from .system import extras_section, missing_packages, requirements, system_section
+from .system import extras_section, missing_packages, system_section
 
 
 def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Diagnosis:
@@ -35,7 +35,7 @@ def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Dia
         gpus_section(machine, files, survey),
         devices_section(machine, survey, trials),
         decoders_section(survey, engines),
-        extras_section(missing_packages(requirements())),
+        extras_section(missing_packages(machine.platform)),
     )
     scores, summary = _summary(survey, trials)
     return Diagnosis(scores, summary, sections)

@@ -39,20 +39,17 @@ def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Surve
         findings.append(Finding(Level.NOTE, f"the environment chooses the drivers: {named}"))
     findings += [_finding(file, machine, survey) for file in files]
     if not files:
-        where = f"the files that {choosing[0]} names" if choosing else _searched(machine)
+        where = ", ".join(str(folder) for folder in search_folders(machine))
+        if choosing:
+            where = f"the files that {choosing[0]} names"
+        elif machine.platform == "win32":
+            where = rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
         text = f"there is no driver file in {where}"
         if survey.devices:  # the loader of Windows also reads files of applications
             findings.append(Finding(Level.NOTE, f"{text}, and Vulkan lists devices all the same"))
         else:
             findings.append(Finding(Level.ERROR, text, install_driver(machine)))
     return DiagnosisSection("drivers", "Vulkan drivers", findings, {"files": [_plain(file, survey) for file in files]})
-
-
-def _searched(machine: Machine) -> str:
-    """Return the places in which the loader looks for driver files."""
-    if machine.platform == "win32":
-        return rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
-    return ", ".join(str(folder) for folder in search_folders(machine))
 
 
 def _finding(file: DriverFile, machine: Machine, survey: Survey) -> Finding:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
         *sorted(machine.path("/dev").glob("nvidia*")),
         *filter(Path.exists, [machine.path(WSL_DEVICE)]),
     ]
-    nodes = [node for node in nodes if not node.is_dir()]
-    findings = [finding for node in nodes if (finding := _rights(node, machine)) is not None]
+    facts = [_plain(node, machine) for node in nodes if not node.is_dir()]
+    findings = [_closed(node, machine) for node in facts if not node["can_be_opened"]]
     folder = machine.path("/dev/dri")
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
         findings.append(Finding(Level.WARNING, f"this user may not look into {folder}", f"sudo chmod 755 {folder}"))
@@ -49,7 +49,7 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
         findings += _nvidia(machine, files)
     if is_wsl(machine) and not survey.has_gpu:
         findings.append(_wsl(machine))
-    elif is_container(machine) and not nodes:
+    elif is_container(machine) and not facts:
         findings.append(
             Finding(
                 Level.NOTE,
@@ -59,20 +59,14 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
             )
         )
     if not findings:
-        seen = ", ".join(map(str, nodes)) or "there are none"
-        findings.append(Finding(Level.OK if nodes else Level.NOTE, f"device nodes of GPUs: {seen}"))
-    return DiagnosisSection("gpus", "GPUs", findings, {"nodes": [_plain(node, machine) for node in nodes]})
+        seen = ", ".join(node["path"] for node in facts) or "there are none"
+        findings.append(Finding(Level.OK if facts else Level.NOTE, f"device nodes of GPUs: {seen}"))
+    return DiagnosisSection("gpus", "GPUs", findings, {"nodes": facts})
 
 
-def _is_open(node: Path) -> bool:
-    return os.access(node, os.R_OK | os.W_OK)
-
-
-def _rights(node: Path, machine: Machine) -> Finding | None:
-    """Return a finding for a node that this user may not open."""
-    if _is_open(node):
-        return None
-    mode, group = _mode(node), _group(node)
+def _closed(node: Mapping[str, Any], machine: Machine) -> Finding:
+    """Return the finding for a node that this user may not open."""
+    mode, group = node["mode"], node["group"]
     if group is None:
         advice = "run as a user who may open it"
     elif is_container(machine):
@@ -80,30 +74,7 @@ def _rights(node: Path, machine: Machine) -> Finding | None:
     else:
         advice = f"sudo usermod -aG {group} $USER, then log in again"
     rights = "" if mode is None else f" (mode {mode}, group {group})"
-    return Finding(Level.WARNING, f"this user may not open {node}{rights}", advice)
-
-
-def _mode(node: Path) -> str | None:
-    """Return the rights of a node in octal digits; None if it is gone."""
-    with suppress(OSError):
-        return f"{stat.S_IMODE(node.stat().st_mode):o}"
-    return None
-
-
-def _group(node: Path) -> str | None:
-    """Return the name of the group that a node belongs to, or its number; None for the group of root."""
-    try:
-        number = node.stat().st_gid
-    except OSError:
-        return None
-    if number == 0:
-        return None
-    try:
-        import grp  # which Windows lacks
-
-        return grp.getgrgid(number).gr_name
-    except (ImportError, KeyError):
-        return str(number)
+    return Finding(Level.WARNING, f"this user may not open {node['path']}{rights}", advice)
 
 
 def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
@@ -152,10 +123,19 @@ def _wsl(machine: Machine) -> Finding:
 
 
 def _plain(node: Path, machine: Machine) -> dict[str, Any]:
+    """Return the facts about a node as values of JSON: its rights in octal digits, and its group, None for that of root."""
+    mode = group = None
+    with suppress(OSError):  # it is gone
+        found = node.stat()
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        try:
+            group = node.group()
+        except KeyError:
+            group = str(found.st_gid)
     return {
         "path": str(node),
-        "mode": _mode(node),
-        "group": _group(node),
-        "can_be_opened": _is_open(node),
+        "mode": mode,
+        "group": None if group == "root" else group,
+        "can_be_opened": os.access(node, os.R_OK | os.W_OK),
         "kernel_driver": kernel_driver(node, machine) if node.name.startswith("renderD") else None,
     }

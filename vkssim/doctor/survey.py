@@ -1,6 +1,6 @@
 """Survey Vulkan: load the loader and each driver's library, and describe the devices.
 
-`survey` is the work of a process of its own. `Survey` collects its messages.
+`survey` is the work of a process of its own, which sends the fields of a `Survey`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ class Survey:
 
     `problems` has the message of the dynamic loader for each library, None for one that loads, and `missing` the libraries that
     a library lacks if it does not load. `loader_problem` says why the Vulkan loader cannot be loaded. `chosen` is the index of
-    the device that vkssim chooses. `failure` says why there is none, or why the devices could not be listed; `failed_at` names
-    the step that was not finished, if there is one.
+    the device that vkssim chooses. `failure` says why there is none, or why the devices could not be listed. `doing` is the
+    last step.
     """
 
     problems: dict[str, str | None] = field(default_factory=dict)
@@ -48,15 +49,7 @@ class Survey:
     devices: list[DeviceInfo] = field(default_factory=list)
     chosen: int | None = None
     failure: str | None = None
-    failed_at: str | None = None
-
-    def take(self, message: tuple[str, Any]) -> None:
-        """Add a message of `survey`: the name of a field and its value."""
-        name, value = message
-        if name in ("problems", "missing"):
-            getattr(self, name).update([value])
-        else:
-            setattr(self, name, value)
+    doing: str = "the survey"
 
     @property
     def has_gpu(self) -> bool:
@@ -64,7 +57,7 @@ class Survey:
         return any(device.kind is not DeviceKind.CPU for device in self.devices)
 
 
-def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -> Survey:
+def make_survey(files: Sequence[DriverFile]) -> Survey:
     """Return the survey of Vulkan with the drivers of these files, which the loader reads.
 
     If listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.
@@ -72,33 +65,29 @@ def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -
     used = [file for file in files if file.library is not None and file.left_out is None]
     found = Survey()
     libraries = tuple(dict.fromkeys(str(file.library) for file in used))
-    end = run_in_process(survey, (libraries,), seconds, found.take, {})
+    end = run_in_process(survey, (libraries,), _SURVEY_SECONDS, partial(setattr, found))
     if end is not None:
-        found.failure = f"{found.failed_at or 'the survey'}: {end}"
-        broken = {str(file.path): why for file in used if (why := _alone(file, seconds)) is not None}
-        if broken:
-            found.failure += "".join(f"; with {path} alone: {why}" for path, why in broken.items())
-    else:
-        found.failed_at = None
+        found.failure = f"{found.doing}: {end}"
+        for file in used:
+            alone = dict.fromkeys(NAMED_FILES, str(file.path))
+            end = run_in_process(survey, ((),), _SURVEY_SECONDS, lambda *_: None, alone)
+            if end is not None:
+                found.failure += f"; with {file.path} alone: {end}"
     return found
-
-
-def _alone(file: DriverFile, seconds: float) -> str | None:
-    """Return why the devices of one driver cannot be listed; None if they can, or if the driver offers none."""
-    environment = dict.fromkeys(NAMED_FILES, str(file.path))
-    return run_in_process(survey, ((),), seconds, lambda _: None, environment)
 
 
 def survey(send: Send, libraries: Sequence[str]) -> None:
     """Send the fields of a `Survey`, step by step, so that the last step is known if the process ends."""
     choose_width()
+    problems, missing = {}, {}
     for library in libraries:
-        send(("failed_at", f"loading {library}"))
-        problem = load_problem(library)
-        send(("problems", (library, problem)))
-        if problem is not None:
-            send(("missing", (library, missing_libraries(library))))
-    send(("failed_at", "loading the Vulkan loader"))
+        send("doing", f"loading {library}")
+        problems[library] = load_problem(library)
+        if problems[library] is not None:
+            missing[library] = missing_libraries(library)
+        send("problems", problems)
+        send("missing", missing)
+    send("doing", "loading the Vulkan loader")
     try:
         binding = vk.module
     except NoLoaderError as error:
@@ -106,18 +95,18 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
             problem = "the Python package vulkan is not installed"
         else:
             problem = load_problem(_LIBRARIES.get(sys.platform, "libvulkan.so.1")) or str(error.__cause__)
-        send(("loader_problem", problem))
+        send("loader_problem", problem)
         return
-    send(("has_loader", True))
-    send(("loader_path", _loader_path()))
-    send(("loader_version", _loader_version(binding)))
-    send(("failed_at", "listing the devices"))
+    send("has_loader", True)
+    send("loader_path", _loader_path())
+    send("loader_version", _loader_version(binding))
+    send("doing", "listing the devices")
     try:
         devices = list_devices(shared_instance())
-        send(("devices", [replace(device, physical=None) for device in devices]))  # a handle belongs to its process
-        send(("chosen", choose_device(devices).index))
+        send("devices", [replace(device, physical=None) for device in devices])  # a handle belongs to its process
+        send("chosen", choose_device(devices).index)
     except DeviceError as error:
-        send(("failure", str(error).removesuffix(f". {DOCTOR}")))
+        send("failure", str(error).removesuffix(f". {DOCTOR}"))
 
 
 def missing_libraries(library: str) -> tuple[str, ...]:

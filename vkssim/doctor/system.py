@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
 
@@ -64,7 +63,7 @@ def system_section(machine: Machine) -> DiagnosisSection:
         "numpy": np.__version__,
         "av": av.__version__,
         "ffmpeg": av.ffmpeg_version_info,
-        "vulkan": installed_version("vulkan"),
+        "vulkan": _installed_version("vulkan"),
     }
     facts = {
         "versions": versions,
@@ -75,12 +74,11 @@ def system_section(machine: Machine) -> DiagnosisSection:
         "container": is_container(machine),
         "wsl": is_wsl(machine),
     }
-    kinds = [word for word, holds in (("a container", facts["container"]), ("WSL", facts["wsl"])) if holds]
+    kinds = ", in a container" * is_container(machine) + ", in WSL" * is_wsl(machine)
     lines = [
         f"vkssim {versions['vkssim']}, Python {versions['python']}, NumPy {versions['numpy']}, PyAV {versions['av']} with"
         f" FFmpeg {versions['ffmpeg']}, vulkan {versions['vulkan'] or 'missing'}",
-        f"{facts['system']}, kernel {facts['kernel']}, {facts['processor']} with {facts['cores']} cores"
-        + "".join(f", in {kind}" for kind in kinds),
+        f"{facts['system']}, kernel {facts['kernel']}, {facts['processor']} with {facts['cores']} cores{kinds}",
     ]
     findings = [Finding(Level.NOTE, line) for line in lines]
     if versions["vulkan"] is None:
@@ -100,28 +98,22 @@ PURPOSES = {
 """The extras for users, and what each is for. All other extras are for developers."""
 
 
-def requirements() -> list[str]:
-    """Return the requirements of the installed package, as its metadata lists them; none for a package without metadata."""
-    with suppress(metadata.PackageNotFoundError):
-        return metadata.requires("vkssim") or []
-    return []
-
-
-def installed_version(package: str) -> str | None:
+def _installed_version(package: str) -> str | None:
     """Return the version of an installed package, None if it is not installed."""
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
     return None
 
 
-def missing_packages(
-    listed: Iterable[str], version_of: Callable[[str], str | None] = installed_version, platform: str = sys.platform
-) -> dict[str, list[str]]:
-    """Return the missing packages of each extra for users, such as ``"jinja2>=3.1"``; packages too old count as missing."""
+def missing_packages(platform: str) -> dict[str, list[str]]:
+    """Return the missing packages of each extra for users, such as ``"jinja2>=3.1"``; packages too old count as missing.
+
+    The package's metadata lists them. `platform` is as in `sys.platform`.
+    """
     missing: dict[str, list[str]] = {extra: [] for extra in PURPOSES}
-    for text in listed:
+    for text in metadata.requires("vkssim") or []:
         requirement = Requirement(text)
-        version = version_of(requirement.name)
+        version = _installed_version(requirement.name)
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             for extra, packages in missing.items():
                 if requirement.marker and requirement.marker.evaluate({"extra": extra, "sys_platform": platform}):
