@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkssim.frames.options import PictureOptions, Selection
-from vkssim.ladder.compare import DropLimit, compare_reports, evaluate
+from vkssim.ladder.compare import DropLimit, compare_reports
 from vkssim.report import render
 from vkssim.report.reading import read_report
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
@@ -65,8 +65,8 @@ def test_identical_frames_in_decibels_do_not_drop(tmp_path: Path) -> None:
     infinite = ScoreReport("r", "d", 32, 24, 8, ("float_ssim",), BackendInfo("cpu", "", ""))
     infinite.frames = [FrameScores(number, {"float_ssim": math.inf}) for number in range(2)]
     thresholds = [DropLimit.parse("float_ssim=0"), DropLimit.parse("float_ssim=0", frame=True)]
-    assert all(verdict.met for verdict in evaluate(compare_reports(infinite, infinite), thresholds))
-    assert not any(verdict.met for verdict in evaluate(compare_reports(infinite, read_report(Path(path))), thresholds))
+    assert all(limit.met(compare_reports(infinite, infinite)) for limit in thresholds)
+    assert not any(limit.met(compare_reports(infinite, read_report(Path(path)))) for limit in thresholds)
 
 
 @pytest.mark.parametrize(

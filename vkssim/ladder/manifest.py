@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import InputError, VkssimError
@@ -37,50 +37,22 @@ _LARGEST_NUMBER = 2**63 - 1
 class Pair:
     """A row of a manifest: the clips to score, the labels of the row, and the options that it sets itself.
 
-    `reference` and `distorted` are as written in the manifest. `folder`, a path or a URL, is the base of relative names.
+    `reference` and `distorted` are as written in the manifest, `clips` and `merge` as paths or URLs that can be opened.
     """
 
     reference: str
     distorted: str
-    folder: PathOrUrl
-    raw: RawDescription
-    labels: Mapping[str, Label]
+    clips: Clips
+    labels: Mapping[str, Label] = field(default_factory=dict)
     offset: int | None = None
-    scale: str | None = None
-    crop: str | None = None
+    pictures: Mapping[str, str] = field(default_factory=dict)
     merge: str | None = None
-
-    @property
-    def reference_path(self) -> str:
-        """Return the path or URL of the reference."""
-        return self._place(self.reference)
-
-    @property
-    def distorted_path(self) -> str:
-        """Return the path or URL of the distorted clip."""
-        return self._place(self.distorted)
-
-    @property
-    def merge_path(self) -> str | None:
-        """Return the path of the file whose scores are added to those of the row."""
-        return None if self.merge is None else self._place(self.merge)
-
-    @property
-    def clips(self) -> Clips:
-        """Return both clips, by path or URL."""
-        return Clips(self.reference_path, self.distorted_path, self.raw)
 
     def options(self, options: ScoreOptions) -> ScoreOptions:
         """Return the options of a run with those that the row sets in their place."""
-        pictures = {name: value for name in _PICTURES if (value := getattr(self, name)) is not None}
-        if pictures:
-            options = replace(options, pictures=replace(options.pictures, **pictures))
-        if self.offset is not None:
-            options = replace(options, selection=replace(options.selection, offset=self.offset))
-        return options
-
-    def _place(self, name: str) -> str:
-        return name if is_url(name) else join(self.folder, name)
+        pictures = replace(options.pictures, **self.pictures) if self.pictures else options.pictures  # type: ignore[arg-type]
+        selection = options.selection if self.offset is None else replace(options.selection, offset=self.offset)
+        return replace(options, pictures=pictures, selection=selection)
 
 
 def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
@@ -158,8 +130,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
 
 
 def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
-    files = [_file(where, row, name) for name in ("reference", "distorted")]
-    described = _described(where, row)
+    names = [_file(where, row, name) for name in ("reference", "distorted")]
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if any(encodable(text) != text for text in (name, value) if isinstance(text, str)):
@@ -168,8 +139,13 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    raw = replace(raw, **described) if described else raw
-    return Pair(files[0], files[1], folder, raw, labels, **_own_options(where, row))
+    clips = Clips(*(_place(name, folder) for name in names), _described(where, row, raw))
+    return Pair(*names, clips, labels, *_own_options(where, row), _merge(where, row, folder))
+
+
+def _place(name: str, folder: PathOrUrl) -> str:
+    """Return the path or URL of a file that a manifest in this folder names."""
+    return name if is_url(name) else join(folder, name)
 
 
 def _file(where: str, row: dict[str, Any], name: str) -> str:
@@ -194,27 +170,28 @@ def _is_file_name(text: str) -> bool:
     return 0 < len(text) <= LONGEST_PATH and "\0" not in text
 
 
-def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the row sets. Raises InputError for a value that is not possible."""
-    found: dict[str, Any] = {}
-    merge = str(row.get("merge") or "").strip()
-    if merge:
-        if is_url(merge) or not _is_file_name(merge):
-            raise InputError(f"{where}: merge is {redact_url(merge)[:80]!r}; it must be the name of a file on this machine")
-        found["merge"] = merge
-    for name in ("offset", *_PICTURES):
-        text = "" if row.get(name) is None else str(row[name]).strip()
-        if not text:
-            continue
+def _merge(where: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
+    """Return the path of the file whose scores are added to those of the row; None if there is none."""
+    name = str(row.get("merge") or "").strip()
+    if name and (is_url(name) or not _is_file_name(name)):
+        raise InputError(f"{where}: merge is {redact_url(name)[:80]!r}; it must be the name of a file on this machine")
+    return _place(name, folder) if name else None
+
+
+def _own_options(where: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:
+    """Return the offset and the options of pictures that the row sets. Raises InputError for a value that is not possible."""
+    texts = {name: str(row[name]).strip() for name in ("offset", *_PICTURES) if row.get(name) is not None}
+    given = {name: text for name, text in texts.items() if text}
+    offset = None
+    for name, text in given.items():
         try:
             if name == "offset":
-                found[name] = _whole_offset(text)
+                offset = _whole_offset(text)
             else:
                 replace(PictureOptions(), **{name: text})  # type: ignore[arg-type] # not every field is a text
-                found[name] = text
         except VkssimError as error:
             raise InputError(f"{where}: {name}: {error}") from None
-    return found
+    return offset, {name: text for name, text in given.items() if name != "offset"}
 
 
 def _whole_offset(text: str) -> int:
@@ -226,16 +203,16 @@ def _whole_offset(text: str) -> int:
     return Selection(offset=number if digits == text else -number).offset
 
 
-def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a RawDescription that the row sets."""
+def _described(where: str, row: dict[str, Any], raw: RawDescription) -> RawDescription:
+    """Return a description of raw files with the fields that the row sets."""
     found: dict[str, Any] = {}
-    for column, field in _RAW.items():
+    for column, field_name in _RAW.items():
         text = str(row.get(column) or "").strip()
-        choices: Any = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
-        value: Any = text if field == "pixel_format" else whole_number(text)
+        choices: Any = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field_name)
+        value: Any = text if field_name == "pixel_format" else whole_number(text)
         if text and not (value in choices if choices else value):
             allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"
             raise InputError(f"{where}: {column} is {text[:80]!r}; it must be {allowed}")
         if text:
-            found[field] = value
-    return found
+            found[field_name] = value
+    return replace(raw, **found) if found else raw
