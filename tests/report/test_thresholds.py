@@ -14,8 +14,8 @@ import vkssim as library
 from vkssim.errors import OptionError, ThresholdError
 from vkssim.page.tables import Limit
 from vkssim.report.numbers import shortest, told_apart
-from vkssim.report.results import pool
-from vkssim.report.thresholds import POOLINGS, Threshold, Verdict, parse_threshold, unmet
+from vkssim.report.results import FrameScores, pool
+from vkssim.report.thresholds import POOLINGS, Threshold, parse_threshold, unmet
 
 from ..support.clips import raw_bytes, write
 from ..support.commands import fail, pair_words, refuse, succeed, vkssim
@@ -70,7 +70,9 @@ def test_a_score_that_rounds_to_its_limit_is_told_from_it(words: tuple[str, ...]
     limit = math.nextafter(value, 2)
     missed = vkssim(*words, "-q", "--fail-under", f"float_ssim={limit!r}").stderr
     assert f"mean of float_ssim is {value!r}, the limit is {limit!r} (--fail-under)" in missed
-    of_page = Limit.of(Verdict(Threshold("float_ssim", "mean", limit), value, limit))
+    report = small_report()
+    report.frames = [FrameScores(0, dict.fromkeys(report.names, value))]
+    of_page = Limit.of(Threshold("float_ssim", "mean", limit), limit, report)
     assert (of_page.text, of_page.met) == (f"float_ssim mean ≥ {limit!r}", False)
     assert float(of_page.value) == value
 

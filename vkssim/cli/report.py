@@ -148,11 +148,12 @@ class PageOptions:
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:
         """Return the verdicts on each report. Raises OptionError for a score or a limit that does not exist."""
         from ..page.tables import Limit
-        from ..report.thresholds import check_names, verdicts
+        from ..report.thresholds import check_names
 
         names = dict.fromkeys(name for report in reports for name in report.names)
         check_names(self.thresholds, names, {name for report in reports for name in report.similarities})
-        return [[Limit.of(verdict) for verdict in verdicts(self.thresholds, report)] for report in reports]
+        limits = [(one, one.limit) for one in self.thresholds if one.limit is not None]
+        return [[Limit.of(one, limit, report) for one, limit in limits] for report in reports]
 
 
 def write_page_of(

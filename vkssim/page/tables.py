@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..report.numbers import shortest, told_apart
 from ..report.record import flatten
 from ..report.results import ScoreReport
-from ..report.thresholds import Verdict
+from ..report.thresholds import Threshold
 
 POOLED = {
     "mean": "mean",
@@ -76,11 +76,10 @@ class Limit:
     met: bool
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Limit:
-        """Return the limit of a page for the verdict on a threshold."""
-        threshold = verdict.threshold
-        value = number(verdict.value, verdict.limit)
-        return cls(f"{threshold.name} {threshold.pooling} ≥ {shortest(verdict.limit)}", value, verdict.met)
+    def of(cls, threshold: Threshold, limit: float, report: ScoreReport) -> Limit:
+        """Return the limit of a page for a threshold on a report."""
+        value = threshold.value(report)
+        return cls(f"{threshold.name} {threshold.pooling} ≥ {shortest(limit)}", number(value, limit), value >= limit)
 
 
 @dataclass(frozen=True)
