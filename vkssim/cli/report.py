@@ -171,8 +171,8 @@ def write_page_of(
     `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
     are shown beside each other.
     """
-    from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
+    from ..page.ladders import find_ladders
     from ..page.render import PageDetails, render_page, scored
     from ..page.tables import split_names
     from ..page.template import check_installed, date_of
