@@ -130,7 +130,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
 
 
 def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
-    names = [_file(where, row, name) for name in ("reference", "distorted")]
+    reference, distorted = (_file(where, row, name) for name in ("reference", "distorted"))
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if any(encodable(text) != text for text in (name, value) if isinstance(text, str)):
@@ -139,8 +139,8 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    clips = Clips(*(_place(name, folder) for name in names), _described(where, row, raw))
-    return Pair(*names, clips, labels, *_own_options(where, row), _merge(where, row, folder))
+    clips = Clips(_place(reference, folder), _place(distorted, folder), _described(where, row, raw))
+    return Pair(reference, distorted, clips, labels, *_own_options(where, row), _merge(where, row, folder))
 
 
 def _place(name: str, folder: PathOrUrl) -> str:
