@@ -46,21 +46,6 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How many frames were decoded of each file, by its name."""
-    counts: Counter[str] = Counter()
-    following = ContainerFile._next
-
-    def count(self: ContainerFile, target: Planes | None) -> bool:
-        found = following(self, target)
-        counts[Path(self.info.path).name] += found
-        return found
-
-    monkeypatch.setattr(ContainerFile, "_next", count)
-    return counts
-
-
-@pytest.fixture
 def rungs(tmp_path: Path) -> Rows:
     """A ladder of three rungs in `tmp_path`, and its manifest."""
     rows = ladder(tmp_path)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from vkssim.report.results import PooledReport, pool
 from vkssim.types import Doubles
 from vkssim.utils.facts import to_short_json
 
+from ..page.pages import embedded
 from ..report.reports import small_record, small_report
 from ..support.commands import vkssim
 
@@ -80,10 +80,6 @@ def page_of(path: Path, *words: str, code: int = 0) -> str:
     result = vkssim("report", str(path), "-o", str(target), *words)
     assert result.exit_code == code, result.output
     return target.read_text(encoding="utf-8")
-
-
-def embedded(text: str) -> Any:
-    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)[0])
 
 
 @pytest.mark.parametrize("form", [".parquet", ".csv", ".jsonl"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import tomllib
@@ -26,18 +25,13 @@ from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
 
 from ..support.golden import FIXTURES
-from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
+from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, embedded, gallery, page_report
 
 GONE = "the clips <are> gone"
 
 
 def page(reports: Sequence[ScoreReport], pictures: Gallery | None = None, *files: str, **more: Any) -> str:
     return render_page(reports, pictures or no_pictures(reports, GONE), PageDetails(files, **more))
-
-
-def embedded(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)[0])
-    return found
 
 
 def test_a_wheel_has_all_that_a_page_is_made_of() -> None:

@@ -14,7 +14,7 @@ import vkssim as library
 from vkssim.errors import OptionError, ThresholdError
 from vkssim.page.tables import Limit
 from vkssim.report.numbers import shortest, told_apart
-from vkssim.report.results import FrameScores, pool
+from vkssim.report.results import FrameScores
 from vkssim.report.thresholds import POOLINGS, Threshold, parse_threshold, unmet
 
 from ..support.clips import raw_bytes, write
@@ -125,10 +125,6 @@ def test_a_score_that_does_not_exist_meets_no_demand() -> None:
     assert unmet([Threshold("float_ms_ssim", "mean", -1.0)], small_report()) == [
         "mean of float_ms_ssim is null, the limit is -1 (`fail_under`)"
     ]
-
-
-def test_poolings_are_those_of_reports() -> None:
-    assert set(POOLINGS) == {*pool(np.array([0.5])), "mean_db"} - {"stddev"}
 
 
 def test_library(words: tuple[str, ...]) -> None:
