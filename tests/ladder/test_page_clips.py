@@ -86,9 +86,10 @@ def page_of(path: Path, *words: str, code: int = 0) -> str:
 def test_rows_are_clips_with_pooled_scores(results: Path, form: str, tmp_path: Path) -> None:
     path = tmp_path / f"results{form}"
     table(path, [row(codec, rate) for codec in BETTER for rate in RATES])
-    found = read_clips([path])
-    assert [(clip.ladder, clip.rate) for clip in found.clips] == [(codec, rate) for codec in BETTER for rate in RATES]
-    report = found.clips[3].report
+    clips, unit, failed = read_clips([path])
+    assert (unit, failed) == ("kbit/s", [])
+    assert [(clip.ladder, clip.rate) for clip in clips] == [(codec, rate) for codec in BETTER for rate in RATES]
+    report = clips[3].report
     assert isinstance(report, PooledReport)
     pooled = report.pooled()
     assert pooled["float_ssim"]["p5"] == pytest.approx(np.percentile(scores("old", 800), 5))
@@ -98,14 +99,13 @@ def test_rows_are_clips_with_pooled_scores(results: Path, form: str, tmp_path: P
     assert (report.width, report.frame_count, report.frames, report.warnings) == (32, 5, [], ["damaged"])
     assert report.scoring is not None
     assert report.scoring.distorted.codec == "rawvideo"
-    assert found.unit == "kbit/s"
 
 
 def test_the_rate_of_pooled_scores_is_the_references(tmp_path: Path) -> None:
     record = small_record("a.mp4")
     record = replace(record, reference=replace(record.reference, fps=25.0), distorted=replace(record.distorted, fps=50.0))
     path = table(tmp_path / "results.csv", [{**row("old", 100.0), "scoring": json.dumps(to_short_json(record))}])
-    assert read_clips([path]).clips[0].report.rate == 25.0
+    assert read_clips([path])[0][0].report.rate == 25.0
 
 
 def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
@@ -165,7 +165,7 @@ def test_frames_come_from_the_reports_of_rows(tmp_path: Path) -> None:
     (tmp_path / "frames" / "a.json").write_text(render(small_report(), "json"))
     places = ("frames/a.json", "frames/b.json", "s3://key:secret@bucket/a.json")
     rows = [{**row("old", 100.0), "report": place} for place in places]
-    there, missing, elsewhere = read_clips([table(tmp_path / "r.jsonl", rows)]).clips
+    there, missing, elsewhere = read_clips([table(tmp_path / "r.jsonl", rows)])[0]
     assert [len(clip.report.frames) for clip in (there, missing)] == [2, 0]
     assert there.source == tmp_path / "frames" / "a.json"
     assert "the scores of its frames are missing" in missing.report.warnings[0]

@@ -179,21 +179,21 @@ def write_page_of(
     from ..scoring.comparability import check_alike
 
     check_installed()
-    found = read_clips(files, ladder=ladder, rate=rate)
-    reports, named = [clip.report for clip in found.clips], [clip.file for clip in found.clips]
+    found, unit, unscored = read_clips(files, ladder=ladder, rate=rate)
+    reports, named = [clip.report for clip in found], [clip.file for clip in found]
     say_findings(check_alike(scored(reports, named), force=force))
-    limits, rates = options.limits(reports), [clip.rate for clip in found.clips]
-    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
+    limits, rates = options.limits(reports), [clip.rate for clip in found]
+    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found)])]
     clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
     deliver = _destination(target, flag, [*read, *clips])
     details = PageDetails(
         named,
         limits,
-        find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
+        find_ladders(reports, [clip.ladder for clip in found], rates, split_names(reports)[0], unit),
         rates,
-        dates=[date_of(clip.source) for clip in found.clips],
-        manifest=[clip.labels for clip in found.clips],
-        failed=found.failed,
+        dates=[date_of(clip.source) for clip in found],
+        manifest=[clip.labels for clip in found],
+        failed=unscored,
     )
     deliver(render_page(reports, options.gallery(reports), details))
     failed = [

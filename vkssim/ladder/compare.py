@@ -19,11 +19,10 @@ FRAME = "frame"
 
 @dataclass(frozen=True)
 class Change:
-    """The change of one score over the frames that both reports have.
+    """The pooled values of one score before and after, over the frames that both reports have.
 
-    `before` and `after` are the pooled values of the two reports. `max_drop` is the largest drop of a frame, below 0 if all
-    frames rose, and `max_drop_frame` the number of this frame in the first report. They are NaN and None if a frame has no
-    score in one of the reports.
+    `max_drop` is the largest drop of a frame, below 0 if all frames rose, and `max_drop_frame` the number of this frame in the
+    first report; NaN and None if a frame has no score in one of the reports.
     """
 
     before: Mapping[str, float]
@@ -34,10 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The change of each score that two reports share.
-
-    `frames` is the number of frames that both reports have, and `lost` the number of frames that only the first one has.
-    """
+    """The change of each score that two reports share, over `frames` frames; the second report lacks `lost` of the first."""
 
     scores: Mapping[str, Change]
     frames: int

@@ -26,11 +26,7 @@ MOST_OPENED = 1000
 
 @dataclass(frozen=True)
 class Forecast:
-    """The estimate for `pairs` pairs, of which `opened` were opened and `failed` cannot be scored.
-
-    `tasks` tasks read `bytes` bytes. They take `seconds` on one worker of the first kind, and `elapsed` on all workers
-    together.
-    """
+    """The estimate for `pairs` pairs: `seconds` on one worker of the first kind, and `elapsed` on all workers together."""
 
     pairs: int
     opened: int

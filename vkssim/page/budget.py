@@ -26,10 +26,7 @@ _DOWN = 2  # the largest height of a picture, in multiples of its largest width
 
 @dataclass(frozen=True)
 class Fitted:
-    """The pictures that fit, as ``data:`` URIs. The URIs of frames that are left out are empty.
-
-    `kept` has True for each frame that stays, `step` is the encoding of the pictures, and `note` explains both to the user.
-    """
+    """The pictures that fit, as ``data:`` URIs, empty for frames that are not `kept`, and a note that tells the user why."""
 
     pictures: tuple[str, ...]
     kept: tuple[bool, ...]
