@@ -84,14 +84,18 @@ def read_rows(path: PathOrUrl) -> Iterator[tuple[int, dict[str, Any]]]:
     data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
     # Each line is decoded by itself, which takes less memory. Line ends within cells of CSV stay unchanged.
     text = io.TextIOWrapper(data, "utf-8-sig", newline="\n" if is_json else "")
+    values = 0
     try:
-        yield from (_json_rows if is_json else _csv_rows)(name, text)
+        for count, (line, row) in enumerate((_json_rows if is_json else _csv_rows)(name, text), 1):
+            values += len(row)
+            if count > MOST_ROWS or values > MOST_CELLS:
+                raise InputError(f"{name}, line {line}: the limit is {MOST_ROWS} rows and {MOST_CELLS} cells")
+            yield line, row
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not text in UTF-8: {error}") from None
 
 
 def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    cells = 0
     for line, entry in enumerate(text, 1):
         if not entry.strip():
             continue
@@ -99,9 +103,6 @@ def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, 
             row = json.loads(entry)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
-        cells += len(row) if isinstance(row, dict) else 1
-        if cells > MOST_CELLS or line > MOST_ROWS:
-            raise InputError(f"{path}, line {line}: the limit is {MOST_ROWS} rows and {MOST_CELLS} values")
         if not isinstance(row, dict):
             raise InputError(f'{path}, line {line} is not an object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
@@ -116,10 +117,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
         twice = sorted(name for name, count in Counter(header).items() if count > 1)
         if twice:
             raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
-        for row, cells in enumerate(reader, 1):
-            if row > MOST_ROWS or row * len(header) > MOST_CELLS:
-                limit = f"{MOST_ROWS} rows and {MOST_CELLS} cells"
-                raise InputError(f"{path}, line {reader.line_num}: the limit is {limit}")
+        for cells in reader:
             if not any(cells):
                 continue
             if len(cells) != len(header):
@@ -180,27 +178,21 @@ def _merge(where: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
 
 def _own_options(where: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:
     """Return the offset and the options of pictures that the row sets. Raises InputError for a value that is not possible."""
-    texts = {name: str(row[name]).strip() for name in ("offset", *_PICTURES) if row.get(name) is not None}
-    given = {name: text for name, text in texts.items() if text}
-    offset = None
-    for name, text in given.items():
+    offset, pictures = None, {}
+    for name in ("offset", *_PICTURES):
+        text = "" if row.get(name) is None else str(row[name]).strip()
         try:
-            if name == "offset":
-                offset = _whole_offset(text)
-            else:
+            if text and name == "offset":
+                number = whole_number(text.removeprefix("-"))
+                if number is None:
+                    raise InputError(f"{text[:80]!r} is not a whole number")
+                offset = Selection(offset=-number if text.startswith("-") else number).offset
+            elif text:
                 replace(PictureOptions(), **{name: text})  # type: ignore[arg-type] # not every field is a text
+                pictures[name] = text
         except VkssimError as error:
             raise InputError(f"{where}: {name}: {error}") from None
-    return offset, {name: text for name, text in given.items() if name != "offset"}
-
-
-def _whole_offset(text: str) -> int:
-    """Return an offset, which may be negative. Raises InputError for a text that is no whole number, or is too large."""
-    digits = text.removeprefix("-")
-    number = whole_number(digits)
-    if number is None:
-        raise InputError(f"{text[:80]!r} is not a whole number")
-    return Selection(offset=number if digits == text else -number).offset
+    return offset, pictures
 
 
 def _described(where: str, row: dict[str, Any], raw: RawDescription) -> RawDescription:
