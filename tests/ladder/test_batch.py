@@ -24,19 +24,18 @@ from vkssim import errors, score_files, score_many
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
 from vkssim.distributed import worker
-from vkssim.errors import DeviceLostError, DeviceMemoryError
+from vkssim.errors import DeviceMemoryError
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.frames import open as frames_open
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.options import PictureOptions, Selection
-from vkssim.host.executor import Executor
 from vkssim.maps.frames import png
 from vkssim.report.numbers import finite
 from vkssim.report.reading import read_report
 from vkssim.types import Planes
 
 from ..support.clips import raw_bytes, write, y4m_bytes
-from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
+from ..support.commands import TINY, start_vkssim, succeed, vkssim, vkssim_process
 from ..support.journals import frames, records
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
@@ -86,8 +85,7 @@ def test_a_row_sets_its_own_options(tmp_path: Path) -> None:
         + "".join(f"{clips[0].name}, {name}, {own}\n" for name, own in [(first, ", ,"), (first, "1, ,"), (second, ", 64x48,")])
         + f"{clips[0].name}, {first}, , , 64x48+2+2\n"
     )
-    result = vkssim("batch", str(tmp_path / "own.csv"), "-o", str(tmp_path / "own.jsonl"), *TINY, "-q")
-    assert result.exit_code == 0, result.output
+    succeed("batch", str(tmp_path / "own.csv"), "-o", str(tmp_path / "own.jsonl"), *TINY, "-q")
     rows = _rows(tmp_path / "own.jsonl")
     expected = [
         score_files(*clips, features=TINY[3], backend=TINY[1]),
@@ -256,17 +254,6 @@ def test_failed_pairs_are_tried_again_and_no_others(tmp_path: Path, rungs: Rows,
     assert set(decoded) == {"clip.mkv", "clip_30.mp4"}
 
 
-def test_a_lost_device_is_the_end(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lose(self: Executor, slot: Any) -> int:
-        raise DeviceLostError("lost in this test")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Executor, "wait", lose)
-        result = _run(tmp_path, "--feature", "float_ssim=scale=1", name="r.csv")
-    assert (result.exit_code, "lost in this test" in result.stderr) == (3, True)
-    assert not (tmp_path / "r.csv").exists()
-
-
 def test_a_pair_too_large_for_the_device_is_that_pairs(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = VulkanBackend.__init__
 
@@ -370,8 +357,7 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     before, done = frames(journal), records(journal)
     assert [row["distorted"] for row in done] == ["short.y4m"]
     assert before < 4 + 2 * len(luma)
-    result = vkssim(*words)
-    assert result.exit_code == 0
+    result = succeed(*words)
     assert f"note: the run continues after {before - 4} frames that an earlier run scored" in result.stderr
     assert frames(journal) == 4 + 2 * len(luma), "none was scored twice, but for one of each pair, which is not written again"
     assert records(journal)[0] == done[0]
@@ -411,8 +397,7 @@ def test_all_forms_say_the_same(tmp_path: Path, rungs: Rows) -> None:
     lines = _batch(tmp_path, code=1)
     for name in ("results.parquet", "results.csv"):
         (tmp_path / f"{name}.journal").write_bytes((tmp_path / "results.jsonl.journal").read_bytes())
-        result = _run(tmp_path, name=name)
-        assert result.exit_code == 1
+        assert _run(tmp_path, name=name).exit_code == 1
     table = pyarrow.parquet.read_table(tmp_path / "results.parquet")
     assert table.to_pylist() == lines
     types = {field.name: str(field.type) for field in table.schema}

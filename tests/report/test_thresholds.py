@@ -83,8 +83,7 @@ def test_the_mean_by_default(pooled: dict[str, float]) -> None:
 
 
 def test_outputs_are_written_all_the_same(words: tuple[str, ...], tmp_path: Path) -> None:
-    result = vkssim(*words, "--fail-under", "float_ssim=1.1", "-o", str(tmp_path / "scores.json"))
-    assert result.exit_code == 1
+    result = fail(1, "the limit is 1.1", *words, "--fail-under", "float_ssim=1.1", "-o", str(tmp_path / "scores.json"))
     assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == len(LUMA)
     assert "worst frames" in result.stdout
 
@@ -92,9 +91,8 @@ def test_outputs_are_written_all_the_same(words: tuple[str, ...], tmp_path: Path
 def test_every_failed_demand_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
     short = write(tmp_path / "short.yuv", raw_bytes(LUMA[:5]))
     flags = [word for limit in (":min=1.1", "=0", ":p5=1.2") for word in ("--fail-under", f"float_ssim{limit}")]
-    result = vkssim(*(short if word == words[4] else word for word in words), *flags, "--strict", "-q")
-    assert result.exit_code == 1
-    assert all(word in result.stderr for word in ("(--strict)", "min of float_ssim is", "p5 of float_ssim is"))
+    result = fail(1, "(--strict)", *(short if word == words[4] else word for word in words), *flags, "--strict", "-q")
+    assert all(word in result.stderr for word in ("min of float_ssim is", "p5 of float_ssim is"))
     assert "mean of float_ssim" not in result.stderr
 
 
