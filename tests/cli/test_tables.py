@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import sys
@@ -19,6 +18,7 @@ from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 
+from ..ladder.ladders import manifest
 from ..support.commands import succeed
 
 NAMES = ("float_ms_ssim", "float_ssim")
@@ -45,11 +45,7 @@ def _results(path: Path) -> str:
         for name, lowest in zip(NAMES, (0.9, 0.8), strict=True):
             row |= {f"{name}_{pooling}": lowest + 0.011 * number for pooling in ("mean", "harmonic_mean")}
         rows.append(row)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return str(path)
+    return manifest(path, rows)
 
 
 def _report(path: Path, drop: float = 0.0, frames: int = 3) -> str:

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from vkssim import PictureOptions, RawDescription, Selection, score_files
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind, choose_device
-from vkssim.ladder.compare import DropLimit, compare_reports, evaluate
+from vkssim.ladder.compare import DropLimit, compare_reports
 from vkssim.ladder.manifest import read_manifest
 from vkssim.ladder.tables import FORMS, as_rows, check_labels, read_table, render_rows
 from vkssim.report import WRITERS, render
@@ -143,7 +143,9 @@ def reports(data: bytes) -> None:
         for form in WRITERS:
             render(report, form, choices.pick(["6", "max", "0"]))
         limits = [DropLimit.parse(f"float_ssim{text}") for text in ("=0.1", ":p5=0.1")]
-        evaluate(compare_reports(report, report), [*limits, DropLimit.parse("float_ssim=0", frame=True)])
+        compared = compare_reports(report, report)
+        for limit in (*limits, DropLimit.parse("float_ssim=0", frame=True)):
+            limit.met(compared)
     if shown:
         command("report", str(path), "-o", "page.html", "--worst", "1", "--backend", "cpu")
         command("compare", str(path), str(path), "--json")

@@ -16,7 +16,7 @@ from vkssim.errors import InputError
 from vkssim.ladder.correlate import correlate, logistic
 from vkssim.types import Doubles
 
-from ..support.commands import TINY, vkssim
+from ..support.commands import TINY, fail, refuse, succeed, vkssim
 from .ladders import ladder, manifest, scored_otherwise
 
 CURVE = (90.0, 10.0, 0.93, 0.02)
@@ -144,13 +144,12 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(rated: Path) -> Path:
     """The same, scored."""
     path = rated.with_name("results.csv")
-    assert vkssim("batch", str(rated), "-o", str(path), *TINY).exit_code == 0
+    succeed("batch", str(rated), "-o", str(path), *TINY)
     return path
 
 
 def test_results_need_no_scoring(results: Path) -> None:
-    result = vkssim("correlate", str(results), "--json")
-    assert result.exit_code == 0
+    result = succeed("correlate", str(results), "--json")
     assert result.stderr == "vkssim: warning: distortion rare is left out: 2 pairs, 6 are needed\n"
     answer = json.loads(result.stdout)
     assert (answer["opinion"], answer["by"], answer["confidence"]) == ("mos", "distortion", 0.95)
@@ -180,8 +179,7 @@ def test_table_and_csv(results: Path) -> None:
 
 def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) -> None:
     words = ("correlate", str(rated), "--json", *TINY)
-    refused = vkssim(*words)
-    assert (refused.exit_code, "-o RESULTS.csv scores it first" in refused.stderr) == (2, True)
+    fail(2, "-o RESULTS.csv scores it first", *words)
     scored = vkssim(*words, "-o", str(tmp_path / "r.parquet"))
     assert scored.stdout == vkssim("correlate", str(results), "--json").stdout
     assert vkssim("correlate", str(tmp_path / "r.parquet"), "--json").stdout == scored.stdout
@@ -196,41 +194,34 @@ def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) 
     ],
 )
 def test_columns_that_are_not_there(rated: Path, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    result = vkssim("correlate", str(rated), "-o", str(tmp_path / "r.csv"), *TINY, *words)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    fail(2, message, "correlate", str(rated), "-o", str(tmp_path / "r.csv"), *TINY, *words)
     assert not list(tmp_path.iterdir()), "nothing was scored"
 
 
 def test_a_manifest_is_scored_as_batch_scores_it(tmp_path: Path) -> None:
     rows = [{**row, "mos": row["crf"]} for row in ladder(tmp_path, crfs=(16, 22, 28, 34, 40, 46), frames=1)]
     words = ("--scale", "48x32", "--sync", "pts", *TINY)
-    result = vkssim("correlate", manifest(tmp_path / "rated.csv", rows), "-o", str(tmp_path / "r.csv"), *words)
-    assert result.exit_code == 0, result.output
+    succeed("correlate", manifest(tmp_path / "rated.csv", rows), "-o", str(tmp_path / "r.csv"), *words)
     scored = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
     assert {(row["width"], row["height"]) for row in scored} == {("48", "32")}
 
 
 def test_a_table_without_opinions(tmp_path: Path) -> None:
     path = manifest(tmp_path / "ladder.csv", ladder(tmp_path, crfs=(30,), frames=1))
-    result = vkssim("correlate", path, "-o", str(tmp_path / "r.csv"), *TINY)
-    assert (result.exit_code, "no column mos or dmos. The columns are crf." in result.stderr) == (2, True)
+    fail(2, "no column mos or dmos. The columns are crf.", "correlate", path, "-o", str(tmp_path / "r.csv"), *TINY)
 
 
 def test_a_failed_pair_is_named(tmp_path: Path) -> None:
     rows = [{**row, "mos": 3} for row in ladder(tmp_path, crfs=(30,), frames=1)]
     path = manifest(tmp_path / "ladder.csv", [*rows, {**rows[0], "distorted": "absent.mp4"}])
     vkssim("batch", path, "-o", str(tmp_path / "r.csv"), *TINY)
-    result = vkssim("correlate", str(tmp_path / "r.csv"))
-    assert (result.exit_code, "absent.mp4 was not scored (" in result.stderr) == (2, True)
+    fail(2, "absent.mp4 was not scored (", "correlate", str(tmp_path / "r.csv"))
 
 
 def test_rows_that_were_not_scored_alike(results: Path, tmp_path: Path) -> None:
     path = scored_otherwise(results, tmp_path / "r.csv", lambda scoring: scoring.update(sync="pts"), slice(3, 4))
-    result = vkssim("correlate", path, "--json")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "waves_16.mp4 and waves_34.mp4 were not scored alike: sync index against pts. --force" in result.stderr
-    forced = vkssim("correlate", path, "--json", "--force")
-    assert forced.exit_code == 0
+    unlike = "waves_16.mp4 and waves_34.mp4 were not scored alike: sync index against pts. --force"
+    refuse(unlike, "correlate", path, "--json")
+    forced = succeed("correlate", path, "--json", "--force")
     assert forced.stderr.startswith("vkssim: warning: waves_16.mp4 and waves_34.mp4 were not scored alike")
     assert forced.stdout == vkssim("correlate", str(results), "--json").stdout

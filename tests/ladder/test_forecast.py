@@ -15,7 +15,7 @@ from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.options import ScoreOptions
 
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import vkssim
+from ..support.commands import succeed
 from ..support.pictures import clip
 from .ladders import ladder, manifest
 
@@ -75,15 +75,13 @@ def test_of_many_pairs_some_are_looked_at(tmp_path: Path, raw: list[dict[str, st
 def test_a_plan_runs_nothing(tmp_path: Path, raw: list[dict[str, str]]) -> None:
     path = manifest(tmp_path / "manifest.csv", raw)
     luma = clip(FRAMES, HEIGHT, WIDTH)
-    result = vkssim("batch", path, *raw_flags(luma), "-o", str(tmp_path / "scores.csv"), "--plan")
-    assert result.exit_code == 0, result.output
+    result = succeed("batch", path, *raw_flags(luma), "-o", str(tmp_path / "scores.csv"), "--plan")
     assert re.search(rf"frames +│ +{FRAMES} ", result.output)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clip.yuv", "manifest.csv"]
 
 
 def test_a_plan_names_a_few_of_the_pairs_that_cannot_be_scored(tmp_path: Path) -> None:
     path = write(tmp_path / "m.jsonl", b"".join(b'{"reference": "a%d.y4m", "distorted": "b.y4m"}\n' % row for row in range(20)))
-    result = vkssim("batch", path, "-o", str(tmp_path / "scores.csv"), "--plan", "--backend", "cpu")
-    assert result.exit_code == 0
+    result = succeed("batch", path, "-o", str(tmp_path / "scores.csv"), "--plan", "--backend", "cpu")
     assert result.stderr.count("cannot be read: No such file") == 8
     assert "warning: 12 more of these pairs cannot be scored" in result.stderr

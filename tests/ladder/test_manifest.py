@@ -24,9 +24,9 @@ def _write(folder: Path, text: str, name: str = "ladder.csv") -> Path:
 def test_csv(tmp_path: Path, start: str) -> None:
     text = start + 'reference,distorted,title,bitrate\na.mp4,"sub/b, c.mp4","two\nlines",800\n\n/abs/a.mp4,é.mp4,,\n'
     first, second = read_manifest(_write(tmp_path, text))
-    assert (first.reference_path, first.distorted_path) == (str(tmp_path / "a.mp4"), str(tmp_path / "sub/b, c.mp4"))
+    assert first.clips.paths == (str(tmp_path / "a.mp4"), str(tmp_path / "sub/b, c.mp4"))
     assert first.labels == {"title": "two\nlines", "bitrate": "800"}
-    assert (second.reference_path, second.distorted) == ("/abs/a.mp4", "é.mp4")
+    assert (second.clips.reference, second.distorted) == ("/abs/a.mp4", "é.mp4")
     assert second.labels == {"title": "", "bitrate": ""}
 
 
@@ -38,8 +38,8 @@ def test_json_lines(tmp_path: Path) -> None:
     path = _write(tmp_path, "\n\n".join(map(json.dumps, rows)), "ladder.jsonl")
     first, second = read_manifest(path, RawDescription(width=99, bits=8))
     assert first.labels == {"bitrate": 800.5, "hdr": True, "note": None}
-    assert first.raw == RawDescription(width=99, bits=8)
-    assert second.raw == RawDescription(32, 24, "420", 10)
+    assert first.clips.raw == RawDescription(width=99, bits=8)
+    assert second.clips.raw == RawDescription(32, 24, "420", 10)
     assert second.labels == {}
 
 

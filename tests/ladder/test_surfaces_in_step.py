@@ -16,7 +16,6 @@ from vkssim.distributed import engine, pools, worker
 from vkssim.distributed.engine import Job, score_jobs
 from vkssim.distributed.pools import WorkerOptions
 from vkssim.errors import DeviceError
-from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.scoring.options import Clips, ScoreOptions
 
@@ -54,21 +53,6 @@ def on_gpu(surfaces: Callable[[int], None], copies: HostCopies, monkeypatch: pyt
     for module in (worker, pools):
         monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), required=False))
     return surfaces
-
-
-@pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How many frames were decoded of each file, by its name."""
-    counts: Counter[str] = Counter()
-    following = ContainerFile._next_frame
-
-    def count(self: ContainerFile) -> Any:
-        frame = following(self)
-        counts[Path(self.info.path).name] += frame is not None
-        return frame
-
-    monkeypatch.setattr(ContainerFile, "_next_frame", count)
-    return counts
 
 
 def _score(folder: Path, reference: str, distorted: Sequence[str], options: ScoreOptions) -> Outcomes:

@@ -6,7 +6,7 @@ import ctypes
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -68,10 +68,14 @@ def _read(
 _read_external = partial(_read, external=True)
 
 
-def _together(source: FrameSource, *jobs: Callable[[FrameSource], list[int]]) -> list[list[int]]:
+def _each(source: FrameSource, *jobs: Callable[[FrameSource], list[int]]) -> list[tuple[FrameSource, Future[list[int]]]]:
+    """The readers of a source, each with its job when all are done."""
     with ThreadPoolExecutor(len(jobs)) as pool:
-        futures = [pool.submit(job, reader) for job, reader in zip(jobs, Tee(source, len(jobs)).readers, strict=True)]
-        return [future.result(PATIENCE) for future in futures]
+        return [(reader, pool.submit(job, reader)) for job, reader in zip(jobs, Tee(source, len(jobs)).readers, strict=True)]
+
+
+def _together(source: FrameSource, *jobs: Callable[[FrameSource], list[int]]) -> list[list[int]]:
+    return [future.result() for _, future in _each(source, *jobs)]
 
 
 @pytest.mark.parametrize("step", [1, 3])
@@ -83,43 +87,23 @@ def test_all_get_every_frame_and_it_is_read_once(step: int) -> None:
     assert source.read_numbers == expected
 
 
-def test_the_quickest_waits_for_the_slowest() -> None:
-    """The slow reader starts only when the quick one has to wait; from then on they are never more than eight frames apart."""
-    source = Counted()
-    tee = Tee(source, 2)
-    quick, slow = tee.readers
-    eight_read = threading.Event()
-    ahead: list[int] = []
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(_read, quick, range(FRAMES), lambda number: eight_read.set() if number == 7 else None)
-        assert eight_read.wait(PATIENCE)
-        assert _read(slow, range(FRAMES), lambda number: ahead.append(len(source.read_numbers) - number)) == list(range(FRAMES))
-        assert future.result(PATIENCE) == list(range(FRAMES))
-    assert max(ahead) <= 9
-
-
 def test_one_that_leaves_holds_up_nobody() -> None:
     found = _together(Counted(), lambda reader: _read(reader, range(3)), lambda reader: _read(reader, range(FRAMES)))
     assert found == [[0, 1, 2], list(range(FRAMES))]
 
 
 def test_a_problem_is_of_those_who_met_it() -> None:
-    tee = Tee(Counted(5), 2)
-    with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(_read, reader, range(stop)) for reader, stop in zip(tee.readers, (5, 9), strict=True)]
-        assert [job.result(PATIENCE) for job in jobs] == [list(range(5))] * 2
-    assert [reader.problem is None for reader in tee.readers] == [True, False]
-    assert [reader.length for reader in tee.readers] == [None, 5]
+    (early, first), (late, second) = _each(Counted(5), partial(_read, numbers=range(5)), partial(_read, numbers=range(9)))
+    assert first.result() == second.result() == list(range(5))
+    assert [reader.problem is None for reader in (early, late)] == [True, False]
+    assert [reader.length for reader in (early, late)] == [None, 5]
 
 
 @pytest.mark.parametrize("failure", [None, InputError("became shorter")])
 def test_each_has_an_error_of_its_own(failure: InputError | None) -> None:
     """A run hangs its report on it; shared, all would have the report of whichever ended last."""
-    tee = Tee(Counted(5, failure), 3)
-    errors: list[BaseException | None] = []
-    with ThreadPoolExecutor(3) as pool:
-        for reader, job in [(reader, pool.submit(_read, reader, range(9))) for reader in tee.readers]:
-            errors.append(job.exception(PATIENCE) or reader.problem)
+    found = _each(Counted(5, failure), *[partial(_read, numbers=range(9))] * 3)
+    errors = [job.exception() or reader.problem for reader, job in found]
     assert {type(error) for error in errors} == {InputError}
     assert {str(error) for error in errors} == {"cut off in this test" if failure is None else "became shorter"}
     assert len(set(map(id, errors))) == 3
@@ -178,29 +162,29 @@ def test_readers_on_the_gpu_and_on_the_host() -> None:
     assert not source.lent
 
 
-def test_a_slow_reader_holds_few_frames_of_the_decoder() -> None:
-    """The slow reader starts only when the quick one has all the frames that it may have."""
-    source = Lent()
+@pytest.mark.parametrize(("kind", "most"), [(Counted, 8), (Lent, 4)])
+def test_the_quickest_waits_for_the_slowest(kind: type[Counted], most: int) -> None:
+    """The slow reader starts only when the quick one has all the frames that it may have; a decoder lends fewer frames."""
+    source, external = kind(), kind is Lent
     quick, slow = Tee(source, 2).readers
-    four_read = threading.Event()
+    all_read = threading.Event()
+    ahead: list[int] = []
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(_read_external, quick, range(FRAMES), lambda number: four_read.set() if number == 3 else None)
-        assert four_read.wait(PATIENCE)
-        assert _read_external(slow, range(FRAMES)) == list(range(FRAMES))
+        read = partial(_read, numbers=range(FRAMES), external=external)
+        future = pool.submit(read, quick, then=lambda number: all_read.set() if number == most - 1 else None)
+        assert all_read.wait(PATIENCE)
+        assert read(slow, then=lambda number: ahead.append(len(source.read_numbers) - number)) == list(range(FRAMES))
         assert future.result(PATIENCE) == list(range(FRAMES))
-    assert source.most_lent == 4
-    assert not source.lent
+    assert max(ahead) <= most + 1
+    if isinstance(source, Lent):
+        assert (source.most_lent, len(source.lent)) == (most, 0)
 
 
 def test_a_copy_that_fails_is_of_its_reader_alone() -> None:
     source = Lent(fails_at=5)
-    tee = Tee(source, 3)
-    with ThreadPoolExecutor(3) as pool:
-        jobs = [pool.submit(_read_external, reader, range(99)) for reader in tee.readers]
-        failures = [job.exception(PATIENCE) for job in jobs]
-        found = [job.result() for job, failure in zip(jobs, failures, strict=True) if failure is None]
-    assert [str(failure) for failure in failures if failure is not None] == ["the copy failed"]
-    assert found == [list(range(FRAMES))] * 2
+    jobs = [job for _, job in _each(source, *[partial(_read_external, numbers=range(99))] * 3)]
+    assert [str(failure) for job in jobs if (failure := job.exception()) is not None] == ["the copy failed"]
+    assert [job.result() for job in jobs if job.exception() is None] == [list(range(FRAMES))] * 2
     assert source.read_numbers == list(range(FRAMES))
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import ImageDraw
 
-from vkssim.errors import OptionError
 from vkssim.maps.frames import FramePictures, colour
 from vkssim.maps.picture import map_corner, map_picture
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
@@ -84,9 +82,3 @@ def test_the_colour_bar_goes_from_0_to_1() -> None:
 def test_names_are_harmless_and_a_time_may_be_unknown(written: list[tuple[str, tuple[float, float, float, float]]]) -> None:
     map_picture(_pictures(), _report("a/evil\x1b[2J\u202egpj.mp4", None))
     assert [text for text, _ in written][:2] == ["SSIM map of frame 47", r"evil\x1b[2J\u202egpj.mp4 against ref.mp4"]
-
-
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "PIL.ImageFont", None)
-    with pytest.raises(OptionError, match=r"needs PIL.ImageFont.*vkssim\[report\]"):
-        map_picture(_pictures(), _report())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +64,11 @@ def gallery(*indices: int, clips: Sequence[int] = (0,)) -> Gallery:
         for index in indices
     ]
     return Gallery(tuple(pictures), (FrameGroup(tuple(clips), tuple(frames)),), _plain((0, 0, 0)), note="All <pictures> fit.")
+
+
+def embedded(page: str) -> Any:
+    """Return the data that a page has for its scripts."""
+    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)[0])
 
 
 def _plain(colour: Sequence[int]) -> str:

@@ -41,20 +41,6 @@ LIMITS = [[Limit("float_ssim mean ≥ 0.85", "0.9", True)], [Limit("float_ssim m
 DETAILS = PageDetails(limits=LIMITS, ladders=LADDERS, rates=RATES, dates=["1971-01-01 00:01 UTC"] * 2)
 READOUT = "#over-frames .readout"
 SVG = "{http://www.w3.org/2000/svg}"
-_LINES = """(element) => {
-  const lines = new Map();
-  for (const node of element.childNodes) {
-    for (let place = 0; place < (node.nodeType === Node.TEXT_NODE ? node.length : 0); place += 1) {
-      const range = document.createRange();
-      range.setStart(node, place);
-      range.setEnd(node, place + 1);
-      const top = Math.round(range.getBoundingClientRect().top);
-      lines.set(top, (lines.get(top) ?? "") + node.data[place]);
-    }
-  }
-  return [...lines.values()];
-}"""
-"""The lines that the text of an element is broken into."""
 
 
 @pytest.fixture(scope="module")
@@ -143,21 +129,6 @@ def test_arrow_keys_move_the_cursor(page: Page) -> None:
         plot.press("ArrowRight")
     expect(readout).to_contain_text(f"{HOSTILE[0]} null")
     assert plot.locator(".dot").count() == 0
-
-
-def test_the_pointer_moves_the_cursor_and_dots_lie_on_the_lines(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        plot = chart(page)
-        plot.scroll_into_view_if_needed()
-        box = box_of(plot)
-        page.mouse.move(box["x"] + box["width"] * 7.2 / (FRAMES - 1), box["y"] + 20)
-        expect(page.locator(READOUT)).to_contain_text("Frame 7 ")
-        for series in range(2):
-            drawn = plot.locator(f'[data-series="{series}"] path').first.get_attribute("d") or ""
-            points = dict(re.findall(r"(\d+\.\d) (\d+\.\d)", drawn))
-            dot = re.match(r"M(\S+) (\S+)h0", plot.locator(".dot").nth(series).get_attribute("d") or "")
-            assert dot is not None
-            assert float(dot[2]) == pytest.approx(float(points[f"{float(dot[1]):.1f}"]), abs=0.06)
 
 
 def test_a_click_on_a_point_opens_that_frame_of_that_clip(page: Page) -> None:
@@ -307,18 +278,6 @@ def test_a_ladder_is_a_curve_with_its_deltas(browser: Browser, path: Path) -> No
         expect(page.locator("#rung")).to_have_text(f"{HOSTILE[1]}: 400 kbit/s, {mean:.6f}")
         expect(page.locator(".part:visible table")).to_contain_text("-12.50 %")
         expect(page.locator(".part:visible table")).to_contain_text("+0.500")
-
-
-def test_names_are_broken_between_their_words_on_a_phone(show: Callable[..., Page]) -> None:
-    report = page_report(0, FRAMES, ("float_ssim",))
-    report.distorted = "a_first_rung_of_this_ladder_at_400_kbit.mp4"
-    page = show(render_page([report, REPORTS[1]], gallery()), viewport={"width": 390, "height": 844})
-    name = page.locator(".tile:visible, .numbers th:visible").locator(".clip > span", has_text="a_first").first
-    lines: list[str] = name.evaluate(_LINES)
-    assert "".join(lines) == report.distorted
-    assert len(lines) > 1
-    assert all(line.endswith("_") for line in lines[:-1]), lines
-    assert lines[-1].endswith("kbit.mp4") or lines[-1] == ".mp4"
 
 
 def test_clips_of_other_frames_and_metrics(show: Callable[..., Page]) -> None:

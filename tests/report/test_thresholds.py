@@ -14,8 +14,8 @@ import vkssim as library
 from vkssim.errors import OptionError, ThresholdError
 from vkssim.page.tables import Limit
 from vkssim.report.numbers import shortest, told_apart
-from vkssim.report.results import pool
-from vkssim.report.thresholds import POOLINGS, Threshold, Verdict, parse_threshold, unmet
+from vkssim.report.results import FrameScores
+from vkssim.report.thresholds import POOLINGS, Threshold, parse_threshold, unmet
 
 from ..support.clips import raw_bytes, write
 from ..support.commands import fail, pair_words, refuse, succeed, vkssim
@@ -70,7 +70,9 @@ def test_a_score_that_rounds_to_its_limit_is_told_from_it(words: tuple[str, ...]
     limit = math.nextafter(value, 2)
     missed = vkssim(*words, "-q", "--fail-under", f"float_ssim={limit!r}").stderr
     assert f"mean of float_ssim is {value!r}, the limit is {limit!r} (--fail-under)" in missed
-    of_page = Limit.of(Verdict(Threshold("float_ssim", "mean", limit), value, limit))
+    report = small_report()
+    report.frames = [FrameScores(0, dict.fromkeys(report.names, value))]
+    of_page = Limit.of(Threshold("float_ssim", "mean", limit), limit, report)
     assert (of_page.text, of_page.met) == (f"float_ssim mean ≥ {limit!r}", False)
     assert float(of_page.value) == value
 
@@ -81,8 +83,7 @@ def test_the_mean_by_default(pooled: dict[str, float]) -> None:
 
 
 def test_outputs_are_written_all_the_same(words: tuple[str, ...], tmp_path: Path) -> None:
-    result = vkssim(*words, "--fail-under", "float_ssim=1.1", "-o", str(tmp_path / "scores.json"))
-    assert result.exit_code == 1
+    result = fail(1, "the limit is 1.1", *words, "--fail-under", "float_ssim=1.1", "-o", str(tmp_path / "scores.json"))
     assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == len(LUMA)
     assert "worst frames" in result.stdout
 
@@ -90,9 +91,8 @@ def test_outputs_are_written_all_the_same(words: tuple[str, ...], tmp_path: Path
 def test_every_failed_demand_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
     short = write(tmp_path / "short.yuv", raw_bytes(LUMA[:5]))
     flags = [word for limit in (":min=1.1", "=0", ":p5=1.2") for word in ("--fail-under", f"float_ssim{limit}")]
-    result = vkssim(*(short if word == words[4] else word for word in words), *flags, "--strict", "-q")
-    assert result.exit_code == 1
-    assert all(word in result.stderr for word in ("(--strict)", "min of float_ssim is", "p5 of float_ssim is"))
+    result = fail(1, "(--strict)", *(short if word == words[4] else word for word in words), *flags, "--strict", "-q")
+    assert all(word in result.stderr for word in ("min of float_ssim is", "p5 of float_ssim is"))
     assert "mean of float_ssim" not in result.stderr
 
 
@@ -123,10 +123,6 @@ def test_a_score_that_does_not_exist_meets_no_demand() -> None:
     assert unmet([Threshold("float_ms_ssim", "mean", -1.0)], small_report()) == [
         "mean of float_ms_ssim is null, the limit is -1 (`fail_under`)"
     ]
-
-
-def test_poolings_are_those_of_reports() -> None:
-    assert set(POOLINGS) == {*pool(np.array([0.5])), "mean_db"} - {"stddev"}
 
 
 def test_library(words: tuple[str, ...]) -> None:

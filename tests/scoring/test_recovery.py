@@ -23,7 +23,7 @@ from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.distributed import open_sources as opening
 from vkssim.distributed.open_sources import open_sources as opened_sources
-from vkssim.distributed.pools import kept
+from vkssim.distributed.pools import WorkerOptions, kept
 from vkssim.errors import (
     DeviceLostError,
     DeviceMemoryError,
@@ -37,10 +37,10 @@ from vkssim.errors import (
 from vkssim.host.devices import DEVICE_VARIABLE, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.host.waiting import TIMEOUT_VARIABLE
-from vkssim.ladder.batch import score_pairs
+from vkssim.ladder.batch import BatchSettings, score_pairs
 from vkssim.ladder.manifest import Pair
 from vkssim.scoring.journal import open_journal
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.shaders.interface import Shape
 
 from ..support import vapoursynth_stand_in as stand_in
@@ -321,11 +321,13 @@ def score_ladder(tmp_path: Path, paths: list[str]) -> Callable[[], list[Any]]:
     pairs = []
     for number in range(3):
         other = write(tmp_path / f"d{number}.y4m", y4m_bytes(np.roll(FRAMES, number + 1, axis=2)))
-        pairs.append(Pair(paths[0], other, tmp_path, vkssim.RawDescription(), {}))
+        pairs.append(Pair(paths[0], other, Clips(paths[0], other)))
+
+    settings = BatchSettings(workers=WorkerOptions())
 
     def score() -> list[Any]:
         with open_journal(tmp_path / "scores.jsonl") as journal:
-            return list(score_pairs(pairs, ScoreOptions((FEATURE,)), journal))
+            return list(score_pairs(pairs, ScoreOptions((FEATURE,)), journal, None, settings))
 
     return score
 

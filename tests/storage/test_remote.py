@@ -290,12 +290,12 @@ def test_a_manifest_by_url_leads_nowhere_else(bucket: Bucket) -> None:
     for name in ("b.yuv", "/etc/passwd", "../../b.yuv", "//host/b.yuv"):
         bucket.pipe_file("clips/ladder.csv", f"reference,distorted\n{name},b.yuv\n".encode())
         (pair,) = read_manifest("s3://clips/ladder.csv")
-        assert pair.reference_path == f"s3://clips/{name}"
+        assert pair.clips.reference == f"s3://clips/{name}"
     bucket.pipe_file("clips/ladder.csv", b"reference,distorted\ns3://other/a,b.yuv\n")
     with pytest.raises(InputError, match=r"s3://clips/ladder\.csv names the URL s3://other/a"):
         read_manifest("s3://clips/ladder.csv")
     (pair,) = read_manifest("s3://clips/ladder.csv", urls=True)
-    assert (pair.reference_path, pair.distorted_path) == ("s3://other/a", "s3://clips/b.yuv")
+    assert pair.clips.paths == ("s3://other/a", "s3://clips/b.yuv")
 
 
 def test_a_report_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -> None:

@@ -233,7 +233,7 @@ def test_parquet_of_ordinary_types_is_read(tmp_path: Path) -> None:
     [
         ("t.csv", b"," * 5000, "5001 columns; the limit is 4096"),
         ("t.csv", b"a,b\n" + b"1,2\n" * 60, "100 cells"),
-        ("t.jsonl", b'{"a":1,"b":2}\n' * 60, "100 values"),
+        ("t.jsonl", b'{"a":1,"b":2}\n' * 60, "100 cells"),
         ("t.jsonl", b'{"a":1}\n{"b":1}\n{"c":1}\n{"d":1}\n{"e":1}\n' * 5, "100 cells"),
     ],
 )

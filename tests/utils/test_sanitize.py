@@ -21,7 +21,7 @@ from vkssim.cli import main, options
 from vkssim.errors import OutputError
 from vkssim.host import devices
 from vkssim.host.devices import DeviceInfo
-from vkssim.ladder.tables import csv_text, read_table, render_rows
+from vkssim.ladder.tables import read_table, render_rows
 from vkssim.report import render, write
 from vkssim.report.results import BackendInfo
 from vkssim.utils.sanitize import cell, encodable, shell_line, text_of_cell, visible
@@ -93,7 +93,7 @@ def test_tables_of_csv_are_read_back(tmp_path_factory: pytest.TempPathFactory, t
 
 
 def test_numbers_of_csv_stay_numbers() -> None:
-    assert csv_text([{"a": -1.5, "b": -2, "c": "-3"}]) == "a,b,c\n-1.5,-2,'-3\n"
+    assert render_rows([{"a": -1.5, "b": -2, "c": "-3"}], ".csv") == b"a,b,c\n-1.5,-2,'-3\n"
 
 
 @pytest.mark.parametrize("form", [".csv", ".jsonl", ".parquet"])

@@ -165,7 +165,7 @@ def score_rows(
     """Score pairs into a table at `path`, show the progress, and return the rows; `how` is for `score_manifest`."""
     from ..ladder.batch import BatchSettings, score_manifest
 
-    inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
+    inputs = {str(manifest), *(clip for pair in pairs for clip in pair.clips.paths)}
     check_target(path, "--output", sorted(inputs))
     if quiet:
         notices.listener = None

@@ -58,14 +58,14 @@ def command(
     The frames that both reports have are compared. Frames that only BEFORE has fail every limit. Reports of different
     references and reports that were not scored alike are refused, and the message names the difference.
     """
-    from ..ladder.compare import DropLimit, compare_reports, evaluate
+    from ..ladder.compare import DropLimit, compare_reports
     from ..report.reading import read_report
     from ..scoring.comparability import Scored, check_alike
 
     thresholds = [DropLimit.parse(text) for text in drops] + [DropLimit.parse(text, frame=True) for text in frame_drops]
     reports = read_report(before), read_report(after)
     compared = compare_reports(*reports)
-    verdicts = evaluate(compared, thresholds)
+    found_drops = [(limit, limit.drop(compared)) for limit in thresholds]
     pair = before, after
     scored = [Scored(str(path), report.reference, report.scoring) for path, report in zip(pair, reports, strict=True)]
     found = check_alike(scored, force=force, one_reference=True)
@@ -74,8 +74,8 @@ def command(
     if as_json:
         answer = {
             **asdict(compared),
-            "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
-            "passed": all(verdict.met for verdict in verdicts),
+            "demands": [{**asdict(limit), "drop": drop, "met": limit.met(compared)} for limit, drop in found_drops],
+            "passed": all(limit.met(compared) for limit in thresholds),
             "warnings": found.warnings,
             "notes": found.notes,
         }
@@ -83,11 +83,11 @@ def command(
     else:
         _print(compared, f"{before} to {after}")
     broken = [
-        f"{limit.score} {limit.pooling} drops by {decimals(verdict.drop, limit.most)}, allowed are {shortest(limit.most)}"
-        for verdict in verdicts
-        if not verdict.drop <= (limit := verdict.threshold).most
+        f"{limit.score} {limit.pooling} drops by {decimals(drop, limit.most)}, allowed are {shortest(limit.most)}"
+        for limit, drop in found_drops
+        if not drop <= limit.most
     ]
-    if verdicts and compared.lost:
+    if thresholds and compared.lost:
         broken.append(f"{after} lacks {counted(compared.lost, 'frame')} of {before}, and frames that are lost meet no limit")
     if broken:
         raise ThresholdError("; ".join(broken))

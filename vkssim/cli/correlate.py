@@ -88,7 +88,7 @@ def command(
     """
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
-    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, number, read_table
+    from ..ladder.tables import check_scored, how_scored, is_results, labels_of, number, read_table, render_rows
     from ..scoring.comparability import check_alike
 
     rows = read_table(table)
@@ -119,7 +119,8 @@ def command(
         answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
         print_text(json_text(answer))
     elif form == "csv":
-        print_text(csv_text([{key: value for key, value in row.items() if key != "fit"} for row in found]))
+        numbers = [{key: value for key, value in row.items() if key != "fit"} for row in found]
+        print_text(render_rows(numbers, ".csv").decode())
     else:
         cells = [
             [

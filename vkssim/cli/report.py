@@ -148,11 +148,12 @@ class PageOptions:
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:
         """Return the verdicts on each report. Raises OptionError for a score or a limit that does not exist."""
         from ..page.tables import Limit
-        from ..report.thresholds import check_names, verdicts
+        from ..report.thresholds import check_names
 
         names = dict.fromkeys(name for report in reports for name in report.names)
         check_names(self.thresholds, names, {name for report in reports for name in report.similarities})
-        return [[Limit.of(verdict) for verdict in verdicts(self.thresholds, report)] for report in reports]
+        limits = [(one, one.limit) for one in self.thresholds if one.limit is not None]
+        return [[Limit.of(one, limit, report) for one, limit in limits] for report in reports]
 
 
 def write_page_of(
@@ -170,29 +171,29 @@ def write_page_of(
     `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
     are shown beside each other.
     """
-    from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
+    from ..page.ladders import find_ladders
     from ..page.render import PageDetails, render_page, scored
     from ..page.tables import split_names
     from ..page.template import check_installed, date_of
     from ..scoring.comparability import check_alike
 
     check_installed()
-    found = read_clips(files, ladder=ladder, rate=rate)
-    reports, named = [clip.report for clip in found.clips], [clip.file for clip in found.clips]
+    found, unit, unscored = read_clips(files, ladder=ladder, rate=rate)
+    reports, named = [clip.report for clip in found], [clip.file for clip in found]
     say_findings(check_alike(scored(reports, named), force=force))
-    limits, rates = options.limits(reports), [clip.rate for clip in found.clips]
-    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
+    limits, rates = options.limits(reports), [clip.rate for clip in found]
+    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found)])]
     clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
     deliver = _destination(target, flag, [*read, *clips])
     details = PageDetails(
         named,
         limits,
-        find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
+        find_ladders(reports, [clip.ladder for clip in found], rates, split_names(reports)[0], unit),
         rates,
-        dates=[date_of(clip.source) for clip in found.clips],
-        manifest=[clip.labels for clip in found.clips],
-        failed=found.failed,
+        dates=[date_of(clip.source) for clip in found],
+        manifest=[clip.labels for clip in found],
+        failed=unscored,
     )
     deliver(render_page(reports, options.gallery(reports), details))
     failed = [

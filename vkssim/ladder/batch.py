@@ -22,7 +22,7 @@ from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError
 from ..frames.inputs import input_states
 from ..frames.options import RawDescription
 from ..report import render
-from ..report.numbers import NumberFormat
+from ..report.numbers import finite
 from ..report.reading import merge_report
 from ..report.results import ScoreReport
 from ..scoring.journal import Journal, Record, open_journal
@@ -36,18 +36,17 @@ from ..utils.version import __version__
 from .manifest import Pair
 from .tables import CLIP_COLUMNS, SCORING, Row, as_rows, check_labels, check_results_path, render_rows
 
-_EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
 _NOT_OF_SCORES = ("decode", "decoder")  # options that no score depends on
 _ASKED_AT_ONCE = 32
 
 
-def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
+def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
     """Return the key of each pair: a digest of its files with their sizes and change times, and of the options.
 
     The device is not part of the key, because every row names it. Each file is examined once, and many URLs at a time.
     """
-    paths = list(dict.fromkeys(path for pair in pairs for path in (pair.reference_path, pair.distorted_path)))
+    paths = list(dict.fromkeys(path for pair in pairs for path in pair.clips.paths))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, paths)) else 1) as pool:
         states = dict(zip(paths, map(_as_json, pool.map(input_states, paths)), strict=True))
 
@@ -58,9 +57,9 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
     keys = []
     for pair in pairs:
-        raw, scored = how(pair.options(options), pair.merge_path, pair.raw)
-        clips = f"[{states[pair.reference_path]}, {states[pair.distorted_path]}]"
-        keys.append(hashlib.sha256(f"[{_as_json(__version__)}, {clips}, {raw}, {scored}]".encode()).hexdigest())
+        raw, scored = how(pair.options(options), pair.merge, pair.clips.raw)
+        clips = ", ".join(states[path] for path in pair.clips.paths)
+        keys.append(hashlib.sha256(f"[{_as_json(__version__)}, [{clips}], {raw}, {scored}]".encode()).hexdigest())
     return keys
 
 
@@ -68,11 +67,8 @@ def _as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def frames_file(pair: Pair, key: str) -> str:
-    """Return the name of the file with the scores of each frame.
-
-    It consists of the distorted clip's name, with harmless characters only, and of the start of the key.
-    """
+def _frames_file(pair: Pair, key: str) -> str:
+    """Return the name of the file with the scores of each frame: the distorted clip's, made harmless, and a part of the key."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(redact_url(pair.distorted)).stem)[:_LONGEST_NAME]
     return f"{stem}-{key[:12]}.json"
 
@@ -81,13 +77,12 @@ def frames_file(pair: Pair, key: str) -> str:
 class BatchSettings:
     """The settings of a batch besides its pairs and options, none of which changes a score.
 
-    `workers` is the place where pairs are scored; the default is the device of the options. A range of frames takes about
-    `seconds`, if several workers score them. The bar `progress` shows the frames, and how many pairs are finished. `tell` gets
-    notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the message of an error for its record:
-    the command line inserts the names of its flags.
+    A range of frames takes about `seconds`, if several workers score them. The bar `progress` shows the frames, and how many
+    pairs are finished. `tell` gets notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the
+    message of an error for its record: the command line inserts the names of its flags.
     """
 
-    workers: WorkerOptions | None = None
+    workers: WorkerOptions
     seconds: float = SECONDS
     progress: Bar | None = None
     tell: Callable[[str], None] = lambda _text: None
@@ -121,7 +116,7 @@ def score_manifest(
     with open_journal(path, settings.tell) as journal:
         records = score_pairs(pairs, options, journal, folder, settings)
         reports = [
-            folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
+            folder.path(_frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
             for pair, record in zip(pairs, records, strict=True)
         ]
         rows = as_rows(pairs, records, reports)
@@ -139,33 +134,24 @@ def _with_offset(pair: Pair, options: ScoreOptions, warn: Callable[[str], None])
 
 
 def score_pairs(
-    pairs: Sequence[Pair],
-    options: ScoreOptions,
-    journal: Journal,
-    frames: Folder | None = None,
-    settings: BatchSettings = BatchSettings(),
+    pairs: Sequence[Pair], options: ScoreOptions, journal: Journal, frames: Folder | None, settings: BatchSettings
 ) -> list[Record]:
     """Return the record of each pair. Pairs that the journal has are not scored again, unless they failed.
 
-    The journal gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished. The folder
-    `frames` gets a file with the scores of every frame for each pair, named by `frames_file`.
-
-    Raises OptionError, before anything is scored, for a feature or an option that does not exist; DeviceError if the device
-    cannot be used, or fails; OutputError if the journal or a file of `frames` cannot be written; InterruptedRunError if the
-    user stopped the run. If a device is lost, its pairs continue once, with a warning in their records. If the device has not
-    enough memory for a pair, only this pair fails.
+    The journal gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished. Raises
+    OptionError, before anything is scored, for a feature or an option that does not exist; DeviceError if the device cannot be
+    used, or fails; OutputError if the journal or a file of `frames` cannot be written; InterruptedRunError if the user stopped
+    the run. If a device is lost, its pairs continue once, with a warning in their records. If the device has not enough memory
+    for a pair, only this pair fails.
     """
     check_options(options)
-    progress = settings.progress
-    workers = settings.workers or WorkerOptions(backend=options.backend, device=options.device)
-    keys = keys_of(pairs, options)
+    progress, keys, records = settings.progress, _keys_of(pairs, options), journal.records
     written = None if frames is None else frames.names()
-    records = journal.records
 
     def is_done(key: str, pair: Pair) -> bool:
         if key not in records or records[key]["error"] is not None:
             return False
-        return written is None or frames_file(pair, key) in written
+        return written is None or _frames_file(pair, key) in written
 
     left = {key: pair for key, pair in zip(keys, pairs, strict=True) if not is_done(key, pair)}
     todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # pairs that failed before come last
@@ -179,10 +165,14 @@ def score_pairs(
             progress.say(f"{done} of {total} pairs are finished")
 
     try:
-        with closing(score_jobs(jobs, options, workers, run)) as outcomes:
+        with closing(score_jobs(jobs, options, settings.workers, run)) as outcomes:
             say_finished()
             for job, outcome in outcomes if jobs else ():
-                _keep(journal, job.key, todo[job.key], outcome, frames, settings.worded)
+                pair, key = todo[job.key], job.key
+                report, error = _report_of(pair, outcome)
+                if report is not None and frames is not None:
+                    frames.write(_frames_file(pair, key), render(report, "json", "max").encode())
+                journal.finish(key, _record(key, pair, report, error, settings.worded))
                 done += 1
                 say_finished()
     except (KeyboardInterrupt, InterruptedRunError) as stop:
@@ -192,39 +182,33 @@ def score_pairs(
     return [journal.records[key] for key in keys]
 
 
-def _keep(
-    journal: Journal,
-    key: str,
-    pair: Pair,
-    outcome: ScoreReport | Exception,
-    frames: Folder | None,
-    worded: Callable[[str], str],
-) -> None:
+def _report_of(pair: Pair, outcome: ScoreReport | Exception) -> tuple[ScoreReport | None, Exception | None]:
+    """Return the report of a pair, which an error may have as well, and its error. Raises an error that ends the batch."""
     if isinstance(outcome, InterruptedRunError | DeviceError) and not isinstance(outcome, DeviceMemoryError):
         raise outcome
     if isinstance(outcome, MemoryError):
         outcome = HostMemoryError()
     error, report = (outcome, getattr(outcome, "report", None)) if isinstance(outcome, Exception) else (None, outcome)
-    if report is not None and not report.frames:
-        report = None
-    if report is not None and pair.merge_path is not None:
+    if report is None or not report.frames:
+        return None, error
+    if pair.merge is not None:
         try:
-            merge_report(report, Path(pair.merge_path))
+            merge_report(report, Path(pair.merge))
         except InputError as other:
             error = error or other
-    if report is not None and frames is not None:
-        frames.write(frames_file(pair, key), render(report, "json", "max").encode())
-    # A row of results without a message counts as scored, so an error without one gets its name.
-    failure = None if error is None else {"type": _kind(error), "message": worded(str(error) or _kind(error))}
-    journal.finish(key, _record(key, pair, report, failure))
+    return report, error
 
 
-def _kind(error: Exception) -> str:
-    """Return the name of an error's type; of a type that is internal, that of the public one which it derives from."""
-    return next((kind.__name__ for kind in type(error).__mro__ if kind.__name__ in errors.__all__), type(error).__name__)
-
-
-def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str, str] | None) -> dict[str, Any]:
+def _record(
+    key: str, pair: Pair, report: ScoreReport | None, error: Exception | None, worded: Callable[[str], str]
+) -> dict[str, Any]:
+    failure = None
+    if error is not None:
+        # The name of the error's type; of a type that is internal, that of the public one from which it derives.
+        types = (kind.__name__ for kind in type(error).__mro__ if kind.__name__ in errors.__all__)
+        kind = next(types, type(error).__name__)
+        # A row of results without a message counts as scored, so an error without one gets its name.
+        failure = {"type": kind, "message": worded(str(error) or kind)}
     record: dict[str, Any] = {
         "key": key,
         "reference": redact_url(pair.reference),
@@ -240,15 +224,10 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str,
             "frames": len(report.frames),
             "measured_kbps": distorted.kbps,
             **{f"distorted_{name}": getattr(distorted, name) for name in CLIP_COLUMNS},
-            "backend": report.backend.backend,
-            "device": report.backend.device,
-            "driver": report.backend.driver,
+            **asdict(report.backend),
             "warnings": report.warnings,
             "notes": report.notes,
-            "pooled": {
-                name: {pooling: _EXACT.number(value) for pooling, value in pooled.items()}
-                for name, pooled in report.pooled().items()
-            },
+            "pooled": finite(report.pooled()),
             SCORING: json.dumps(to_short_json(report.scoring), separators=(",", ":")),
         }
     return record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,10 @@ FRAME = "frame"
 
 @dataclass(frozen=True)
 class Change:
-    """The change of one score over the frames that both reports have.
+    """The pooled values of one score before and after, over the frames that both reports have.
 
-    `before` and `after` are the pooled values of the two reports. `max_drop` is the largest drop of a frame, below 0 if all
-    frames rose, and `max_drop_frame` the number of this frame in the first report. They are NaN and None if a frame has no
-    score in one of the reports.
+    `max_drop` is the largest drop of a frame, below 0 if all frames rose, and `max_drop_frame` the number of this frame in the
+    first report; NaN and None if a frame has no score in one of the reports.
     """
 
     before: Mapping[str, float]
@@ -34,10 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The change of each score that two reports share.
-
-    `frames` is the number of frames that both reports have, and `lost` the number of frames that only the first one has.
-    """
+    """The change of each score that two reports share, over `frames` frames; the second report lacks `lost` of the first."""
 
     scores: Mapping[str, Change]
     frames: int
@@ -62,8 +58,9 @@ class DropLimit:
             raise OptionError(f"`{name}` {text!r}; it must be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
         return cls(score, FRAME if frame else pooling or "mean", most)
 
-    def drop(self, changes: Mapping[str, Change]) -> float:
+    def drop(self, compared: Comparison) -> float:
         """Return the drop of the value; below 0 if it rose. Raises OptionError if the reports have no such value."""
+        changes = compared.scores
         if self.score not in changes:
             meant = did_you_mean(self.score, changes)
             raise OptionError(f"no score {self.score} in both reports{meant}. Available scores: {', '.join(changes)}")
@@ -75,22 +72,9 @@ class DropLimit:
             raise OptionError(f"no pooled value {self.pooling}{meant}. Available: {', '.join(change.before)}")
         return float(drop_of(change.before[self.pooling], change.after[self.pooling]))
 
-
-@dataclass(frozen=True)
-class DropVerdict:
-    """A threshold, the drop of its value, and how many frames are lost.
-
-    Lost frames fail every threshold, and so does a drop of NaN, which says that a frame has no score.
-    """
-
-    threshold: DropLimit
-    drop: float
-    lost: int
-
-    @property
-    def met(self) -> bool:
-        """Return True if the drop is allowed and no frame is lost."""
-        return self.drop <= self.threshold.most and not self.lost
+    def met(self, compared: Comparison) -> bool:
+        """Return whether the drop is allowed and no frame is lost. A drop of NaN, because a frame has no score, is not."""
+        return self.drop(compared) <= self.most and not compared.lost
 
 
 def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
@@ -117,11 +101,6 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
         number = None if np.isnan(drops[worst]) else numbers[worst]
         changes[name] = Change(pool(one), pool(other), float(drops[worst]), number)
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
-
-
-def evaluate(compared: Comparison, thresholds: Sequence[DropLimit]) -> list[DropVerdict]:
-    """Return the verdict on each threshold. Raises OptionError if the reports lack the score or the pooled value of one."""
-    return [DropVerdict(threshold, threshold.drop(compared.scores), compared.lost) for threshold in thresholds]
 
 
 def drop_of(before: Doubles | float, after: Doubles | float) -> Doubles:

@@ -26,11 +26,7 @@ MOST_OPENED = 1000
 
 @dataclass(frozen=True)
 class Forecast:
-    """The estimate for `pairs` pairs, of which `opened` were opened and `failed` cannot be scored.
-
-    `tasks` tasks read `bytes` bytes. They take `seconds` on one worker of the first kind, and `elapsed` on all workers
-    together.
-    """
+    """The estimate for `pairs` pairs: `seconds` on one worker of the first kind, and `elapsed` on all workers together."""
 
     pairs: int
     opened: int
@@ -77,10 +73,10 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> tup
     """Return the frames, the bytes to read and the seconds of a pair."""
     pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than everything else here
     with ExitStack() as stack:
-        clips = zip((pair.reference_path, pair.distorted_path), options.selection.streams, strict=True)
-        files = [stack.enter_context(open_regular(path, pair.raw, stream)) for path, stream in clips]
+        clips = zip(pair.clips.paths, options.selection.streams, strict=True)
+        files = [stack.enter_context(open_regular(path, pair.clips.raw, stream)) for path, stream in clips]
         reference, distorted = files
-        sources = match_pair(reference, distorted, pair.raw, pictures, options.chroma)
+        sources = match_pair(reference, distorted, pair.clips.raw, pictures, options.chroma)
         schedule = schedule_pairs(options.selection, *sources, options.sync)
         frames = schedule.pairs or 0
         info = reference.info

@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import InputError, VkssimError
@@ -37,50 +37,22 @@ _LARGEST_NUMBER = 2**63 - 1
 class Pair:
     """A row of a manifest: the clips to score, the labels of the row, and the options that it sets itself.
 
-    `reference` and `distorted` are as written in the manifest. `folder`, a path or a URL, is the base of relative names.
+    `reference` and `distorted` are as written in the manifest, `clips` and `merge` as paths or URLs that can be opened.
     """
 
     reference: str
     distorted: str
-    folder: PathOrUrl
-    raw: RawDescription
-    labels: Mapping[str, Label]
+    clips: Clips
+    labels: Mapping[str, Label] = field(default_factory=dict)
     offset: int | None = None
-    scale: str | None = None
-    crop: str | None = None
+    pictures: Mapping[str, str] = field(default_factory=dict)
     merge: str | None = None
-
-    @property
-    def reference_path(self) -> str:
-        """Return the path or URL of the reference."""
-        return self._place(self.reference)
-
-    @property
-    def distorted_path(self) -> str:
-        """Return the path or URL of the distorted clip."""
-        return self._place(self.distorted)
-
-    @property
-    def merge_path(self) -> str | None:
-        """Return the path of the file whose scores are added to those of the row."""
-        return None if self.merge is None else self._place(self.merge)
-
-    @property
-    def clips(self) -> Clips:
-        """Return both clips, by path or URL."""
-        return Clips(self.reference_path, self.distorted_path, self.raw)
 
     def options(self, options: ScoreOptions) -> ScoreOptions:
         """Return the options of a run with those that the row sets in their place."""
-        pictures = {name: value for name in _PICTURES if (value := getattr(self, name)) is not None}
-        if pictures:
-            options = replace(options, pictures=replace(options.pictures, **pictures))
-        if self.offset is not None:
-            options = replace(options, selection=replace(options.selection, offset=self.offset))
-        return options
-
-    def _place(self, name: str) -> str:
-        return name if is_url(name) else join(self.folder, name)
+        pictures = replace(options.pictures, **self.pictures) if self.pictures else options.pictures  # type: ignore[arg-type]
+        selection = options.selection if self.offset is None else replace(options.selection, offset=self.offset)
+        return replace(options, pictures=pictures, selection=selection)
 
 
 def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
@@ -112,14 +84,18 @@ def read_rows(path: PathOrUrl) -> Iterator[tuple[int, dict[str, Any]]]:
     data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
     # Each line is decoded by itself, which takes less memory. Line ends within cells of CSV stay unchanged.
     text = io.TextIOWrapper(data, "utf-8-sig", newline="\n" if is_json else "")
+    values = 0
     try:
-        yield from (_json_rows if is_json else _csv_rows)(name, text)
+        for count, (line, row) in enumerate((_json_rows if is_json else _csv_rows)(name, text), 1):
+            values += len(row)
+            if count > MOST_ROWS or values > MOST_CELLS:
+                raise InputError(f"{name}, line {line}: the limit is {MOST_ROWS} rows and {MOST_CELLS} cells")
+            yield line, row
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not text in UTF-8: {error}") from None
 
 
 def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    cells = 0
     for line, entry in enumerate(text, 1):
         if not entry.strip():
             continue
@@ -127,9 +103,6 @@ def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, 
             row = json.loads(entry)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
-        cells += len(row) if isinstance(row, dict) else 1
-        if cells > MOST_CELLS or line > MOST_ROWS:
-            raise InputError(f"{path}, line {line}: the limit is {MOST_ROWS} rows and {MOST_CELLS} values")
         if not isinstance(row, dict):
             raise InputError(f'{path}, line {line} is not an object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
@@ -144,10 +117,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
         twice = sorted(name for name, count in Counter(header).items() if count > 1)
         if twice:
             raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
-        for row, cells in enumerate(reader, 1):
-            if row > MOST_ROWS or row * len(header) > MOST_CELLS:
-                limit = f"{MOST_ROWS} rows and {MOST_CELLS} cells"
-                raise InputError(f"{path}, line {reader.line_num}: the limit is {limit}")
+        for cells in reader:
             if not any(cells):
                 continue
             if len(cells) != len(header):
@@ -158,8 +128,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
 
 
 def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
-    files = [_file(where, row, name) for name in ("reference", "distorted")]
-    described = _described(where, row)
+    reference, distorted = (_file(where, row, name) for name in ("reference", "distorted"))
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if any(encodable(text) != text for text in (name, value) if isinstance(text, str)):
@@ -168,8 +137,13 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    raw = replace(raw, **described) if described else raw
-    return Pair(files[0], files[1], folder, raw, labels, **_own_options(where, row))
+    clips = Clips(_place(reference, folder), _place(distorted, folder), _described(where, row, raw))
+    return Pair(reference, distorted, clips, labels, *_own_options(where, row), _merge(where, row, folder))
+
+
+def _place(name: str, folder: PathOrUrl) -> str:
+    """Return the path or URL of a file that a manifest in this folder names."""
+    return name if is_url(name) else join(folder, name)
 
 
 def _file(where: str, row: dict[str, Any], name: str) -> str:
@@ -194,48 +168,43 @@ def _is_file_name(text: str) -> bool:
     return 0 < len(text) <= LONGEST_PATH and "\0" not in text
 
 
-def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the row sets. Raises InputError for a value that is not possible."""
-    found: dict[str, Any] = {}
-    merge = str(row.get("merge") or "").strip()
-    if merge:
-        if is_url(merge) or not _is_file_name(merge):
-            raise InputError(f"{where}: merge is {redact_url(merge)[:80]!r}; it must be the name of a file on this machine")
-        found["merge"] = merge
+def _merge(where: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
+    """Return the path of the file whose scores are added to those of the row; None if there is none."""
+    name = str(row.get("merge") or "").strip()
+    if name and (is_url(name) or not _is_file_name(name)):
+        raise InputError(f"{where}: merge is {redact_url(name)[:80]!r}; it must be the name of a file on this machine")
+    return _place(name, folder) if name else None
+
+
+def _own_options(where: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:
+    """Return the offset and the options of pictures that the row sets. Raises InputError for a value that is not possible."""
+    offset, pictures = None, {}
     for name in ("offset", *_PICTURES):
         text = "" if row.get(name) is None else str(row[name]).strip()
-        if not text:
-            continue
         try:
-            if name == "offset":
-                found[name] = _whole_offset(text)
-            else:
+            if text and name == "offset":
+                number = whole_number(text.removeprefix("-"))
+                if number is None:
+                    raise InputError(f"{text[:80]!r} is not a whole number")
+                offset = Selection(offset=-number if text.startswith("-") else number).offset
+            elif text:
                 replace(PictureOptions(), **{name: text})  # type: ignore[arg-type] # not every field is a text
-                found[name] = text
+                pictures[name] = text
         except VkssimError as error:
             raise InputError(f"{where}: {name}: {error}") from None
-    return found
+    return offset, pictures
 
 
-def _whole_offset(text: str) -> int:
-    """Return an offset, which may be negative. Raises InputError for a text that is no whole number, or is too large."""
-    digits = text.removeprefix("-")
-    number = whole_number(digits)
-    if number is None:
-        raise InputError(f"{text[:80]!r} is not a whole number")
-    return Selection(offset=number if digits == text else -number).offset
-
-
-def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a RawDescription that the row sets."""
+def _described(where: str, row: dict[str, Any], raw: RawDescription) -> RawDescription:
+    """Return a description of raw files with the fields that the row sets."""
     found: dict[str, Any] = {}
-    for column, field in _RAW.items():
+    for column, field_name in _RAW.items():
         text = str(row.get(column) or "").strip()
-        choices: Any = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
-        value: Any = text if field == "pixel_format" else whole_number(text)
+        choices: Any = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field_name)
+        value: Any = text if field_name == "pixel_format" else whole_number(text)
         if text and not (value in choices if choices else value):
             allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"
             raise InputError(f"{where}: {column} is {text[:80]!r}; it must be {allowed}")
         if text:
-            found[field] = value
-    return found
+            found[field_name] = value
+    return replace(raw, **found) if found else raw

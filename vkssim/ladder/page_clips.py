@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import InputError, OptionError, VkssimError
-from ..page.tables import POOLED
+from ..page.tables import POOLED, codec_and_kbps
 from ..report.reading import read_report
 from ..report.results import BackendInfo, PooledReport, ScoreReport
 from ..storage.location import is_url, redact_url, suffix_of
@@ -26,10 +26,9 @@ _MEASURED = "kbit/s"
 
 @dataclass(frozen=True)
 class PageClip:
-    """A clip with its scores.
+    """A clip with its scores, which were read from `source`; `file` names it if its report does not.
 
-    `file` names the clip if its report does not. `source` is the file from which the scores were read. `ladder` is the name
-    of the clip's ladder, `rate` its bit rate there; None if it is unknown. `labels` are those of the manifest.
+    `rate` is its bit rate in the ladder of that name; None if it is unknown. `labels` are those of the manifest.
     """
 
     file: str
@@ -40,20 +39,12 @@ class PageClip:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class PageClips:
-    """All clips of a page.
-
-    `unit` is the unit of their bit rates, and `failed` has (distorted clip, error) of the pairs that a batch could not score.
-    """
-
-    clips: tuple[PageClip, ...]
-    unit: str
-    failed: tuple[tuple[str, str], ...]
-
-
-def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str | None = None) -> PageClips:
+def read_clips(
+    paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str | None = None
+) -> tuple[list[PageClip], str, list[tuple[str, str]]]:
     """Return the clips of reports of `vkssim score` in JSON and of results of `vkssim batch`, recognised by their endings.
+
+    After them come the unit of their bit rates, and (distorted clip, error) of the pairs that a batch could not score.
 
     A row without its report with the scores of each frame contributes only its pooled scores. `ladder` are the columns of
     tables that identify a ladder; without them ``codec``, or the codec of the clip. `rate` is the column with the bit rates;
@@ -88,7 +79,7 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
         raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
     if len(clips) > MOST_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MOST_CLIPS} at most. Make several pages")
-    return PageClips(tuple(clips), _MEASURED if rate == RATES[1] else rate, tuple(failed))
+    return clips, _MEASURED if rate == RATES[1] else rate, failed
 
 
 def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
@@ -103,9 +94,7 @@ def _of_report(path: Path, rate: str) -> PageClip:
     report = read_report(path)
     if rate != RATES[1]:
         raise OptionError(f"`rate={rate}` is a column of a table; {path} is the report of a single clip")
-    distorted = None if report.scoring is None else report.scoring.distorted
-    codec, kbps = (None, None) if distorted is None else (distorted.codec, distorted.kbps)
-    return PageClip(str(path), path, report, codec or "", kbps)
+    return PageClip(str(path), path, report, *codec_and_kbps(report))
 
 
 def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str, labels: Sequence[str]) -> PageClip:

@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 from ..errors import InputError, OptionError
@@ -72,8 +71,6 @@ _WHOLE = re.compile(r"-?\d{1,18}$")
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the file's metadata
 _LONGEST_DECIMAL = 32  # bytes
 
-_TYPES = {bool: "bool_", int: "int64", float: "float64"}
-
 
 def check_results_path(path: PathOrUrl) -> None:
     """Raise OptionError if the ending of the path is not a form of results."""
@@ -120,25 +117,24 @@ def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
     """Return the table in the form of that ending. File names that are not UTF-8 are escaped, because no form can hold them."""
+    entries = (
+        {encodable(name): encodable(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
+    )
     if form == ".parquet":
-        return _parquet(rows)
-    entries = ({encodable(name): _encodable(value) for name, value in row.items()} for row in rows)
-    lines = _csv_lines(rows) if form == ".csv" else (json.dumps(entry, allow_nan=False) + "\n" for entry in entries)
+        return _parquet(list(entries))
+    lines = _csv_lines(entries) if form == ".csv" else (json.dumps(entry, allow_nan=False) + "\n" for entry in entries)
     target = io.BytesIO()
     target.writelines(line.encode() for line in lines)
     return target.getvalue()
 
 
-def csv_text(rows: Sequence[Row]) -> str:
-    """Return the rows as CSV. A text that a spreadsheet would read as a formula gets an apostrophe in front."""
-    return "".join(_csv_lines(rows))
-
-
-def _csv_lines(rows: Sequence[Row]) -> Iterator[str]:
-    for values in chain([tuple(rows[0]) if rows else ()], (row.values() for row in rows)):
-        line = io.StringIO()
-        csv.writer(line).writerow(cell(encodable(value)) if isinstance(value, str) else value for value in values)
-        yield line.getvalue().removesuffix("\r\n") + "\n"  # only \r\n as its line end lets the writer quote each \r and \n
+def _csv_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield rows as CSV. A text that a spreadsheet would read as a formula gets an apostrophe in front."""
+    for number, row in enumerate(rows):
+        for values in (row.values(),) if number else (row, row.values()):
+            line = io.StringIO()
+            csv.writer(line).writerow(cell(value) if isinstance(value, str) else value for value in values)
+            yield line.getvalue().removesuffix("\r\n") + "\n"  # only \r\n as its line end lets the writer quote each \r and \n
 
 
 def read_table(path: PathOrUrl) -> list[Row]:
@@ -286,18 +282,11 @@ def _typed(values: list[Label]) -> list[Label]:
 
 def _parquet(rows: Sequence[Row]) -> bytes:
     parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
-    arrays = {}
-    for name in rows[0]:
-        values = [_encodable(row[name]) for row in rows]
-        kind = next((type(value) for value in values if value is not None), str)
-        arrays[encodable(name)] = arrow.array(values, getattr(arrow, _TYPES.get(kind, "string"))())
+    arrays = {name: arrow.array([row[name] for row in rows]) for name in rows[0]}
+    columns = {name: array.cast(arrow.string()) if array.type == arrow.null() else array for name, array in arrays.items()}
     target = io.BytesIO()
-    parquet.write_table(arrow.table(arrays), target)
+    parquet.write_table(arrow.table(columns), target)
     return target.getvalue()
-
-
-def _encodable(value: Any) -> Any:
-    return encodable(value) if isinstance(value, str) else value
 
 
 def _read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""
 
 _COLOUR_MAP = "viridis"
-_PURPOSE = "a picture of a map"
+PURPOSE = "a picture of a map"
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +260,7 @@ def colour(ssim_map: FloatPlane) -> Rgb:
         Matplotlib is not installed.
 
     """
-    colours: Any = require_extra("matplotlib", "report", _PURPOSE).colormaps[_COLOUR_MAP]
+    colours: Any = require_extra("matplotlib", "report", PURPOSE).colormaps[_COLOUR_MAP]
     painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
     return np.ascontiguousarray(painted)
 
@@ -291,7 +291,7 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
     import io
 
     memory = io.BytesIO()
-    require_extra("PIL.Image", "report", _PURPOSE).fromarray(picture).save(memory, "PNG")
+    require_extra("PIL.Image", "report", PURPOSE).fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
         write_file(data, Path(path))
@@ -300,5 +300,5 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
 
 def check_pictures() -> None:
     """Raise OptionError if the packages for `colour` and `png` are not installed."""
-    require_extra("matplotlib", "report", _PURPOSE)
-    require_extra("PIL.Image", "report", _PURPOSE)
+    require_extra("matplotlib", "report", PURPOSE)
+    require_extra("PIL.Image", "report", PURPOSE)

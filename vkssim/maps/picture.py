@@ -14,7 +14,7 @@ from ..report.results import ScoreReport
 from ..storage.location import redact_url
 from ..utils.extras import require_extra
 from ..utils.sanitize import visible
-from .frames import FramePictures, Rgb, colour
+from .frames import PURPOSE, FramePictures, Rgb, colour
 
 _NARROWEST = 480  # columns: the text needs them, also for maps of small frames
 _SMALLEST_TEXT = 12  # pixels
@@ -22,7 +22,6 @@ _LINES = 4  # of the title
 _PAPER, _INK = (255, 255, 255), (20, 20, 20)
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _ENDS = {0.0: "nothing in common (0 or less)", 1.0: "the same"}
-_PURPOSE = "a picture of a map"
 
 
 def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
@@ -31,8 +30,7 @@ def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
     The picture contains the map sample for sample, at the left below the text; see `map_corner`. Raises OptionError if Pillow
     or matplotlib is not installed.
     """
-    drawing: Any = require_extra("PIL.ImageDraw", "report", _PURPOSE)
-    pictures: Any = require_extra("PIL.Image", "report", _PURPOSE)
+    drawing, pictures = _pillow("ImageDraw"), _pillow("Image")
     coloured = colour(frame.ssim_map)
     height, width = coloured.shape[:2]
     columns = max(width, _NARROWEST)
@@ -93,10 +91,9 @@ def _cut(text: str, columns: int, font: Any) -> str:
 
 def _draw_bar(canvas: Any, draw: Any, corner: tuple[int, int], columns: int, size: int, font: Any) -> None:
     """Draw the colours from 0 to 1 with their values below."""
-    pictures: Any = require_extra("PIL.Image", "report", _PURPOSE)
     left, top = corner
     values = np.linspace(0, 1, columns, dtype=np.float32)
-    canvas.paste(pictures.fromarray(np.repeat(colour(values[None]), size, axis=0)), corner)
+    canvas.paste(_pillow("Image").fromarray(np.repeat(colour(values[None]), size, axis=0)), corner)
     for tick in _TICKS:
         column = left + tick * (columns - 1)
         draw.line([(column, top + size), (column, top + size + size // 3)], _INK)
@@ -113,6 +110,9 @@ def _draw_aligned(draw: Any, text: str, corner: tuple[int, int], columns: int, s
 
 def _font(size: int) -> Any:
     """Return the font DejaVu Sans, which is installed with matplotlib and has most alphabets."""
-    matplotlib: Any = require_extra("matplotlib", "report", _PURPOSE)
-    fonts: Any = require_extra("PIL.ImageFont", "report", _PURPOSE)
-    return fonts.truetype(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), size)
+    fonts = require_extra("matplotlib", "report", PURPOSE).get_data_path()
+    return _pillow("ImageFont").truetype(os.path.join(fonts, "fonts", "ttf", "DejaVuSans.ttf"), size)
+
+
+def _pillow(module: str) -> Any:
+    return require_extra(f"PIL.{module}", "report", PURPOSE)

@@ -26,10 +26,7 @@ _DOWN = 2  # the largest height of a picture, in multiples of its largest width
 
 @dataclass(frozen=True)
 class Fitted:
-    """The pictures that fit, as ``data:`` URIs. The URIs of frames that are left out are empty.
-
-    `kept` has True for each frame that stays, `step` is the encoding of the pictures, and `note` explains both to the user.
-    """
+    """The pictures that fit, as ``data:`` URIs, empty for frames that are not `kept`, and a note that tells the user why."""
 
     pictures: tuple[str, ...]
     kept: tuple[bool, ...]
@@ -61,8 +58,8 @@ class EncodedPictures:
 
         if step == self.step:
             return [data_uri(data) for data, _ in self._encoded]
-        opened = ((Image.open(io.BytesIO(data)), step[0] // 2 if is_map else step[0]) for data, is_map in self._encoded)
-        return [data_uri(_webp(image, widest, step[1])) for image, widest in opened]
+        opened = ((np.asarray(Image.open(io.BytesIO(data))), is_map) for data, is_map in self._encoded)
+        return [data_uri(encode(picture, step[0] // 2 if is_map else step[0], step[1])) for picture, is_map in opened]
 
 
 def fit_pictures(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
@@ -93,12 +90,7 @@ def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:
     """Return an (H, W, 3) uint8 picture as WebP, shrunk to at most `widest` pixels across and twice as many down."""
     from PIL import Image
 
-    return _webp(Image.fromarray(picture), widest, quality)
-
-
-def _webp(image: Any, widest: int, quality: int) -> bytes:
-    from PIL import Image
-
+    image = Image.fromarray(picture)
     image.thumbnail((widest, _DOWN * widest), Image.Resampling.LANCZOS)
     encoded = io.BytesIO()
     image.save(encoded, "WEBP", quality=quality)

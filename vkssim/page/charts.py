@@ -9,10 +9,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from ..types import Doubles
+
+Number = TypeVar("Number", float, Doubles)
 
 WIDTH, HEIGHT = 1000, 400
 _COLUMNS = 800  # columns of a plot; each shows the lowest and the highest score in it
@@ -30,10 +33,11 @@ class Axis:
     decimals: int = 0
     is_rate: bool = False
 
-    def share(self, value: float) -> float:
-        """Return the position of a value on the axis, from 0 to 1."""
+    def share(self, value: Number) -> Number:
+        """Return the position of a value, or of each value of an array, on the axis, from 0 to 1."""
         if self.is_rate:
-            return math.log(value / self.low) / math.log(self.high / self.low)
+            share: Number = np.log(value / self.low) / math.log(self.high / self.low)
+            return share
         return (value - self.low) / (self.high - self.low)
 
     def labels(self) -> list[tuple[float, str]]:
@@ -44,11 +48,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """One series of a chart: an SVG path, and the positions of frames that have no score.
-
-    `marks` are the positions of the line's markers, in per cent across and down; `clips` has the clip of each, if every one
-    stands for a clip.
-    """
+    """A series of a chart: an SVG path, the frames without a score, its marks in per cent across and down, and their clips."""
 
     series: int
     path: str
@@ -108,10 +108,10 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
     up = _scores_axis(finite)
     lines = []
     for number, frames, scores in series:
-        places = (frames - across.low) / (across.high - across.low)
+        places = across.share(frames)
         missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
         kept = _extremes(places, scores)
-        heights = HEIGHT * (1 - (scores[kept] - up.low) / (up.high - up.low))
+        heights = HEIGHT * (1 - up.share(scores[kept]))
         marks = [  # at the last score, to tell the line from others
             (round(float(100 * places[kept][last]), 2), round(float(100 * (heights / HEIGHT)[last]), 2))
             for last in np.flatnonzero(np.isfinite(heights))[-1:]
@@ -151,17 +151,17 @@ def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]])
     up = _scores_axis([np.array([score for _, score, _ in points], np.float64) for _, points in finite])
     lines = []
     for number, points in finite:
-        shares = [(across.share(rate), 1 - up.share(score)) for rate, score, _ in points]
-        marks = [(x, y) for x, y in np.round(100 * np.array(shares, np.float64).reshape(-1, 2), 2).tolist()]
+        places, scores, clips = np.array(points, np.float64).reshape(-1, 3).T
+        marks = np.round(100 * np.stack([across.share(places), 1 - up.share(scores)], 1), 2).tolist()
         path = placed_path(across, up, [point[:2] for point in points])
-        lines.append(Line(number, path, (), tuple(marks), tuple(clip for *_, clip in points)))
+        lines.append(Line(number, path, (), tuple(map(tuple, marks)), tuple(map(int, clips))))
     return Chart(across, up, tuple(lines))
 
 
 def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -> str:
     """Return the path through points (across, up), in the order in which they are given."""
-    places = np.array([WIDTH * across.share(x) for x, _ in points], np.float64)
-    return _polyline(places, np.array([HEIGHT * (1 - up.share(y)) for _, y in points], np.float64))
+    places, heights = np.array(points, np.float64).reshape(-1, 2).T
+    return _polyline(WIDTH * across.share(places), HEIGHT * (1 - up.share(heights)))
 
 
 def _scores_axis(scores: Sequence[Doubles]) -> Axis:

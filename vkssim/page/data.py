@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report.numbers import finite
+from ..report.numbers import finite, time_code
 from ..report.results import FrameScores, ScoreReport
 from ..types import Doubles
 from ..utils.sanitize import visible
+from .charts import Axis
 from .ladders import Ladders
 from .styles import MARKERS, LineStyle
+from .tables import Pooled
 
 if TYPE_CHECKING:
     from .moments import MomentGroup
@@ -25,13 +27,13 @@ _NEAR_1 = 0.99
 
 
 def embedded(
-    clips: Sequence[tuple[ScoreReport, str, LineStyle]],
+    clips: Sequence[tuple[ScoreReport, Pooled, str, LineStyle]],
     names: Sequence[str],
     ladders: Ladders,
     ladder_styles: Sequence[LineStyle],
     moments: Sequence[MomentGroup],
 ) -> str:
-    """Return the data of clips, each with its label and its style, for the scripts."""
+    """Return the data of clips, each with its pooled values, its label and its style, for the scripts."""
     data = {
         "clips": [_columns(*clip, names) for clip in clips],
         "metrics": [
@@ -60,9 +62,8 @@ def as_text(data: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _columns(report: ScoreReport, label: str, style: LineStyle, names: Sequence[str]) -> dict[str, Any]:
+def _columns(report: ScoreReport, pooled: Pooled, label: str, style: LineStyle, names: Sequence[str]) -> dict[str, Any]:
     """Return the data of a clip. Its scores and means have an entry for each name, None for a score that it lacks."""
-    pooled = report.pooled()
     scored = set(report.names) if report.frames else set()
     is_timed = bool(report.rate) or any(frame.time is not None for frame in report.frames)
     return {
@@ -80,6 +81,14 @@ def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
     if frame.time is not None:
         return frame.time
     return frame.index / report.rate if report.rate else None
+
+
+def tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
+    """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
+    ticks = set(axis.ticks)
+    times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
+    codes = [(place, time_code(times.get(int(text)))) for place, text in axis.labels()]
+    return tuple((place, code) for place, code in codes if code)
 
 
 def rounded(values: Doubles | list[float | None]) -> list[float | None]:

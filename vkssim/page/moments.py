@@ -38,10 +38,9 @@ class MomentGroup:
 
 
 def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
-    """Return the frames with the lowest scores, the worst first, none of them within a second of another.
+    """Return the frames with the lowest scores, the worst first, none within a second of another; see `worst_frames`.
 
-    Each is the worst frame within half a second on either side, because a frame at the edge of a worse moment is not a
-    moment. Frames without a score count as the worst; of equal frames the first one counts.
+    Each is the worst within half a second on either side, because a frame at the edge of a worse moment is not a moment.
     """
     times = _times(report)
     places = {frame.index: place for place, frame in enumerate(report.frames)}
@@ -50,13 +49,12 @@ def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
     for frame in worst_frames(report, name, len(report.frames)):
         if len(chosen) == count:
             break
-        place, around = places[frame.index], _SECOND / 2
+        place = places[frame.index]
+        around = _SECOND / 2 if covered[place] else _SECOND
         if not covered[place]:
             chosen.append(frame)
-            around = _SECOND
-        covered[np.searchsorted(times, times[place] - around, side="right") : np.searchsorted(times, times[place] + around)] = (
-            True
-        )
+        first, end = np.searchsorted(times, times[place] - around, "right"), np.searchsorted(times, times[place] + around)
+        covered[first:end] = True
     return chosen
 
 
@@ -64,8 +62,7 @@ def shared_moments(reports: Sequence[ScoreReport], count: int) -> list[int]:
     """Return the worst frames of `count` moments of several clips by their numbers, the lowest score of any clip first.
 
     The worst moment of each clip is chosen before the second worst of any clip, so that the worst clip does not choose all
-    moments. Among moments of equal rank, the lower score is chosen. Scores are those of float_ms_ssim, else of float_ssim, else
-    of the first metric. A frame without a score counts as the worst.
+    moments. Among moments of equal rank, the lower score is chosen.
     """
     found: list[tuple[int, float, int, float]] = []  # rank, score, number and time
     lowest: dict[int, float] = {}

@@ -55,10 +55,9 @@ class FrameGroup:
 
 @dataclass(frozen=True)
 class Gallery:
-    """All pictures of a page, as ``data:`` URIs.
+    """All pictures of a page, as ``data:`` URIs; `scale` has the colours of the maps from 0 to 1.
 
-    `scale` has the colours of the maps from 0 to 1. `reasons` say, by the number of a clip, why it has no pictures. `note` says
-    how the pictures were fitted into their budget.
+    `reasons` say, by the number of a clip, why it has no pictures, and `note` how the others were fitted into their budget.
     """
 
     pictures: tuple[str, ...] = ()
@@ -85,9 +84,8 @@ def worst_frames(
 ) -> Gallery:
     """Return the frames of the worst moments of the clips that reports name, `count` of each reference.
 
-    Clips of one reference show the same frames, so that they can be compared: see `moments.shared_moments`. Clips by URL are
-    read only with `urls`. A clip that cannot be read adds a reason and raises no error. All pictures together take at most
-    `budget` bytes.
+    They are those of `moments.shared_moments`. A clip that cannot be read adds a reason and raises no error. Clips by URL are
+    read only with `urls`. All pictures together take at most `budget` bytes.
     """
     if count == 0:
         return no_pictures(reports, "they are switched off (`worst=0`); a larger number gives so many")
@@ -98,10 +96,9 @@ def worst_frames(
         reasons |= {number: reason for number in clips if (reason := _unreadable(reports[number]))}
         readable = [number for number in clips if number not in reasons]
         indices = shared_moments([reports[number] for number in readable], count)
-        joined: list[tuple[list[int], dict[int, FrameView]]] = []  # clips with the same pictures of the reference, their frames
+        joined: list[_Joined] = []
         for number in readable:
-            scored = {frame.index for frame in reports[number].frames}
-            chosen = [index for index in indices if index in scored]
+            chosen = set(indices).intersection(frame.index for frame in reports[number].frames)
             try:
                 views = _read(pictures, number, reports[number], chosen, raw=raw, backend=backend, device=device, urls=urls)
             except VkssimError as error:
@@ -113,21 +110,23 @@ def worst_frames(
     return _fitted(pictures, groups, reasons, budget)
 
 
-def _read(
-    pictures: EncodedPictures, clip: int, report: ScoreReport, indices: Sequence[int], **how: Any
-) -> dict[int, FrameView]:
+def _read(pictures: EncodedPictures, clip: int, report: ScoreReport, indices: set[int], **how: Any) -> dict[int, FrameView]:
     """Add the pictures of frames of a clip, and return the frames by their numbers. Raises VkssimError."""
     from ..maps.frames import scored_pictures
 
     views = {}
-    for frame in scored_pictures(report, sorted(indices), **how):
+    for frame in scored_pictures(report, indices, **how):
         reference, distorted = pictures.add(frame.reference), pictures.add(frame.distorted)
         view = ClipView(clip, distorted, pictures.add(padded_map(frame), is_map=True))
         views[frame.index] = FrameView(frame.index, reference, (view,))
     return views
 
 
-def _join(joined: list[tuple[list[int], dict[int, FrameView]]], clip: int, views: dict[int, FrameView]) -> None:
+_Joined = tuple[list[int], dict[int, FrameView]]
+"""Clips with the same pictures of the reference, and their frames."""
+
+
+def _join(joined: list[_Joined], clip: int, views: dict[int, FrameView]) -> None:
     """Add a clip to the clips with the same pictures of the reference, or as the first one of its kind."""
     for clips, frames in joined:
         if all(frames.get(index, view).reference == view.reference for index, view in views.items()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..reference.samples import decibel
-from ..report.numbers import time_code
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
 from . import WORST, tables, tiles
-from .charts import Axis, Chart, distribution_chart, rate_chart, score_chart
-from .data import embedded, frame_time
+from .charts import Chart, distribution_chart, rate_chart, score_chart
+from .data import embedded, tick_times
 from .ladders import Ladders
 from .moments import MomentGroup, listed_moments, moment_group
 from .pictures import Gallery
@@ -65,38 +64,37 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
     """
     labels = [visible(name) for name in tables.labels(reports, details.files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
-    names, ladders = (*metrics, *terms), details.ladders
-    listed = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
-    moments = listed or listed_moments(reports, WORST)
+    names, ladders, pooled = (*metrics, *terms), details.ladders, [report.pooled() for report in reports]
+    moments = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
+    moments = moments or listed_moments(reports, WORST)
     metrics_of = [{frame.index: frame.metrics for frame in report.frames} for report in reports]
     styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in one.rungs] for one in ladders.ladders])
+    similarities = {name for report in reports for name in report.similarities}
     return render_template(
         "page.html",
-        data=embedded(list(zip(reports, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
+        data=embedded(list(zip(reports, pooled, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
         title=_title(reports, labels, len(details.failed)),
         reports=reports,
         labels=labels,
         ladders=ladders,
         names=names,
         first_term=len(metrics),
-        similarities={name for report in reports for name in report.similarities},
-        rate_charts=_rate_charts(reports, ladders, names),
+        similarities=similarities,
+        rate_charts=[_rate_charts(pooled, ladders, name, decibels=name in similarities) for name in names],
         charts=[_charts(reports, name, moments) for name in names] if any(report.frames for report in reports) else [],
         gallery=gallery,
-        groups=[
-            (group, {moment.index: moment for moment in found.moments}, found.metric)
-            for group, found in zip(gallery.groups, listed, strict=True)
-        ],
+        groups=gallery.groups,
         moments=moments,
         scores_of=lambda clip, index: [
             (name, tables.score_text(metrics_of[clip][index][name])) for name in metrics if name in metrics_of[clip][index]
         ],
-        seen_at=_places(),
+        seen_at={},
         line_style=styles.__getitem__,
         ladder_style=ladder_styles.__getitem__,
+        metric_tiles=[tiles.metric_tiles(reports, pooled, name) for name in names],
         **_fact_values(reports, labels, details),
-        **_summary_values(reports, names, details),
-        **_pooled_values(reports, metrics, terms),
+        **_summary_values(reports, details),
+        **_pooled_values(pooled, metrics, terms),
     )
 
 
@@ -116,43 +114,29 @@ def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details:
     }
 
 
-def _summary_values(reports: Sequence[ScoreReport], names: Sequence[str], details: PageDetails) -> dict[str, Any]:
-    """Return the tiles, verdicts and bit rates at the top."""
-    rates = list(details.rates) or [tables.kbps_of(report) for report in reports]
-    limits = list(details.limits) or [()] * len(reports)
-    codecs = [tables.codec_of(report) for report in reports]
+def _summary_values(reports: Sequence[ScoreReport], details: PageDetails) -> dict[str, Any]:
+    """Return the common tiles, verdicts and bit rates at the top."""
+    codecs, measured = zip(*map(tables.codec_and_kbps, reports), strict=True)
+    rates = details.rates or measured
+    limits = details.limits or [()] * len(reports)
     common = tiles.verdict_tile(limits), tiles.rate_tile(rates, codecs, details.ladders.unit)
     return {
         "common_tiles": [tile for tile in common if tile is not None],
-        "metric_tiles": [tiles.metric_tiles(reports, name) for name in names],
         "limits": limits if any(limits) else [],
         "passed": [all(limit.met for limit in of_clip) for of_clip in limits],
         "rates": [tables.rate_text(rate) for rate in rates] if any(rates) else [],
-        "codecs": codecs,
     }
 
 
-def _pooled_values(reports: Sequence[ScoreReport], metrics: Sequence[str], terms: Sequence[str]) -> dict[str, Any]:
+def _pooled_values(pooled: Sequence[tables.Pooled], metrics: Sequence[str], terms: Sequence[str]) -> dict[str, Any]:
     """Return the tables of pooled values."""
-    poolings, term_poolings = (tables.poolings_of(reports, names) for names in (metrics, terms))
+    poolings, term_poolings = (tables.poolings_of(pooled, names) for names in (metrics, terms))
     return {
         "headings": [tables.POOLED[pooling] for pooling in poolings],
         "term_headings": [tables.POOLED[pooling] for pooling in term_poolings],
-        "pooled": tables.pooled_groups(reports, metrics, poolings),
-        "term_tables": tables.term_tables(reports, terms, term_poolings),
+        "pooled": tables.pooled_groups(pooled, metrics, poolings),
+        "term_tables": tables.term_tables(pooled, terms, term_poolings),
     }
-
-
-def _places() -> Callable[[int, int], int | None]:
-    """Return a function that gets a picture and its frame, and gives the frame at which it appeared before, or None."""
-    places: dict[int, int] = {}
-
-    def seen_at(picture: int, index: int) -> int | None:
-        found = places.get(picture)
-        places.setdefault(picture, index)
-        return found
-
-    return seen_at
 
 
 def _lead(compared: tables.Facts) -> str:
@@ -230,35 +214,19 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
         if found and math.isfinite(found[0]):
             across, down = chart.across.share(moment.index), 1 - chart.up.share(found[0])
             marked.append((round(100 * across, 2), round(100 * down, 2), rank))
-    return MetricCharts(name, chart, distribution, _tick_times(reports[series[0][0]], chart.across), tuple(marked))
+    return MetricCharts(name, chart, distribution, tick_times(reports[series[0][0]], chart.across), tuple(marked))
 
 
-def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequence[str]) -> list[list[tuple[str, Chart]]]:
-    """Return, for each score, the charts of means over bit rates, one for each reference with ladders; similarities in dB."""
-    similarities = {name for report in reports for name in report.similarities}
-    means = [{name: values.get("mean") for name, values in report.pooled().items()} for report in reports]
-    charts: list[list[tuple[str, Chart]]] = []
-    for name in names:
-        found = []
-        for reference in ladders.references:
-            series = []
-            for number, ladder in ladders.of_reference(reference):
-                points = [
-                    (rung.rate, float(decibel(np.array(mean))) if name in similarities else mean, rung.clip)
-                    for rung in ladder.rungs
-                    if (mean := means[rung.clip].get(name)) is not None
-                ]
-                series.append((number, points))
-            chart = rate_chart(series)
-            if chart is not None:
-                found.append((reference, chart))
-        charts.append(found)
+def _rate_charts(pooled: Sequence[tables.Pooled], ladders: Ladders, name: str, *, decibels: bool) -> list[tuple[str, Chart]]:
+    """Return the charts of a score's means over bit rates, one for each reference with ladders."""
+    charts = []
+    for reference in ladders.references:
+        series = []
+        for number, ladder in ladders.of_reference(reference):
+            means = [(rung, pooled[rung.clip][name]["mean"]) for rung in ladder.rungs if name in pooled[rung.clip]]
+            scores = decibel(np.array([mean for _, mean in means])).tolist() if decibels else [mean for _, mean in means]
+            series.append((number, [(rung.rate, score, rung.clip) for (rung, _), score in zip(means, scores, strict=True)]))
+        chart = rate_chart(series)
+        if chart is not None:
+            charts.append((reference, chart))
     return charts
-
-
-def _tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
-    """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
-    ticks = set(axis.ticks)
-    times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
-    codes = [(place, time_code(times.get(int(text)))) for place, text in axis.labels()]
-    return tuple((place, code) for place, code in codes if code)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..report.numbers import shortest, told_apart
 from ..report.record import flatten
 from ..report.results import ScoreReport
-from ..report.thresholds import Verdict
+from ..report.thresholds import Threshold
 
 POOLED = {
     "mean": "mean",
@@ -38,33 +38,25 @@ _NEAR_1 = 0.999  # from here on four decimals say little
 _HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # for each bound above the mean, its cell is one shade darker
 
 
-@dataclass(frozen=True)
-class PooledGroup:
-    """The pooled values of one score, as rows (clip, values as text)."""
+Pooled = Mapping[str, Mapping[str, float]]
+"""The pooled values of a report, by score: `ScoreReport.pooled`."""
 
-    metric: str
-    rows: tuple[tuple[int, tuple[str, ...]], ...]
-
-
-@dataclass(frozen=True)
-class Heat:
-    """A mean as text and its shade, from 0 (no loss) to 8."""
-
-    text: str
-    shade: int
+PooledGroup = tuple[str, list[tuple[int, list[str]]]]
+"""A score, and its pooled values as rows (clip, values as text)."""
 
 
 @dataclass(frozen=True)
 class TermTable:
     """The luminance, contrast and structure of one metric: the means, and below them all pooled values.
 
-    Each term has rows (clip, cells), with one column for each scale.
+    Each term of `groups` has rows (clip, cells). A cell is the mean of a scale as text, and its shade, from 0 (no loss) to 8;
+    None if the clip lacks it.
     """
 
     metric: str
-    scales: tuple[str, ...]
-    groups: tuple[tuple[str, tuple[tuple[int, tuple[Heat | None, ...]], ...]], ...]
-    pooled: tuple[PooledGroup, ...]
+    scales: list[str]
+    groups: list[tuple[str, list[tuple[int, list[tuple[str, int] | None]]]]]
+    pooled: list[PooledGroup]
 
 
 @dataclass(frozen=True)
@@ -76,11 +68,14 @@ class Limit:
     met: bool
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Limit:
-        """Return the limit of a page for the verdict on a threshold."""
-        threshold = verdict.threshold
-        value = number(verdict.value, verdict.limit)
-        return cls(f"{threshold.name} {threshold.pooling} ≥ {shortest(verdict.limit)}", value, verdict.met)
+    def of(cls, threshold: Threshold, limit: float, report: ScoreReport) -> Limit:
+        """Return the limit of a page for a threshold on a report."""
+        value = threshold.value(report)
+        return cls(f"{threshold.name} {threshold.pooling} ≥ {shortest(limit)}", number(value, limit), value >= limit)
+
+
+FactRow = tuple[str, list[str]]
+"""The title of a fact, and its text for each report."""
 
 
 @dataclass(frozen=True)
@@ -122,32 +117,25 @@ def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in terms], terms
 
 
-def poolings_of(reports: Sequence[ScoreReport], names: Collection[str]) -> list[str]:
+def poolings_of(pooled: Sequence[Pooled], names: Collection[str]) -> list[str]:
     """Return the poolings that any report has of these scores, in the order of `POOLED`. Only similarities have dB."""
-    pooled = [values for report in reports for name, values in report.pooled().items() if name in names]
-    found = {pooling for values in pooled for pooling in values}
+    found = {pooling for report in pooled for name, values in report.items() if name in names for pooling in values}
     return [pooling for pooling in POOLED if pooling in found]
 
 
-def pooled_groups(
-    reports: Sequence[ScoreReport], names: Sequence[str], poolings: Sequence[str] = tuple(POOLED)
-) -> list[PooledGroup]:
+def pooled_groups(pooled: Sequence[Pooled], names: Sequence[str], poolings: Sequence[str]) -> list[PooledGroup]:
     """Return a group for each of these scores, with a row for each report that has it, and a cell for each pooling."""
-    pooled = [report.pooled() for report in reports]
+
+    def text(values: Mapping[str, float], pooling: str) -> str:
+        if pooling not in values:
+            return ""
+        return decibel_text(values[pooling], 3) if pooling == "mean_db" else number(values[pooling])
+
     groups = []
     for name in names:
-        rows = tuple(
-            (series, tuple(_pooled_text(values[name][key], key) if key in values[name] else "" for key in poolings))
-            for series, values in enumerate(pooled)
-            if name in values
-        )
-        if rows:
-            groups.append(PooledGroup(name, rows))
-    return groups
-
-
-def _pooled_text(value: float, pooling: str) -> str:
-    return decibel_text(value, 3) if pooling == "mean_db" else number(value)
+        having = [(series, report[name]) for series, report in enumerate(pooled) if name in report]
+        groups.append((name, [(series, [text(values, pooling) for pooling in poolings]) for series, values in having]))
+    return [group for group in groups if group[1]]
 
 
 def decibel_text(value: float, decimals: int) -> str:
@@ -155,27 +143,23 @@ def decibel_text(value: float, decimals: int) -> str:
     return "infinite" if value == math.inf else f"{value:.{decimals}f}" if math.isfinite(value) else "null"
 
 
-def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str], poolings: Sequence[str]) -> list[TermTable]:
+def term_tables(pooled: Sequence[Pooled], terms: Sequence[str], poolings: Sequence[str]) -> list[TermTable]:
     """Return the l, c and s of each metric whose terms were scored: the means by scale, and all pooled values."""
-    pooled = [report.pooled() for report in reports]
-    means = [{_parts(name): values[name]["mean"] for name in terms if name in values} for values in pooled]
+    means = [{_parts(name): report[name]["mean"] for name in terms if name in report} for report in pooled]
+
+    def cell(mean: float | None) -> tuple[str, int] | None:
+        return None if mean is None else (number(mean), sum(mean < bound for bound in _HEAT))
+
     tables = []
     for metric in dict.fromkeys(_parts(name)[0] for name in terms):
-        scales = tuple(dict.fromkeys(scale for found in means for owner, _, scale in found if owner == metric))
-        groups = tuple(
-            (
-                title,
-                tuple(
-                    (series, tuple(_heat(found.get((metric, term, scale))) for scale in scales))
-                    for series, found in enumerate(means)
-                    if any((metric, term, scale) in found for scale in scales)
-                ),
-            )
-            for term, title in TERMS.items()
-        )
+        scales = list(dict.fromkeys(scale for found in means for owner, _, scale in found if owner == metric))
+        groups = []
+        for term, title in TERMS.items():
+            rows = [[cell(found.get((metric, term, scale))) for scale in scales] for found in means]
+            groups.append((title, [(series, cells) for series, cells in enumerate(rows) if any(cells)]))
         own = [name for name in terms if _parts(name)[0] == metric]
         if scales:
-            tables.append(TermTable(metric, scales, groups, tuple(pooled_groups(reports, own, poolings))))
+            tables.append(TermTable(metric, scales, groups, pooled_groups(pooled, own, poolings)))
     return tables
 
 
@@ -184,10 +168,6 @@ def _parts(name: str) -> tuple[str, str, str]:
     match = _TERM.fullmatch(name)
     assert match is not None
     return match["metric"] + (match["plane"] or ""), match["term"], match["scale"] or ""
-
-
-def _heat(mean: float | None) -> Heat | None:
-    return None if mean is None else Heat(number(mean), sum(mean < bound for bound in _HEAT))
 
 
 def number(value: float, limit: float | None = None) -> str:
@@ -209,53 +189,37 @@ def rate_text(rate: float | None) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
-def codec_of(report: ScoreReport) -> str:
-    """Return the codec of the distorted clip; empty if it is unknown."""
-    return "" if report.scoring is None else report.scoring.distorted.codec or ""
+def codec_and_kbps(report: ScoreReport) -> tuple[str, float | None]:
+    """Return the codec of the distorted clip and the bit rate of its video in kbit/s; empty and None if they are unknown."""
+    return ("", None) if report.scoring is None else (report.scoring.distorted.codec or "", report.scoring.distorted.kbps)
 
 
-def kbps_of(report: ScoreReport) -> float | None:
-    """Return the bit rate of the distorted clip's video in kbit/s; None if it is unknown."""
-    return None if report.scoring is None else report.scoring.distorted.kbps
-
-
-def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
-    """Return (title, one text for each report) of the facts about the comparison. Facts that no report has are left out.
+def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[FactRow]:
+    """Return the facts about the comparison. Those that no report has are left out.
 
     `dates` say when the scores were written; an empty sequence adds no row.
     """
-    single: dict[str, Callable[[ScoreReport], str]] = {
-        "reference": lambda report: report.reference,
-        "distorted": lambda report: report.distorted,
-        "codec": codec_of,
-        "video bit rate": lambda report: f"{rate_text(kbps_of(report))} kbit/s" if kbps_of(report) else "",
-        "size": lambda report: f"{report.width}×{report.height}" if report.width else "",
-        "depth": lambda report: f"{report.bits} bit" if report.bits else "",
-        "frames scored": _frames,
-        "frame rate": lambda report: f"{report.rate:g} frames/s" if report.rate else "",
-        "skipped at the start": _skipped,
-        "notes": lambda report: "; ".join(report.notes),
-    }
-    rows = [
-        *((title, [text(report) for report in reports]) for title, text in single.items()),
-        *((title, texts) for title, texts in scoring(reports) if not title.startswith(_OF_CLIPS)),
-        ("scores written", list(dates)),
-    ]
-    return [(title, texts) for title, texts in rows if any(texts)]
+    how = (row for row in scoring(reports) if not row[0].startswith(_OF_CLIPS))
+    return _known([*_rows(map(_facts_of, reports)), *how, ("scores written", list(dates))])
 
 
-def clip_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
-    """Return (title, one text for each report) of the facts about the source clips, and of the commands that score them."""
-    return [(title, texts) for title, texts in scoring(reports) if title.startswith(_OF_CLIPS)]
+def clip_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
+    """Return the facts about the source clips, and the commands that score them."""
+    return [row for row in scoring(reports) if row[0].startswith(_OF_CLIPS)]
 
 
-def device_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
-    """Return (title, one text for each report) of the backend, the device and the version."""
-    rows = [(name, [str(getattr(report.backend, name)) for report in reports]) for name in ("device", "driver", "backend")]
-    return [(title, texts) for title, texts in (*rows, ("version", list(map(_version, reports)))) if any(texts)]
+def device_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
+    """Return the backend, the device and the version. libvmaf writes no backend, and its version is not one of vkssim."""
+
+    def facts_of(report: ScoreReport) -> dict[str, str]:
+        info, version = report.backend, report.version
+        tool = f"vkssim {version}" if info.backend else f"written by version {version} of another tool"
+        return {"device": info.device, "driver": info.driver, "backend": info.backend, "version": tool if version else ""}
+
+    return _known(_rows(map(facts_of, reports)))
 
 
-def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
+def facts_table(rows: Sequence[FactRow]) -> Facts:
     """Return facts, with those that all clips share separated from those in which they differ."""
     same = tuple((title, texts[0]) for title, texts in rows if len(set(texts)) == 1)
     different = [(title, texts) for title, texts in rows if len(set(texts)) > 1]
@@ -263,7 +227,7 @@ def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
     return Facts(same, tuple(title for title, _ in different), tuple(enumerate(columns)))
 
 
-def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
+def scoring(reports: Sequence[ScoreReport]) -> list[FactRow]:
     """Return how the reports were scored, in the form of `facts`, without the rows of `facts` and unchanged options."""
     said = [
         {} if report.scoring is None else {title: (text, default) for title, text, default in flatten(report.scoring)}
@@ -277,19 +241,29 @@ def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _frames(report: ScoreReport) -> str:
-    if not report.frames:
-        return f"{report.frame_count}" if report.frame_count else "none"
-    return f"{len(report.frames)}, numbers {report.frames[0].index} to {report.frames[-1].index}"
-
-
-def _skipped(report: ScoreReport) -> str:
+def _facts_of(report: ScoreReport) -> dict[str, str]:
+    (codec, kbps), frames = codec_and_kbps(report), report.frames
     skipped = report.selection.first_reference, report.selection.first_distorted
-    return f"{skipped[0]} of the reference, {skipped[1]} of the distorted clip" if any(skipped) else ""
+    numbers = f"{len(frames)}, numbers {frames[0].index} to {frames[-1].index}" if frames else str(report.frame_count or "none")
+    return {
+        "reference": report.reference,
+        "distorted": report.distorted,
+        "codec": codec,
+        "video bit rate": f"{rate_text(kbps)} kbit/s" if kbps else "",
+        "size": f"{report.width}×{report.height}" if report.width else "",
+        "depth": f"{report.bits} bit" if report.bits else "",
+        "frames scored": numbers,
+        "frame rate": f"{report.rate:g} frames/s" if report.rate else "",
+        "skipped at the start": f"{skipped[0]} of the reference, {skipped[1]} of the distorted clip" if any(skipped) else "",
+        "notes": "; ".join(report.notes),
+    }
 
 
-def _version(report: ScoreReport) -> str:
-    """Return the version that scored a report. libvmaf writes no backend, and its version is not a version of vkssim."""
-    if not report.version:
-        return ""
-    return f"vkssim {report.version}" if report.backend.backend else f"written by version {report.version} of another tool"
+def _rows(facts: Iterable[Mapping[str, str]]) -> list[FactRow]:
+    """Return a row for each of the facts that all of these mappings have, one for each report."""
+    found = list(facts)
+    return [(title, [one[title] for one in found]) for title in found[0]]
+
+
+def _known(rows: Iterable[FactRow]) -> list[FactRow]:
+    return [(title, texts) for title, texts in rows if any(texts)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..reference.samples import decibel
 from ..report.results import ScoreReport, without_nan
-from .tables import Limit, decibel_text, rate_text, score_text
+from .tables import Limit, Pooled, decibel_text, rate_text, score_text
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,11 @@ def rate_tile(rates: Sequence[float | None], codecs: Sequence[str], unit: str) -
     return Tile(f"bit rate, {unit}", low if low == high else f"{low} – {high}", named)
 
 
-def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
+def metric_tiles(reports: Sequence[ScoreReport], pooled: Sequence[Pooled], metric: str) -> list[Tile]:
     """Return the mean, p5 and lowest score of a metric. With several clips, each tile has the clip with the lowest value."""
-    pooled = [report.pooled().get(metric) for report in reports]
     tiles = []
     for pooling in ("mean", "p5", "min"):
-        values = {clip: values[pooling] for clip, values in enumerate(pooled) if values is not None and pooling in values}
+        values = {clip: of_clip[metric][pooling] for clip, of_clip in enumerate(pooled) if pooling in of_clip.get(metric, ())}
         if not values:
             continue
         clip = min(values, key=lambda clip: (without_nan(values[clip]), clip))

@@ -58,13 +58,9 @@ class ScoringRecord:
     distorted: ClipFacts = field(metadata=fact("distorted clip"))
 
 
-def given_flags(options: Any) -> Iterator[str]:
-    """Yield the words of a command line for the options that differ from their defaults."""
-    return flags_of(options, {option.name: option.default for option in fields(options)})
-
-
-def flags_of(options: Any, defaults: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a command line for the options that differ from `defaults`."""
+def given_flags(options: Any, defaults: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the words of a command line for the options that differ from these defaults, or from their own."""
+    defaults = defaults or {option.name: option.default for option in fields(options)}
     for name, entry in facts_of(type(options)).items():
         value = getattr(options, name)
         if entry.flag is not None and value != defaults[name]:

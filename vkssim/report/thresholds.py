@@ -92,33 +92,12 @@ def check_names(thresholds: Sequence[Threshold], names: Collection[str], similar
             )
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The pooled score of a report, NaN if there is none, with its threshold and the lowest value that this allows."""
-
-    threshold: Threshold
-    value: float
-    limit: float
-
-    @property
-    def met(self) -> bool:
-        """Return True if the value reaches the limit; a value that does not exist meets no threshold."""
-        return self.value >= self.limit
-
-
-def verdicts(thresholds: Sequence[Threshold], report: ScoreReport) -> list[Verdict]:
-    """Return the verdict of a report on each threshold that has a limit, in their order."""
-    return [
-        Verdict(threshold, threshold.value(report), threshold.limit) for threshold in thresholds if threshold.limit is not None
-    ]
-
-
 def unmet(thresholds: Sequence[Threshold], report: ScoreReport) -> list[str]:
-    """Return a sentence for each threshold that the report does not meet."""
+    """Return a sentence for each threshold whose limit the report does not reach; a value that does not exist reaches none."""
     failed = []
-    for one in verdicts(thresholds, report):
-        if not one.met:
-            got = "null" if math.isnan(one.value) else told_apart(one.value, one.limit, 9, "g")
-            where, limit = f"{one.threshold.pooling} of {one.threshold.name}", shortest(one.limit)
-            failed.append(f"{where} is {got}, the limit is {limit} (`fail_under`)")
+    for one in thresholds:
+        value = one.value(report)
+        if one.limit is not None and not value >= one.limit:
+            got = "null" if math.isnan(value) else told_apart(value, one.limit, 9, "g")
+            failed.append(f"{one.pooling} of {one.name} is {got}, the limit is {shortest(one.limit)} (`fail_under`)")
     return failed

@@ -9,7 +9,7 @@ from ..features.plane_metrics import FrameMetrics
 from ..frames.info import ClipFacts, VideoPackets
 from ..frames.outcome import ReadOutcome
 from ..frames.source import FrameSource
-from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags
+from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..storage.location import redact_url
 from ..utils.sanitize import shell_line
 from ..utils.version import __version__
@@ -108,7 +108,7 @@ def _command(record: ScoringRecord, features: Sequence[str], backend: str) -> st
     words = ["vkssim", "score", "-r", record.reference.path, "-d", record.distorted.path]
     for text in features:
         words += ["--feature", text]
-    words += flags_of(record, {"planes": "y", "sync": "index"})
+    words += given_flags(record, {"planes": "y", "sync": "index"})
     for options in (record.selection, record.pictures, record.raw):
         words += given_flags(options)
     if backend != "vulkan":

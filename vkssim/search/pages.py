@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import OptionError
 from ..page.answer import AnswerPage, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
 from ..page.charts import score_chart
+from ..page.data import tick_times
 from ..page.tables import rate_text, score_text
 from ..page.tiles import Tile
 from ..report.numbers import percent, shortest, time_code
@@ -234,9 +235,7 @@ def _frames(search: ShotSearch) -> Frames | None:
     if chart is None:
         return None
     cuts = tuple(round(100 * chart.across.share(shot.first), 2) for shot in search.shots[1:])
-    times = {frame.index: frame.time for frame in report.frames}
-    codes = tuple((place, time_code(times.get(int(text)))) for place, text in chart.across.labels() if int(text) in times)
-    return Frames("Scores frame by frame, with the cuts between shots", name, chart, cuts, codes)
+    return Frames("Scores frame by frame, with the cuts between shots", name, chart, cuts, tick_times(report, chart.across))
 
 
 def _size_plot(search: SearchRun[Any, Any], target: Target, found: Sequence[tuple[Sequence[Trial], Trial, str]]) -> Plot:
