@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, cast, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from .backends.device_cache import DeviceCache
 from .errors import FrameError, OptionError
+from .features import FEATURES
 from .features.float_ms_ssim import FloatMsSsimOptions
 from .features.float_ssim import FloatSsimOptions
-from .features.options import OptionValue, declared_options, documents, option_text, parse_options
+from .features.options import OptionValue, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
@@ -84,9 +85,7 @@ def ms_ssim(
 
     """
     images = _Images.of(reference, distorted, data_range)
-    return images.result(
-        _scores("float_ms_ssim", _settled("float_ms_ssim", FloatMsSsimOptions, options), images, backend, device)
-    )
+    return images.result(_scores("float_ms_ssim", _settled("float_ms_ssim", options), images, backend, device))
 
 
 @overload
@@ -182,17 +181,18 @@ def ssim(
 
     """
     images = _Images.of(reference, distorted, data_range)
-    settled = _settled("float_ssim", FloatSsimOptions, {**_SSIM_DEFAULTS, **options})
+    settled = _settled("float_ssim", {**_SSIM_DEFAULTS, **options})
     if not return_map:
         return images.result(_scores("float_ssim", settled, images, backend, device))
     scores, maps = _maps(settled, images, backend, device)
     return images.result(scores), maps[0] if images.is_single else maps
 
 
-def _settled(feature: str, kind: type[Mapping[str, object]], options: Mapping[str, Any]) -> Mapping[str, OptionValue]:
+def _settled(feature: str, options: Mapping[str, Any]) -> Mapping[str, OptionValue]:
     """Return all options of a metric. Raises OptionError if one is unknown or invalid, or adds scores."""
-    settled = cast(Mapping[str, OptionValue], parse_options(feature, kind, options))
-    for name, option in declared_options(kind).items():
+    known = FEATURES[feature].options
+    settled = parse_options(feature, known, options)
+    for name, option in known.items():
         if option.adds and settled[name]:
             raise OptionError(
                 f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"

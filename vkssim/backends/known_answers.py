@@ -82,7 +82,7 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         plane = planes()
         scorer = plane.scorers[0]
-        return scorer.finish(_computed(plane, pictures(), device, twin)[0])[scorer.names[0]]
+        return scorer.finish(_computed(plane, pictures(), device, twin)[0])[scorer.name]
 
     name = feature + " of floats" * floats + " from its map" * with_map
     return Case(name, lambda shape: frame_plan([planes()], shape)[0], numbers, (right,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -17,17 +17,8 @@ from ..reference.window import LcsMaps, lcs_maps
 from ..shaders.constants import GAUSSIAN, UNIFORM
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import Feature, FeaturePlan, sum_groups
-from .options import (
-    MetricOption,
-    OptionValue,
-    SimilarityOptions,
-    SimilarityScorer,
-    boolean,
-    integer_between,
-    one_of,
-    parse_options,
-)
+from .base import FeaturePlan, SimilarityScorer, sum_groups
+from .options import MetricOption, OptionValue, SimilarityOptions, boolean, declared_options, integer_between, one_of
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
 
 
@@ -78,9 +69,7 @@ class FloatSsimOptions(SimilarityOptions, total=False):
 
     scale: Annotated[
         int,
-        MetricOption(
-            0, integer_between(0, 10), "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", automatic=0
-        ),
+        MetricOption(0, integer_between(0, 10), "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded"),
     ]
     window: Annotated[
         str,
@@ -101,19 +90,22 @@ class FloatSsimScorer(SimilarityScorer):
     Raises FrameError if less than one window remains after the downscale, and OptionError for contradictory options.
     """
 
+    name = NAME
+    options = declared_options(FloatSsimOptions)
     _options: FloatSsimOptions
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
-        values = parse_options(NAME, FloatSsimOptions, options)
-        self._windows = _chosen_windows(values)
-        self._factor = factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
+        super().__init__(frame, options, [NAME + term for term in TERMS[1:]])
+        self._windows = _chosen_windows(self._options)
+        scale = self._options["scale"]
+        self.automatic = () if scale else ("scale",)
+        self.settings["scale"] = self._factor = factor = scale or max(1, round(min(frame.width, frame.height) / 256))
         self._size = size = downscaled_size(frame.width, frame.height, factor)
         if min(size) < self._windows.side:
             raise FrameError(
                 f"{NAME} needs {self._windows.side}x{self._windows.side} at least after its downscale by {factor},"
                 f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
             )
-        super().__init__(NAME, [NAME + term for term in TERMS[1:]], frame, FloatSsimOptions, values, {"scale": factor})
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, or two if there is a downscale."""
@@ -145,14 +137,9 @@ class FloatSsimScorer(SimilarityScorer):
         """Return the mean of l c s."""
         return means[:, 0]
 
-    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return the means by name; the score itself is in dB if requested."""
-        scores = dict(zip(self.names, means.T, strict=False))
-        scores[NAME] = self.as_requested(self.score(means))
-        return scores
-
-
-FLOAT_SSIM = Feature(NAME, FloatSsimOptions, FloatSsimScorer)
+    def terms(self, means: Doubles) -> Iterable[Doubles]:
+        """Return the means of l, c, s."""
+        return means.T[1:]
 
 
 class SsimMapScorer(FloatSsimScorer):

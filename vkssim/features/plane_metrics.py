@@ -61,7 +61,7 @@ class FrameMetrics:
         self.planes = tuple(
             PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
         )
-        metrics = [scorer.names[0] for scorer in self.planes[0].scorers]
+        metrics = [scorer.name for scorer in self.planes[0].scorers]
         for metric in metrics:
             if metrics.count(metric) > 1:
                 raise OptionError(f"feature {metric} is asked for twice")
@@ -78,7 +78,7 @@ class FrameMetrics:
             if len(self.planes) > 1:
                 names += [f"{name}_{plane.name}" for plane in self.planes for name in scorer.names]
             if self._total:
-                names.append(f"{scorer.names[0]}_{TOTAL}")
+                names.append(f"{scorer.name}_{TOTAL}")
         return tuple(names)
 
     @property
@@ -99,7 +99,7 @@ class FrameMetrics:
                 columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
         if self._total:
             for number, scorer in enumerate(self.planes[0].scorers):
-                columns[f"{scorer.names[0]}_{TOTAL}"] = scorer.as_requested(self._mean_score(number, means))
+                columns[f"{scorer.name}_{TOTAL}"] = scorer.as_requested(self._mean_score(number, means))
         return {name: columns[name] for name in self.names}
 
     def _mean_score(self, metric: int, means: Sequence[Sequence[Doubles]]) -> Doubles:
