@@ -32,7 +32,7 @@ def _plan(
     packed: bool = False,
 ) -> Plan:
     loss = Loss(*size, **constants(1.0), padding=Padding.SAME, weights=weights, pyramid=pyramid, negative=Negative.CLAMP)
-    return loss_plan(loss, shape, gradient=gradient, packed=packed).plan
+    return loss_plan(loss, shape, gradient=gradient, packed=packed)
 
 
 def _unit(shape: KernelShape, dispatch: Dispatch) -> int:

@@ -12,8 +12,8 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlaneLayout
 from vkssim.host.device import Device
-from vkssim.host.plan import Dispatch
-from vkssim.loss.plan import LossPlan, loss_plan
+from vkssim.host.plan import Dispatch, Plan
+from vkssim.loss.plan import loss_plan
 from vkssim.loss.reference import mean_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, constants
 from vkssim.shaders.interface import Shape
@@ -61,7 +61,7 @@ class Case:
         aligned = PlaneLayout.floats("", self.width, self.height)
         return replace(aligned, row_bytes=4 * self.width) if self.packed else aligned
 
-    def plan(self, shape: KernelShape, *, gradient: bool) -> LossPlan:
+    def plan(self, shape: KernelShape, *, gradient: bool) -> Plan:
         return loss_plan(self.loss, shape, gradient=gradient, weight=WEIGHT, packed=self.packed)
 
 
@@ -77,17 +77,17 @@ def _written(data: Floats) -> npt.NDArray[np.bool_]:
     return written
 
 
-def _dispatch(made: LossPlan, stage: str, case: Case) -> Dispatch:
+def _dispatch(made: Plan, stage: str, case: Case) -> Dispatch:
     label = f"{stage}, scale {TERMS[case.term][1]}"
-    (found,) = (dispatch for dispatch in made.plan.dispatches if dispatch.label == label)
+    (found,) = (dispatch for dispatch in made.dispatches if dispatch.label == label)
     return found
 
 
-def _windows(device: Device, made: LossPlan, case: Case, distorted: Floats, reference: Floats) -> Sums:
+def _windows(device: Device, made: Plan, case: Case, distorted: Floats, reference: Floats) -> Sums:
     """Run the walk alone. Each workgroup writes its own sum, and nothing beside them."""
     dispatch = _dispatch(made, "windows", case)
     planes = (pack_rows(case.layout, side) for side in (distorted, reference))
-    got = run_buffers(device, alone(made.plan, dispatch), dict(zip(dispatch.sources, planes, strict=True)))
+    got = run_buffers(device, alone(made, dispatch), dict(zip(dispatch.sources, planes, strict=True)))
     *rest, partials = dispatch.targets
     first, groups = push_of(dispatch)["first_partial"], dispatch.groups[0] * dispatch.groups[1]
     written = _written(got[partials])
@@ -108,7 +108,7 @@ def _gradient(device: Device, shape: KernelShape, case: Case, distorted: Floats,
         dispatch = _dispatch(made, "gather", case)
         planes = (pack_rows(case.layout, side) for side in (distorted, reference))
         contents = dict(zip(dispatch.sources, (rows, *planes), strict=True))
-        rows = run_buffers(device, alone(made.plan, dispatch), contents)[dispatch.targets[0]]
+        rows = run_buffers(device, alone(made, dispatch), contents)[dispatch.targets[0]]
     return Sums(sums.means, unpack_rows(case.layout, rows))
 
 
@@ -152,7 +152,7 @@ def test_columns_where_a_workgroup_begins(device: Device, kernel_shape: KernelSh
 
     def groups(width: int) -> int:
         made = Case(16, width, padding=Padding.SAME).plan(kernel_shape, gradient=gradient)
-        return made.plan.dispatches[0].groups[0]
+        return made.dispatches[0].groups[0]
 
     columns = sum(1 for _ in takewhile(lambda width: groups(width) == 1, count(1)))
     for across, padding in enumerate(Padding, 1):

@@ -68,4 +68,4 @@ def _tensor_of(lease: Any, _device: torch.device) -> Tensor:
 
 def empty(shape: tuple[int, ...]) -> Tensor:
     """Return a tensor in shared memory, as `vkssim.torch.empty` does."""
-    return cuda.use_sharing(0, lambda opened: opened.lease(shape, opened.stream().cuda_stream))
+    return cuda.use_sharing(torch.device(DEVICE), lambda opened: opened.lease(shape, opened.stream().cuda_stream))

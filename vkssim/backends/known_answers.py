@@ -167,7 +167,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
             slope = gradient.astype(np.float64) * (slopes[0, 0] if len(loss.weights) == 1 else 1.0)
         return np.array([values[0], *derivatives(slope[0])]) if with_gradient else values
 
-    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient).plan, numbers, right)
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient), numbers, right)
 
 
 _SSIM = Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)
