@@ -12,7 +12,7 @@ import torch.nn.functional as functional
 
 from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid
-from vkssim.reference.ms_ssim import decimate
+from vkssim.reference.ssim import decimate
 
 from ..loss.images import KINDS, Doubles, images, relative, twin
 from ..support.differences import check_array, check_number

@@ -7,8 +7,8 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, decimate
 from vkssim.host.device import Device
-from vkssim.reference.ms_ssim import decimate as twin
 from vkssim.reference.samples import ingest
+from vkssim.reference.ssim import decimate as twin
 from vkssim.shaders.interface import Precision
 
 from ..support.differences import check_array

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..host.plan import Role
-from ..reference.ms_ssim import scale_means
+from ..reference.ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..reference.psnr import EPSILON, noise, psnr
+from ..reference.samples import noise
 from ..shaders.interface import SampleCode
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, FrameScorer, sum_groups
@@ -19,6 +19,7 @@ _FLOAT_DIGITS = (1.0, 1.0, 1.0)
 """The weights of a workgroup's three sums; see shaders/psnr.comp."""
 
 _DB_A_BIT, _DB_MORE = 6, 12
+_SMALLEST_NOISE = 1e-10
 
 
 class FloatPsnrScorer(FrameScorer):
@@ -37,7 +38,7 @@ class FloatPsnrScorer(FrameScorer):
         super().__init__(frame, options)
         self._frame = frame
         self._peak = frame.peak * frame.factor
-        unlimited = float(10 * np.log10(self._peak**2 / EPSILON))
+        unlimited = float(10 * np.log10(self._peak**2 / _SMALLEST_NOISE))
         of_depth = np.inf if frame.code is SampleCode.FLOAT32 else float(_DB_A_BIT * int(frame.peak).bit_length() + _DB_MORE)
         self.limit_db: float = min(of_depth, unlimited)
 
@@ -63,5 +64,8 @@ class FloatPsnrScorer(FrameScorer):
         return means[:, 0]
 
     def as_requested(self, score: Doubles) -> Doubles:
-        """Return the noise in dB below the peak."""
-        return psnr(score, self._peak, self.limit_db)
+        """Return the noise in dB below the peak; NaN if it is not finite, for which libvmaf would give its best score."""
+        finite = np.where(np.isfinite(score), score, np.nan)
+        decibels = 10 * np.log10(self._peak**2 / np.maximum(finite, _SMALLEST_NOISE))
+        limited: Doubles = np.minimum(decibels, self.limit_db)
+        return limited
