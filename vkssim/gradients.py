@@ -139,7 +139,7 @@ def ms_ssim_and_grad(
         "padding": chosen(Padding, padding),
         "weights": tuple(float(weight) for weight in weights),
         "pyramid": chosen(Pyramid, pyramid),
-        "negative": chosen(Negative, negative, without=Negative.KEEP),
+        "negative": chosen(Negative, negative),
     }
     return _value_and_grad(reference, distorted, data_range, options, reduction, backend, device)
 

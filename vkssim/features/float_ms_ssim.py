@@ -16,7 +16,7 @@ from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, SimilarityScorer, sum_groups
-from .options import MetricOption, OptionValue, SimilarityOptions, declared_options, one_of
+from .options import MetricOption, OptionValue, SimilarityOptions, declared_options
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")
@@ -29,9 +29,7 @@ class FloatMsSsimOptions(SimilarityOptions, total=False):
     negative: Annotated[
         str,
         MetricOption(
-            "null",
-            one_of("null", "clamp"),
-            "give no score for a negative mean structure (null), or take 0 in its place (clamp)",
+            "null", "give no score for a negative mean structure (null), or take 0 in its place (clamp)", ("null", "clamp")
         ),
     ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
 from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_type_hints
@@ -23,76 +23,58 @@ from ..utils.wording import did_you_mean
 OptionValue = str | float | bool
 
 
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+
 @dataclass(frozen=True)
 class MetricOption:
-    """The default of an option, its parser, and its help text. `parse` raises ValueError for an invalid value.
+    """An option: its default, its help text, and its values: words, whole numbers without a gap, or true and false.
 
     An option that `adds` requests further scores and changes no other score.
     """
 
     default: OptionValue
-    parse: Callable[[str], OptionValue]
     summary: str
+    values: Sequence[OptionValue] = (False, True)
     adds: bool = False
+
+    def parse(self, text: str) -> OptionValue:
+        """Return the value that a text means. Raises ValueError, with the values that are possible, for any other text."""
+        value: OptionValue | None = text
+        possible = " or ".join(map(str, self.values))
+        if isinstance(self.default, bool):
+            value = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}.get(text.lower())
+            possible = "true or false"
+        elif isinstance(self.default, int):
+            value = whole_number(text.strip().removeprefix("+"))
+            possible = f"a whole number from {self.values[0]} to {self.values[-1]}"
+        if value is None or value not in self.values:
+            raise ValueError(possible)
+        return value
 
 
 def option_text(value: OptionValue) -> str:
-    """Return the value of an option as text that its parser accepts."""
+    """Return the value of an option as text that `MetricOption.parse` accepts."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def boolean(text: str) -> bool:
-    """Return the boolean that a text means. Raises ValueError for any other text."""
-    lowered = text.lower()
-    if lowered in ("true", "1", "yes", "on"):
-        return True
-    if lowered in ("false", "0", "no", "off"):
-        return False
-    raise ValueError("true or false")
-
-
-def integer_between(low: int, high: int) -> Callable[[str], int]:
-    """Return a parser for whole numbers from `low` to `high`."""
-
-    def parse(text: str) -> int:
-        number = whole_number(text.strip().removeprefix("+"))
-        if number is None or not low <= number <= high:
-            raise ValueError(f"a whole number from {low} to {high}")
-        return number
-
-    return parse
-
-
-def one_of(*choices: str) -> Callable[[str], str]:
-    """Return a parser for one of a few words."""
-
-    def parse(text: str) -> str:
-        if text not in choices:
-            raise ValueError(" or ".join(choices))
-        return text
-
-    return parse
 
 
 class SimilarityOptions(TypedDict, total=False):
     """The options that float_ssim and float_ms_ssim share."""
 
-    enable_lcs: Annotated[bool, MetricOption(False, boolean, "also give luminance, contrast and structure", adds=True)]
-    enable_db: Annotated[bool, MetricOption(False, boolean, "give the score in dB, -10 log10(1 - score)")]
+    enable_lcs: Annotated[bool, MetricOption(False, "also give luminance, contrast and structure", adds=True)]
+    enable_db: Annotated[bool, MetricOption(False, "give the score in dB, -10 log10(1 - score)")]
     precision: Annotated[
         str,
         MetricOption(
             Precision.EXACT.value,
-            one_of(*(precision.value for precision in Precision)),
             "round as libvmaf does, to the sixth decimal (exact); or add in float32 (fast), which takes less time and can be"
             " off by 0.03 in pictures that are bright and nearly flat",
+            [precision.value for precision in Precision],
         ),
     ]
     clip_db: Annotated[
         bool,
-        MetricOption(
-            False, boolean, "limit the dB to what the frame's size and depth can tell apart: ceil(10 log10(2 peak^2 w h))"
-        ),
+        MetricOption(False, "limit the dB to what the frame's size and depth can tell apart: ceil(10 log10(2 peak^2 w h))"),
     ]
 
 
@@ -135,7 +117,7 @@ def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ENTRY = re.compile(r"^\*\*options\b.*\n(?: {4}.*\n)+", re.MULTILINE)
-_WIDTH = 116
+_WIDTH = 120
 
 
 def documents(kind: type[Mapping[str, object]], **defaults: OptionValue) -> Callable[[Function], Function]:
@@ -159,13 +141,13 @@ def documents(kind: type[Mapping[str, object]], **defaults: OptionValue) -> Call
             for name, (hint, default, _) in options.items()
         ]
         function.__signature__ = signature.replace(parameters=[*own, *keywords])  # type: ignore[attr-defined]
-        entries = "".join(_entry(name, *option) for name, option in options.items())
+        entries = "".join(
+            f"{name} : {hint.__name__}, default {default!r}\n"
+            + textwrap.fill(f"{summary[0].upper()}{summary[1:]}.", _WIDTH, initial_indent="    ", subsequent_indent="    ")
+            + "\n"
+            for name, (hint, default, summary) in options.items()
+        )
         function.__doc__ = _ENTRY.sub(lambda _: entries, inspect.getdoc(function) or "")
         return function
 
     return decorate
-
-
-def _entry(name: str, hint: type, default: OptionValue, summary: str) -> str:
-    text = textwrap.fill(f"{summary[0].upper()}{summary[1:]}.", _WIDTH)
-    return f"{name} : {hint.__name__}, default {default!r}\n{textwrap.indent(text, '    ')}\n"

@@ -98,15 +98,12 @@ class FrameMetrics:
                     columns.update(scores)
                 columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
         if self._total:
+            areas = [plane.format.width * plane.format.height for plane in self.planes]
             for number, scorer in enumerate(self.planes[0].scorers):
-                columns[f"{scorer.name}_{TOTAL}"] = scorer.as_requested(self._mean_score(number, means))
+                scores_of_planes = [scorer.score(terms[number]) for terms in means]
+                total = np.average(scores_of_planes, axis=0, weights=areas)
+                columns[f"{scorer.name}_{TOTAL}"] = scorer.as_requested(total)
         return {name: columns[name] for name in self.names}
-
-    def _mean_score(self, metric: int, means: Sequence[Sequence[Doubles]]) -> Doubles:
-        areas = [plane.format.width * plane.format.height for plane in self.planes]
-        scores = [plane.scorers[metric].score(terms[metric]) for plane, terms in zip(self.planes, means, strict=True)]
-        mean: Doubles = np.average(scores, axis=0, weights=areas)
-        return mean
 
 
 def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:

@@ -186,13 +186,7 @@ class _BlockOwner:
 
     def __init__(self, memory: _Memory, block: _Block, shape: tuple[int, ...]) -> None:
         self._memory = memory
-        self.__cuda_array_interface__ = {
-            "shape": shape,
-            "typestr": "<f4",
-            "data": (block.address, False),
-            "version": 3,
-            "strides": None,
-        }
+        self.__cuda_array_interface__ = {"shape": shape, "typestr": "<f4", "data": (block.address, False), "version": 3}
 
 
 class Sharing(Closable):

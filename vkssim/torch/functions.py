@@ -196,7 +196,7 @@ def ms_ssim(
     options = {
         "padding": chosen(Padding, padding),
         "pyramid": chosen(Pyramid, pyramid),
-        "negative": chosen(Negative, negative, without=Negative.KEEP),
+        "negative": chosen(Negative, negative),
         "weights": tuple(float(weight) for weight in (MS_SSIM_WEIGHTS if weights is None else weights)),
         **constants(data_range, K),
     }

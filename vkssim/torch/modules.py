@@ -104,5 +104,5 @@ class MS_SSIM(_Similarity):  # noqa: N801
         device: str | int | None = None,
     ) -> None:
         chosen(Pyramid, pyramid)
-        chosen(Negative, negative, without=Negative.KEEP)
+        chosen(Negative, negative)
         super().__init__(ms_ssim, dict(locals()))
