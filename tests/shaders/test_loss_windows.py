@@ -61,6 +61,11 @@ class Case:
         aligned = PlaneLayout.floats("", self.width, self.height)
         return replace(aligned, row_bytes=4 * self.width) if self.packed else aligned
 
+    def twin(self, reference: Floats, distorted: Floats) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Means of the term (P,) and their gradients (P, H, W), in double."""
+        exact = reference.astype(np.float64), distorted.astype(np.float64)
+        return mean_and_gradient(*exact, self.loss.c1, self.loss.c2, self.padding, with_luminance=self.term != "cs")
+
     def plan(self, shape: KernelShape, *, gradient: bool) -> Plan:
         return loss_plan(self.loss, shape, gradient=gradient, weight=WEIGHT, packed=self.packed)
 
@@ -114,9 +119,7 @@ def _gradient(device: Device, shape: KernelShape, case: Case, distorted: Floats,
 
 def _check(device: Device, shape: KernelShape, case: Case, kind: str = "natural") -> None:
     reference, distorted = images(kind, PLANES, case.height, case.width)
-    loss, exact = case.loss, [side.astype(np.float64) for side in (reference, distorted)]
-    with_luminance = case.term != "cs"
-    means, slopes = mean_and_gradient(exact[0], exact[1], loss.c1, loss.c2, case.padding, with_luminance=with_luminance)
+    means, slopes = case.twin(reference, distorted)
     value = _windows(device, case.plan(shape, gradient=False), case, distorted, reference)
     sums = _gradient(device, shape, case, distorted, reference)
     where, unit = f"{shape.shape.value}, {case}", np.abs(slopes).max(axis=(1, 2), keepdims=True)
@@ -200,8 +203,7 @@ def _check_beside(
     sums = _gradient(device, shape, case, distorted, reference)
     assert sums.rest is not None
     with np.errstate(invalid="ignore"):
-        exact = [side.astype(np.float64) for side in (reference, distorted)]
-        means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+        means, slopes = case.twin(reference, distorted)
     down, across = np.arange(case.height)[None, :, None] - rows, np.arange(case.width)[None, None] - columns
     spoilt = (np.abs(down) <= REACH) & (np.abs(across) <= REACH)
     unit = np.abs(np.where(spoilt, 0.0, slopes)).max(axis=(1, 2), keepdims=True)
@@ -242,8 +244,7 @@ def test_a_lamp_leaves_the_dark_part_alone(device: Device, kernel_shape: KernelS
         side[..., :edge] *= np.float32(1e4)
     sums = _gradient(device, kernel_shape, case, distorted, reference)
     assert sums.rest is not None
-    exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, slopes = case.twin(reference, distorted)
     dark = np.s_[:, :, edge + REACH :]
     unit = np.abs(slopes[dark]).max()
     check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {share}", sums.rest[dark] / (WEIGHT * unit), slopes[dark] / unit)
@@ -271,8 +272,7 @@ def test_denominators_do_not_overflow(device: Device, kernel_shape: KernelShape,
     case = Case(31, 40)
     reference, distorted = images("natural", PLANES, case.height, case.width)
     distorted[:, 17, 21] = hot
-    exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, _ = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, _ = case.twin(reference, distorted)
     for gradient in (False, True):
         got = _windows(device, case.plan(kernel_shape, gradient=gradient), case, distorted, reference).means
         check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", got, means)
@@ -283,8 +283,7 @@ def test_ranges_far_from_1(device: Device, kernel_shape: KernelShape, data_range
     """Neither denominators nor squares leave what float32 can hold."""
     case = Case(31, 140, data_range=data_range)
     reference, distorted = (side * np.float32(data_range) for side in images("natural", PLANES, case.height, case.width))
-    exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, slopes = case.twin(reference, distorted)
     sums = _gradient(device, kernel_shape, case, distorted, reference)
     assert sums.rest is not None
     unit = np.abs(slopes).max()

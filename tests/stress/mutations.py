@@ -16,8 +16,7 @@ DEINTERLEAVED = "tests/shaders/test_deinterleave.py::test_every_size"
 LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
 SLOW_DEVICE = "tests/backends/test_slow_device.py"
 LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"
-SSIM_MAP = "tests/shaders/test_ssim_map.py"
-UNIFORM = "tests/shaders/test_uniform.py"
+WINDOWS = "tests/shaders/test_windows.py"
 
 
 @dataclass(frozen=True)
@@ -440,14 +439,14 @@ MUTATIONS = (
         _include("keep"),
         "row * (width - SIDE + 1) + column",
         "row * (width - SIDE) + column",
-        f"{SSIM_MAP}::test_every_size",
+        f"{WINDOWS}::test_a_map_has_every_window",
     ),
     Mutation(
         "staged map of the 8x8 window: a column off",
         _include("uniform_staged"),
         "top + row, first_column + across + w, lacking[0])",
         "top + row, first_column + across + w - 1, lacking[0])",
-        f"{UNIFORM}::test_a_map_has_every_window",
+        f"{WINDOWS}::test_a_map_has_every_window",
     ),
     Mutation(
         "loss: the pivot is one sample's",
