@@ -190,8 +190,6 @@ class Scorer(Closable):
         ------
         FrameError
             The scorer is closed, or has failed before.
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -224,8 +222,6 @@ class Scorer(Closable):
         ------
         FrameError
             `reserve` was not called, or an array made from a reserved one still exists, which could still change the frame.
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -259,8 +255,6 @@ class Scorer(Closable):
         ------
         FrameError
             The number, shape or type of the planes differs from the scorer's, or an array is masked.
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -283,11 +277,6 @@ class Scorer(Closable):
         -------
         list of FrameScores
             The scores not yet returned, in order. After the device has failed, they are the scores that were ready before.
-
-        Raises
-        ------
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -314,8 +303,6 @@ class Scorer(Closable):
         ------
         FrameError
             A frame does not match the scorer.
-        DeviceError
-            The device failed.
 
         """
         for reference, distorted in pairs:
