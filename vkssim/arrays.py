@@ -178,18 +178,6 @@ def ssim(
     return scores if maps is None else (scores, maps)
 
 
-def _settled(feature: str, options: Mapping[str, Any]) -> Mapping[str, OptionValue]:
-    """Return all options of a metric. Raises OptionError if one is unknown or invalid, or adds scores."""
-    known = FEATURES[feature].options
-    settled = parse_options(feature, known, options)
-    for name, option in known.items():
-        if option.adds and settled[name]:
-            raise OptionError(
-                f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
-            )
-    return settled
-
-
 def _computed(
     feature: str,
     reference: npt.ArrayLike,
@@ -206,7 +194,13 @@ def _computed(
     references, distorteds = _stacks(first, second)
     if data_range is None:
         data_range = default_range(references, distorteds)
-    settled = _settled(feature, options)
+    known = FEATURES[feature].options
+    settled = parse_options(feature, known, options)
+    for name, option in known.items():
+        if option.adds and settled[name]:
+            raise OptionError(
+                f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
+            )
     text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
     count, height, width = references.shape
     dtype, batch = references.dtype, 1 if count == 1 else None

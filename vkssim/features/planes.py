@@ -83,10 +83,7 @@ _STAGED_WORKGROUP = 64
 
 @dataclass(frozen=True)
 class KernelShape:
-    """The shape of the kernels for a device.
-
-    It has the workgroup size for kernels whose size is a constant, and the build to use for kernels that have two.
-    """
+    """The shape of the kernels for a device, their workgroup size if it is a constant, and the build if a kernel has two."""
 
     shape: Shape
     workgroup: int
