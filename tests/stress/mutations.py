@@ -184,7 +184,7 @@ MUTATIONS = (
         LOW_EXACT,
         "total = done.multiple + done.rest",
         "total = done.multiple",
-        "tests/shaders/test_ms_ssim_decimate.py::test_every_size",
+        "tests/shaders/test_planes.py::test_decimate",
     ),
     *_faults(
         "border",
