@@ -119,8 +119,8 @@ def kernel_times(loss: str, shape: Shape, device: str | None, *, gradient: bool 
     count = images * channels
     described = _described(loss, height, width)
     info = choose_device(list_devices(shared_instance()), device)
-    made = loss_plan(described, KernelShape.for_device(info), gradient=gradient)
-    with Device(info) as opened, Executor(opened, made.plan, load_module, batch=count, slots=1, profile=True) as executor:
+    plan = loss_plan(described, KernelShape.for_device(info), gradient=gradient)
+    with Device(info) as opened, Executor(opened, plan, load_module, batch=count, slots=1, profile=True) as executor:
         slot = executor.slots[0]
         for name, image in zip((DISTORTED, REFERENCE), _images(shape), strict=True):
             rows = slot.inputs[name].view(np.float32).reshape(count, height, -1)

@@ -30,9 +30,8 @@ try:
     from vkssim.host.device import Device
     from vkssim.host.executor import Bytes, Executor
     from vkssim.host.plan import Dispatch, Plan, Role
-    from vkssim.reference.ms_ssim import decimate
     from vkssim.reference.samples import ingest
-    from vkssim.reference.ssim import downscale, ssim_maps
+    from vkssim.reference.ssim import decimate, downscale, ssim_maps
     from vkssim.shaders import load_module
     from vkssim.shaders.interface import INTERFACES, Precision
     from vkssim.types import FloatPlane, FrameFormat, Samples

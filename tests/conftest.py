@@ -143,7 +143,7 @@ def own_devices() -> Iterator[None]:
 
 
 def _shape(device: Device, shape: Shape, precision: Precision) -> KernelShape:
-    return replace(KernelShape.of_shape(shape, device.info), precision=precision)
+    return replace(KernelShape.for_device(device.info, shape), precision=precision)
 
 
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)

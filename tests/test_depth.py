@@ -14,13 +14,13 @@ import pytest
 from vkssim import FrameScores, PictureOptions, RawDescription, Scorer, Selection, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError, InputError
-from vkssim.features.planes import KernelShape
 from vkssim.shaders.interface import Shape
 
 from .distributed.in_ranges import same_in_ranges, small_ranges
 from .frames.encoding import encode_frames, video_frame
 from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from .support.commands import TINY, vkssim
+from .support.geometry import use_shape
 from .support.pictures import clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -172,7 +172,7 @@ def test_frames_of_a_scorer(backend: str, by: str) -> None:
 @pytest.mark.parametrize(("dtype", "peak"), [(np.uint16, 1023), (np.uint16, 1000), (np.uint8, 100)])
 def test_on_a_gpu_the_kernels_look(monkeypatch: pytest.MonkeyPatch, dtype: type[np.integer[Any]], peak: int) -> None:
     """In every plane, whatever pads the rows."""
-    monkeypatch.setattr(KernelShape, "for_device", staticmethod(lambda _info: KernelShape(Shape.STAGED, 64)))
+    use_shape(monkeypatch, Shape.STAGED)
     frames = np.random.default_rng(0).integers(0, peak + 1, (3, 70, 41)).astype(dtype)
     wrong = frames.copy()
     wrong[2, 69, 40] = peak + 1

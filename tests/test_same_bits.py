@@ -16,14 +16,13 @@ import vkssim
 from vkssim import FrameScores, Scorer, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.features.planes import KernelShape
 from vkssim.frames.options import RawDescription
-from vkssim.host.devices import DeviceInfo
 from vkssim.scoring import run
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 
 from .support.clips import raw_bytes, write
+from .support.geometry import use_shape
 from .support.pictures import Picture, clip, distort, texture
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -57,12 +56,8 @@ def _pairs(height: int, width: int, count: int = 11, bits: int = 8) -> tuple[Pic
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)
 def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Shape:
     """Kernels of this shape, whichever the device would be given."""
-
-    def of_that_shape(info: DeviceInfo) -> KernelShape:
-        return KernelShape.of_shape(request.param, info)
-
-    monkeypatch.setattr(KernelShape, "for_device", of_that_shape)
     chosen: Shape = request.param
+    use_shape(monkeypatch, chosen)
     return chosen
 
 

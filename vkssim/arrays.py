@@ -6,17 +6,17 @@ The device stays open between calls with images of the same size and type. `Scor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack, cast, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from .backends.device_cache import DeviceCache
 from .errors import FrameError, OptionError
+from .features import FEATURES
 from .features.float_ms_ssim import FloatMsSsimOptions
 from .features.float_ssim import FloatSsimOptions
-from .features.options import OptionValue, declared_options, documents, option_text, parse_options
+from .features.options import OptionValue, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
@@ -83,10 +83,7 @@ def ms_ssim(
     1.0
 
     """
-    images = _Images.of(reference, distorted, data_range)
-    return images.result(
-        _scores("float_ms_ssim", _settled("float_ms_ssim", FloatMsSsimOptions, options), images, backend, device)
-    )
+    return _computed("float_ms_ssim", reference, distorted, data_range, backend, device, options)[0]
 
 
 @overload
@@ -127,16 +124,13 @@ def ssim(
     Parameters
     ----------
     reference, distorted : array_like
-        Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
-        float64, with any strides. Scores are computed in float32.
+        Images as for `ms_ssim`, but of any size that has a window after the downscale.
     data_range : float, optional
         The largest possible sample, with the default and the DepthWarning of `ms_ssim`. Floats have no default.
     return_map : bool
         Also return the SSIM of each window. It excludes `estimate`, which leaves windows out.
-    backend : {"vulkan", "cpu"}
-        The backend that computes the scores. No other backend ever replaces it.
-    device : str or int, optional
-        Index, part of the name, or UUID of the Vulkan device.
+    backend, device : optional
+        As for `ms_ssim`.
     **options
         Options of float_ssim that add no scores, as `vkssim features` and docs/metrics.md list them. `scale` is 1 by default.
 
@@ -153,12 +147,10 @@ def ssim(
 
     Raises
     ------
-    FrameError
-        The images or data_range are refused, as by `ms_ssim`.
+    FrameError, DeviceError
+        As for `ms_ssim`.
     OptionError
         `estimate` is used without "uniform8" or with `return_map`, or precision "fast" with "uniform8".
-    DeviceError
-        No Vulkan device can be used.
 
     Notes
     -----
@@ -181,101 +173,78 @@ def ssim(
     1.0
 
     """
-    images = _Images.of(reference, distorted, data_range)
-    settled = _settled("float_ssim", FloatSsimOptions, {**_SSIM_DEFAULTS, **options})
-    if not return_map:
-        return images.result(_scores("float_ssim", settled, images, backend, device))
-    scores, maps = _maps(settled, images, backend, device)
-    return images.result(scores), maps[0] if images.is_single else maps
+    settings = {**_SSIM_DEFAULTS, **options}
+    scores, maps = _computed("float_ssim", reference, distorted, data_range, backend, device, settings, with_map=return_map)
+    return scores if maps is None else (scores, maps)
 
 
-def _settled(feature: str, kind: type[Mapping[str, object]], options: Mapping[str, Any]) -> Mapping[str, OptionValue]:
-    """Return all options of a metric. Raises OptionError if one is unknown or invalid, or adds scores."""
-    settled = cast(Mapping[str, OptionValue], parse_options(feature, kind, options))
-    for name, option in declared_options(kind).items():
+def _computed(
+    feature: str,
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    data_range: float | None,
+    backend: str,
+    device: str | int | None,
+    options: Mapping[str, Any],
+    *,
+    with_map: bool = False,
+) -> tuple[float | Doubles, FloatMaps | None]:
+    """Return scores, and maps if they are requested, in the form of the call: for two images (H, W) one of each."""
+    first, second = alike_arrays(reference, distorted)
+    references, distorteds = _stacks(first, second)
+    if data_range is None:
+        data_range = default_range(references, distorteds)
+    known = FEATURES[feature].options
+    settled = parse_options(feature, known, options)
+    for name, option in known.items():
         if option.adds and settled[name]:
             raise OptionError(
                 f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
             )
-    return settled
+    text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
+    count, height, width = references.shape
+    dtype, batch = references.dtype, 1 if count == 1 else None
+    key = width, height, dtype, data_range, text, backend, device, batch
 
+    def open_mapper() -> SsimMapper:
+        frame = FrameFormat.of_array(width, height, dtype, data_range)
+        return SsimMapper(frame, settled, backend=backend, device=device, batch=batch)
 
-@dataclass(frozen=True)
-class _Images:
-    """The images of a call as two stacks, (N, H, W). `is_single` is True if the call was given two images, (H, W)."""
-
-    references: npt.NDArray[Any]
-    distorteds: npt.NDArray[Any]
-    data_range: float | None
-    is_single: bool
-
-    @classmethod
-    def of(cls, reference: npt.ArrayLike, distorted: npt.ArrayLike, data_range: float | None) -> _Images:
-        """Return both arrays as stacks. Raises FrameError if they differ in shape or type, are masked, or have no images."""
-        first, second = alike_arrays(reference, distorted)
-        if has_colours_last(first.shape):
-            form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
-            planes = (
-                " `np.moveaxis(image, -1, 0)` makes a stack of all planes, and each gets a score" if first.ndim == 3 else ""
-            )
-            raise FrameError(
-                f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
-                f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
-            )
-        if first.ndim not in (2, 3):
-            raise FrameError(f"images have shape {first.shape}; the shape must be (H, W) or (N, H, W), one plane at a time")
-        is_single = first.ndim == 2
-        stacks = (first[None], second[None]) if is_single else (first, second)
-        if not len(stacks[0]):
-            raise FrameError(f"an array of shape {first.shape} has no image")
-        return cls(*stacks, default_range(*stacks) if data_range is None else data_range, is_single)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Return width and height."""
-        height, width = self.references.shape[1:]
-        return width, height
-
-    @property
-    def batch(self) -> int | None:
-        """Return the frames of a batch, or None if the backend chooses."""
-        return 1 if len(self.references) == 1 else None
-
-    def result(self, scores: Doubles) -> float | Doubles:
-        """Return (N,) scores in the form of the call: one number for two images (H, W)."""
-        return float(scores[0]) if self.is_single else scores
-
-
-def _scores(
-    feature: str, options: Mapping[str, OptionValue], images: _Images, backend: str, device: str | int | None
-) -> Doubles:
-    text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in options.items())}"
-    dtype, data_range, batch = images.references.dtype, images.data_range, images.batch
-
-    def make() -> Scorer:
-        return Scorer(
-            *images.size, dtype=dtype, data_range=data_range, features=[text], backend=backend, device=device, batch=batch
-        )
+    def open_scorer() -> Scorer:
+        where: dict[str, Any] = {"backend": backend, "device": device, "batch": batch}
+        return Scorer(width, height, dtype=dtype, data_range=data_range, features=[text], **where)
 
     def score(scorer: Scorer) -> Doubles:
         scorer._count_from_zero()
-        scored = scorer.score(zip(images.references, images.distorteds, strict=True))
-        return np.array([scores.metrics[scorer.names[0]] for scores in scored])
+        return np.array([scores.metrics[feature] for scores in scorer.score(zip(references, distorteds, strict=True))])
 
-    return _kept.run((*images.size, dtype, data_range, text, backend, device, batch), make, score)
+    scores: Doubles
+    maps: FloatMaps | None
+    if with_map:
+        scores, maps = _kept_mapper.run(key, open_mapper, lambda mapper: mapper.run(references, distorteds))
+    else:
+        scores, maps = _kept.run(key, open_scorer, score), None
+    if first.ndim == 3:
+        return scores, maps
+    return float(scores[0]), None if maps is None else maps[0]
 
 
-def _maps(
-    options: Mapping[str, OptionValue], images: _Images, backend: str, device: str | int | None
-) -> tuple[Doubles, FloatMaps]:
-    dtype, data_range, batch = images.references.dtype, images.data_range, images.batch
-
-    def make() -> SsimMapper:
-        frame = FrameFormat.of_array(*images.size, dtype, data_range)
-        return SsimMapper(frame, options, backend=backend, device=device, batch=batch)
-
-    key = *images.size, dtype, data_range, *options.values(), backend, device, batch
-    return _kept_mapper.run(key, make, lambda mapper: mapper.run(images.references, images.distorteds))
+def _stacks(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return two arrays of one shape as (N, H, W). Raises FrameError if it is no shape of images, or has none."""
+    if has_colours_last(first.shape):
+        form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
+        planes = " `np.moveaxis(image, -1, 0)` makes a stack of all planes, and each gets a score" if first.ndim == 3 else ""
+        raise FrameError(
+            f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
+            f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
+        )
+    if first.ndim not in (2, 3):
+        raise FrameError(f"images have shape {first.shape}; the shape must be (H, W) or (N, H, W), one plane at a time")
+    if first.ndim == 2:
+        first, second = first[None], second[None]
+    if not len(first):
+        raise FrameError(f"an array of shape {first.shape} has no image")
+    return first, second
 
 
 _kept: DeviceCache[Scorer] = DeviceCache(most=1)

@@ -101,24 +101,16 @@ def ms_ssim_and_grad(
     reference, distorted : array_like
         Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type, as for `ssim_and_grad`. With five weights and
         padding "valid", H and W must be at least 161: 11 samples must remain on the last scale.
-    data_range : float, optional
-        The largest possible sample, with the default of `ssim_and_grad`.
-    padding : {"valid", "same"}
-        The positions of windows, as for `ssim_and_grad`.
-    k : (float, float)
-        K1 and K2, as for `ssim_and_grad`.
+    data_range, padding, k : optional
+        As for `ssim_and_grad`.
     weights : sequence of float
         The exponent of each scale, the finest first. The number of weights is the number of scales.
     pyramid : {"average", "libvmaf"}
         The filter that makes a scale from the previous one: 2x2 means as in PyTorch's libraries, or libvmaf's low-pass.
     negative : {"clamp", "null"}
         The result if a mean of contrast and structure is negative: 0 with gradient 0, or NaN.
-    reduction : {"mean", "sum", "none"}
-        The combination of the images' values, as for `ssim_and_grad`.
-    backend : {"vulkan", "cpu"}
-        The backend that computes; "cpu" is NumPy in float64. No other backend ever replaces it.
-    device : str or int, optional
-        Index, part of the name, or UUID of the Vulkan device.
+    reduction, backend, device : optional
+        As for `ssim_and_grad`.
 
     Returns
     -------
@@ -130,12 +122,8 @@ def ms_ssim_and_grad(
 
     Raises
     ------
-    FrameError
-        The images or data_range are refused, as by `ssim_and_grad`.
-    OptionError
-        A parameter has a value that is not allowed.
-    DeviceError
-        No Vulkan device can be used.
+    FrameError, OptionError, DeviceError
+        As for `ssim_and_grad`.
 
     Examples
     --------
@@ -151,7 +139,7 @@ def ms_ssim_and_grad(
         "padding": chosen(Padding, padding),
         "weights": tuple(float(weight) for weight in weights),
         "pyramid": chosen(Pyramid, pyramid),
-        "negative": chosen(Negative, negative, without=Negative.KEEP),
+        "negative": chosen(Negative, negative),
     }
     return _value_and_grad(reference, distorted, data_range, options, reduction, backend, device)
 

@@ -141,7 +141,10 @@ class Scorer(Closable):
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
         self._backend = open_with_warnings(open_backend(backend, self._metrics.planes, device=device, batch=batch))
-        self._copier = self._make_copier()
+        is_large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES
+        cores_are_free = (os.cpu_count() or 1) >= _CORES_TO_SPARE  # the device may need them
+        # A second thread that copies the other frame of a pair.
+        self._copier = ThreadPoolExecutor(1, thread_name_prefix="vkssim-copy") if is_large and cores_are_free else None
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None
         self._filled = 0
@@ -187,8 +190,6 @@ class Scorer(Closable):
         ------
         FrameError
             The scorer is closed, or has failed before.
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -221,8 +222,6 @@ class Scorer(Closable):
         ------
         FrameError
             `reserve` was not called, or an array made from a reserved one still exists, which could still change the frame.
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -256,8 +255,6 @@ class Scorer(Closable):
         ------
         FrameError
             The number, shape or type of the planes differs from the scorer's, or an array is masked.
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -280,11 +277,6 @@ class Scorer(Closable):
         -------
         list of FrameScores
             The scores not yet returned, in order. After the device has failed, they are the scores that were ready before.
-
-        Raises
-        ------
-        DeviceError
-            The device failed.
 
         """
         with self._alone():
@@ -311,8 +303,6 @@ class Scorer(Closable):
         ------
         FrameError
             A frame does not match the scorer.
-        DeviceError
-            The device failed.
 
         """
         for reference, distorted in pairs:
@@ -345,16 +335,6 @@ class Scorer(Closable):
         for plane, expected in zip(planes, self._formats, strict=True):
             _check(name, plane, expected)
         return planes
-
-    def _make_copier(self) -> ThreadPoolExecutor | None:
-        """Return a second thread that copies the other frame of a pair, or None.
-
-        It exists only for large frames, and only if the device does not need the cores.
-        """
-        luma = self._formats[0]
-        large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES
-        spare = (os.cpu_count() or 1) >= _CORES_TO_SPARE
-        return ThreadPoolExecutor(1, thread_name_prefix="vkssim-copy") if large and spare else None
 
     def _submit(self) -> None:
         batch, frames = self._filling, self._filled

@@ -14,12 +14,11 @@ import torch
 
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import FrameError, SmallerBatchWarning
-from vkssim.features.planes import KernelShape
 from vkssim.host import division, executor
 from vkssim.host.api import vk
 from vkssim.host.binding import Binding
 from vkssim.host.device import Device
-from vkssim.host.devices import DeviceInfo, DeviceKind
+from vkssim.host.devices import DeviceKind
 from vkssim.host.division import TARGET_SECONDS, Submission, SubmissionBudget
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
@@ -31,6 +30,7 @@ from vkssim.torch import ms_ssim
 from vkssim.types import FrameFormat
 
 from ..host.kinds import KINDS, pretend
+from ..support.geometry import use_shape
 from ..support.pictures import clip
 from ..torch import stand_in
 
@@ -112,19 +112,12 @@ def _work(plan: Plan, submission: Submission) -> float:
     return work
 
 
-def _use_shape(monkeypatch: pytest.MonkeyPatch, shape: Shape) -> None:
-    def of_shape(info: DeviceInfo) -> KernelShape:
-        return KernelShape.of_shape(shape, info)
-
-    monkeypatch.setattr(KernelShape, "for_device", of_shape)
-
-
 @pytest.mark.parametrize("shape", Shape, ids=lambda shape: shape.value)
 @pytest.mark.parametrize("compute", [_scores, _gradient])
 def test_short_submissions_change_no_bit(
     compute: Callable[[], Arrays], shape: Shape, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _use_shape(monkeypatch, shape)
+    use_shape(monkeypatch, shape)
     expected = compute()
     slow: Slow = request.getfixturevalue("slow")
     for got, wanted in zip(compute(), expected, strict=True):
@@ -171,7 +164,7 @@ def test_submissions_get_shorter_once_the_device_is_measured(slow: Slow) -> None
 @pytest.mark.parametrize("clip_name", ["reference", "distorted"])
 def test_a_sample_beyond_the_depth_is_found(clip_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel that looks for it has one result for each workgroup of the whole dispatch."""
-    _use_shape(monkeypatch, Shape.STAGED)
+    use_shape(monkeypatch, Shape.STAGED)
     clips = {"reference": REFERENCE.copy(), "distorted": DISTORTED.copy()}
     clips[clip_name][3, -1, -1] = 1024
     with (

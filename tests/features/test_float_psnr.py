@@ -72,20 +72,6 @@ def test_backends_agree(bits: int, width: int, height: int) -> None:
         check_number(PSNR_BACKENDS, "", f"{width}x{height} of {bits} bits, frame {number}", got, right)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
-def test_layout_in_memory_does_not_matter(dtype: str) -> None:
-    peak = {"uint8": 255, "uint16": 1023}.get(dtype, 1.0)
-    first, second = ((np.random.default_rng(seed).random((37, 41)) * peak).astype(dtype) for seed in range(2))
-    spread = [np.repeat(np.repeat(plane, 2, 0), 3, 1)[::2, ::3] for plane in (first, second)]
-    assert not spread[0].flags.c_contiguous
-    flipped = [plane[::-1].copy()[::-1] for plane in (first, second)]
-    opened_for = {"dtype": dtype, "data_range": peak}
-    for backend in BACKENDS:
-        plain = _scores([(first, second)], backend, **opened_for)
-        assert _scores([(spread[0], spread[1])], backend, **opened_for) == plain
-        assert _scores([(flipped[0], flipped[1])], backend, **opened_for) == plain
-
-
 def test_swapping_the_clips_and_the_size_of_batches_change_no_bit() -> None:
     frames, distorted = clip(7, 90, 120), clip(7, 90, 120, seed=1)
     pairs = list(zip(frames, distorted, strict=True))

@@ -9,7 +9,6 @@ import pytest
 
 from vkssim.errors import OptionError
 from vkssim.features import FEATURES, make_scorer
-from vkssim.features.float_ssim import FloatSsimOptions
 from vkssim.features.options import parse_options, split_feature
 from vkssim.types import FrameFormat
 
@@ -62,7 +61,7 @@ def test_value_that_cannot_be_is_refused(feature: str, must: str) -> None:
     ("text", "value"), [("true", True), ("1", True), ("ON", True), ("false", False), ("0", False), ("no", False)]
 )
 def test_forms_of_a_boolean(text: str, value: bool) -> None:
-    assert parse_options("float_ssim", FloatSsimOptions, {"enable_lcs": text})["enable_lcs"] is value
+    assert parse_options("float_ssim", FEATURES["float_ssim"].options, {"enable_lcs": text})["enable_lcs"] is value
 
 
 # -- dB ---------------------------------------------------------------------------------------------------------------

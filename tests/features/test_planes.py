@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +18,7 @@ from vkssim.features.planes import (
     window,
 )
 from vkssim.host.devices import DeviceKind
-from vkssim.shaders.interface import FORMAT_CONSTANT, Precision, SampleCode, Shape
+from vkssim.shaders.interface import SampleCode, Shape
 from vkssim.types import FrameFormat
 
 from ..host.made_up import device_info
@@ -110,14 +108,3 @@ def test_shape_by_device(kind: DeviceKind, name: str) -> None:
         assert chosen == KernelShape(Shape.STRIP, 8)
     else:
         assert chosen.shape is Shape.STAGED
-
-
-@pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
-def test_kernel_carries_the_constants_of_its_interface(shape: KernelShape) -> None:
-    kernel = shape.kernel("ingest", {FORMAT_CONSTANT: SampleCode.UINT16.value})
-    assert kernel.module == f"ingest.{shape.shape.value}"
-    assert kernel.constants == ((0, shape.workgroup), (1, SampleCode.UINT16.value))
-    assert kernel.texel_input is (shape.shape is Shape.STRIP)
-    fast = replace(shape, precision=Precision.FAST)
-    assert fast.kernel("ssim", {FORMAT_CONSTANT: 1}).module == f"ssim.{shape.shape.value}.fast"
-    assert fast.kernel("ingest", {FORMAT_CONSTANT: 1}).module == f"ingest.{shape.shape.value}", "which has one build"

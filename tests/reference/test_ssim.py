@@ -1,12 +1,13 @@
-"""The downscale of float_ssim: sizes as libvmaf has them, and boxes written out."""
+"""The downscale of float_ssim and the decimation of float_ms_ssim, against means and sums written out."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from vkssim.reference.ssim import downscale, downscaled_size
+from vkssim.reference.ssim import decimate, downscale, downscaled_size, low_pass_table
 from vkssim.reference.window import mirror
+from vkssim.shaders.constants import LOW_PASS
 
 from ..support.pictures import texture
 
@@ -41,3 +42,37 @@ def test_boxes_are_centred(factor: int) -> None:
 def test_reflection_has_period_2n() -> None:
     """The period matters for images that are smaller than the filter."""
     assert mirror(np.arange(-6, 9), 3).tolist() == [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1, 2]
+
+
+def test_table_is_the_outer_product_but_for_rounding() -> None:
+    """libvmaf's digits: rounded to six decimals, two of the 25 in a way of their own, each of which stands there twice."""
+    product = np.outer(LOW_PASS, LOW_PASS)
+    table = low_pass_table().astype(np.float64)
+    assert table.shape == (9, 9)
+    assert np.abs(table - product).max() < 1.1e-6
+    odd = np.argwhere(np.abs(table - np.round(product, 6))[:5, :5] > 1e-7)
+    assert odd.tolist() == [[2, 3], [2, 4], [3, 2], [4, 2]]
+    np.testing.assert_array_equal(table, table[::-1])
+    np.testing.assert_array_equal(table, table.T)
+
+
+@pytest.mark.parametrize("shape", [(11, 12), (12, 11), (6, 5), (2, 3)])
+def test_against_sums_written_out(shape: tuple[int, int]) -> None:
+    plane = (255 * texture(*shape)).astype(np.float32)
+    table = low_pass_table()
+    height, width = shape
+
+    def at(row: int, column: int) -> float:
+        row, column = row % (2 * height), column % (2 * width)
+        return float(plane[min(row, 2 * height - 1 - row), min(column, 2 * width - 1 - column)])
+
+    expected = [
+        [
+            sum(at(y + i, x + j) * float(table[i + 4, j + 4]) for i in range(-4, 5) for j in range(-4, 5))
+            for x in range(0, width, 2)
+        ]
+        for y in range(0, height, 2)
+    ]
+    got = decimate(plane)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, expected, atol=1e-4)

@@ -1,13 +1,13 @@
-"""The window and the l, c, s maps, against formulas written out in double."""
+"""The window, the l, c, s maps and the noise, against formulas written out in double."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
-from vkssim.reference.ms_ssim import scale_means
-from vkssim.reference.samples import ingest
-from vkssim.reference.ssim import ssim_means
+from vkssim.reference.samples import ingest, noise
+from vkssim.reference.ssim import scale_means, ssim_means
 from vkssim.reference.window import gaussian, lcs_maps
 from vkssim.shaders.constants import C1, C2, C3, GAUSSIAN
 
@@ -73,3 +73,12 @@ def test_means_of_the_twins_are_those_of_the_maps() -> None:
 def test_samples_are_divided_by_a_power_of_two() -> None:
     """b bits by 2^(b-8), not by (2^b - 1)/255: 1023 of 10 bits is 255.75."""
     assert ingest(np.array([[1023]], np.uint16), 2.0**-2)[0, 0] == 255.75
+
+
+@pytest.mark.parametrize("scale", [1.0, 4.0, 256.0])
+def test_noise_is_added_sample_by_sample(scale: float) -> None:
+    """Of differences and squares in float32, as libvmaf's C has them."""
+    random = np.random.default_rng(0)
+    first, second = ((random.integers(0, int(256 * scale), (23, 31)) / scale).astype(np.float32) for _ in range(2))
+    squares = [float(np.float32(difference * difference)) for difference in (first - second).ravel()]
+    assert noise(first, second) == pytest.approx(sum(squares) / first.size, rel=1e-14)

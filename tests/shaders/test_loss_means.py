@@ -25,7 +25,7 @@ def _run(
     device: Device, shape: KernelShape, loss: Loss, deficits: list[float], scale: int = 0, *, whole: bool = False
 ) -> Floats:
     """(planes, scales, 4) from planes whose workgroups sum up to these mean deficits; other scales' sums are NaN."""
-    plan = loss_plan(loss, shape, gradient=False).plan
+    plan = loss_plan(loss, shape, gradient=False)
     (dispatch,) = (step for step in plan.dispatches if step.label == f"means, scale {scale}")
     push = push_of(dispatch)
     first, groups = push["first_partial"], push["groups"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -46,10 +47,11 @@ def test_next_scale(device: Device, kernel_shape: KernelShape, pyramid: Pyramid,
         packed = False
     for size in SIZES:
         loss = _loss(size, pyramid)
-        made = loss_plan(loss, kernel_shape, gradient=False, packed=packed)
-        (dispatch,) = (step for step in made.plan.dispatches if step.targets == (f"{DISTORTED}.1",))
+        plan = loss_plan(loss, kernel_shape, gradient=False, packed=packed)
+        (dispatch,) = (step for step in plan.dispatches if step.targets == (f"{DISTORTED}.1",))
         planes = _noise(size, seed=1)
-        got = run_buffers(device, alone(made.plan, dispatch), {DISTORTED: pack_rows(made.planes, planes)})[f"{DISTORTED}.1"]
+        layout = replace(PlaneLayout.floats("", *size[::-1]), row_bytes=plan.buffer(DISTORTED).frame_bytes // size[0])
+        got = run_buffers(device, alone(plan, dispatch), {DISTORTED: pack_rows(layout, planes)})[f"{DISTORTED}.1"]
         assert np.isfinite(got).all(), f"{size}: places that are not written"
         coarse = unpack_rows(PlaneLayout.floats("", *loss.sizes[1][::-1]), got)
         check_array(LOSS_PYRAMID, f"{pyramid.value}, {size}", coarse, shrink(pyramid, planes.astype(np.float64)))
@@ -59,7 +61,7 @@ def _collect(
     device: Device, shape: KernelShape, loss: Loss, scale: int, means: npt.NDArray[np.float32]
 ) -> tuple[Any, Any, Any]:
     """Runs one collect on noise: the fine gradient before and after, and the coarse one."""
-    plan = loss_plan(loss, shape, gradient=True).plan
+    plan = loss_plan(loss, shape, gradient=True)
     (dispatch,) = (step for step in plan.dispatches if step.label == f"collect, scale {scale}")
     layouts = [PlaneLayout.floats("", *loss.sizes[scale + below][::-1]) for below in (0, 1)]
     fine, coarse = (_noise((planes.height, planes.width), seed) - 0.5 for seed, planes in enumerate(layouts))

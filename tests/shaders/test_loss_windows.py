@@ -12,8 +12,8 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlaneLayout
 from vkssim.host.device import Device
-from vkssim.host.plan import Dispatch
-from vkssim.loss.plan import LossPlan, loss_plan
+from vkssim.host.plan import Dispatch, Plan
+from vkssim.loss.plan import loss_plan
 from vkssim.loss.reference import mean_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, constants
 from vkssim.shaders.interface import Shape
@@ -61,15 +61,20 @@ class Case:
         aligned = PlaneLayout.floats("", self.width, self.height)
         return replace(aligned, row_bytes=4 * self.width) if self.packed else aligned
 
-    def plan(self, shape: KernelShape, *, gradient: bool) -> LossPlan:
+    def twin(self, reference: Floats, distorted: Floats) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Means of the term (P,) and their gradients (P, H, W), in double."""
+        exact = reference.astype(np.float64), distorted.astype(np.float64)
+        return mean_and_gradient(*exact, self.loss.c1, self.loss.c2, self.padding, with_luminance=self.term != "cs")
+
+    def plan(self, shape: KernelShape, *, gradient: bool) -> Plan:
         return loss_plan(self.loss, shape, gradient=gradient, weight=WEIGHT, packed=self.packed)
 
 
 class Sums(NamedTuple):
-    """What the windows of planes come to: means of the term (P,) and the rest of what the kernel wrote."""
+    """What the windows of planes come to: means of the term (P,) and the rest that the kernel wrote, if any."""
 
     means: npt.NDArray[np.float64]
-    rest: Floats | None
+    rest: Floats
 
 
 def _written(data: Floats) -> npt.NDArray[np.bool_]:
@@ -77,50 +82,46 @@ def _written(data: Floats) -> npt.NDArray[np.bool_]:
     return written
 
 
-def _dispatch(made: LossPlan, stage: str, case: Case) -> Dispatch:
+def _dispatch(made: Plan, stage: str, case: Case) -> Dispatch:
     label = f"{stage}, scale {TERMS[case.term][1]}"
-    (found,) = (dispatch for dispatch in made.plan.dispatches if dispatch.label == label)
+    (found,) = (dispatch for dispatch in made.dispatches if dispatch.label == label)
     return found
 
 
-def _windows(device: Device, made: LossPlan, case: Case, distorted: Floats, reference: Floats) -> Sums:
+def _windows(device: Device, made: Plan, case: Case, distorted: Floats, reference: Floats) -> Sums:
     """Run the walk alone. Each workgroup writes its own sum, and nothing beside them."""
     dispatch = _dispatch(made, "windows", case)
     planes = (pack_rows(case.layout, side) for side in (distorted, reference))
-    got = run_buffers(device, alone(made.plan, dispatch), dict(zip(dispatch.sources, planes, strict=True)))
+    got = run_buffers(device, alone(made, dispatch), dict(zip(dispatch.sources, planes, strict=True)))
     *rest, partials = dispatch.targets
     first, groups = push_of(dispatch)["first_partial"], dispatch.groups[0] * dispatch.groups[1]
     written = _written(got[partials])
     expected = (np.arange(written.shape[1]) >= first) & (np.arange(written.shape[1]) < first + groups)
     np.testing.assert_array_equal(written, np.broadcast_to(expected, written.shape))
     deficits = got[partials][:, expected].sum(axis=1, dtype=np.float64) / case.loss.windows[TERMS[case.term][1]]
-    return Sums(1 - deficits, got[rest[0]] if rest else None)
+    return Sums(1 - deficits, got[rest[0]] if rest else np.empty(0, np.float32))
 
 
 def _gradient(device: Device, shape: KernelShape, case: Case, distorted: Floats, reference: Floats) -> Sums:
     """The same with the gradient (P, H, W): the walk's own, or gathered from its maps, which are whole rows without a gap."""
     made = case.plan(shape, gradient=True)
     sums = _windows(device, made, case, distorted, reference)
-    assert sums.rest is not None
     rows = sums.rest
     if shape.shape is Shape.STRIP:
         assert _written(rows).all(), "the maps have places that are not written"
         dispatch = _dispatch(made, "gather", case)
         planes = (pack_rows(case.layout, side) for side in (distorted, reference))
         contents = dict(zip(dispatch.sources, (rows, *planes), strict=True))
-        rows = run_buffers(device, alone(made.plan, dispatch), contents)[dispatch.targets[0]]
+        rows = run_buffers(device, alone(made, dispatch), contents)[dispatch.targets[0]]
     return Sums(sums.means, unpack_rows(case.layout, rows))
 
 
 def _check(device: Device, shape: KernelShape, case: Case, kind: str = "natural") -> None:
     reference, distorted = images(kind, PLANES, case.height, case.width)
-    loss, exact = case.loss, [side.astype(np.float64) for side in (reference, distorted)]
-    with_luminance = case.term != "cs"
-    means, slopes = mean_and_gradient(exact[0], exact[1], loss.c1, loss.c2, case.padding, with_luminance=with_luminance)
+    means, slopes = case.twin(reference, distorted)
     value = _windows(device, case.plan(shape, gradient=False), case, distorted, reference)
     sums = _gradient(device, shape, case, distorted, reference)
     where, unit = f"{shape.shape.value}, {case}", np.abs(slopes).max(axis=(1, 2), keepdims=True)
-    assert sums.rest is not None
     check_array(LOSS_SAMPLE, where, sums.rest / (WEIGHT * unit), slopes / unit)
     for plane in range(PLANES):
         check_number(LOSS_VALUE, "loss_value", f"{where}, plane {plane}", value.means[plane], means[plane])
@@ -152,7 +153,7 @@ def test_columns_where_a_workgroup_begins(device: Device, kernel_shape: KernelSh
 
     def groups(width: int) -> int:
         made = Case(16, width, padding=Padding.SAME).plan(kernel_shape, gradient=gradient)
-        return made.plan.dispatches[0].groups[0]
+        return made.dispatches[0].groups[0]
 
     columns = sum(1 for _ in takewhile(lambda width: groups(width) == 1, count(1)))
     for across, padding in enumerate(Padding, 1):
@@ -179,7 +180,6 @@ def test_identical_planes_lack_nothing(device: Device, kernel_shape: KernelShape
     case = Case(45, 131, term, Padding.SAME)
     plane, _ = images("natural", PLANES, case.height, case.width)
     sums = _gradient(device, kernel_shape, case, plane, plane)
-    assert sums.rest is not None
     assert not sums.rest.any()
     assert (sums.means == 1.0).all()
 
@@ -198,10 +198,8 @@ def _check_beside(
     for side in (reference, distorted):
         side[np.arange(rows.size), rows.ravel(), columns.ravel()] = hot
     sums = _gradient(device, shape, case, distorted, reference)
-    assert sums.rest is not None
     with np.errstate(invalid="ignore"):
-        exact = [side.astype(np.float64) for side in (reference, distorted)]
-        means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+        means, slopes = case.twin(reference, distorted)
     down, across = np.arange(case.height)[None, :, None] - rows, np.arange(case.width)[None, None] - columns
     spoilt = (np.abs(down) <= REACH) & (np.abs(across) <= REACH)
     unit = np.abs(np.where(spoilt, 0.0, slopes)).max(axis=(1, 2), keepdims=True)
@@ -241,9 +239,7 @@ def test_a_lamp_leaves_the_dark_part_alone(device: Device, kernel_shape: KernelS
     for side in (reference, distorted):
         side[..., :edge] *= np.float32(1e4)
     sums = _gradient(device, kernel_shape, case, distorted, reference)
-    assert sums.rest is not None
-    exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, slopes = case.twin(reference, distorted)
     dark = np.s_[:, :, edge + REACH :]
     unit = np.abs(slopes[dark]).max()
     check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {share}", sums.rest[dark] / (WEIGHT * unit), slopes[dark] / unit)
@@ -271,8 +267,7 @@ def test_denominators_do_not_overflow(device: Device, kernel_shape: KernelShape,
     case = Case(31, 40)
     reference, distorted = images("natural", PLANES, case.height, case.width)
     distorted[:, 17, 21] = hot
-    exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, _ = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, _ = case.twin(reference, distorted)
     for gradient in (False, True):
         got = _windows(device, case.plan(kernel_shape, gradient=gradient), case, distorted, reference).means
         check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", got, means)
@@ -283,10 +278,8 @@ def test_ranges_far_from_1(device: Device, kernel_shape: KernelShape, data_range
     """Neither denominators nor squares leave what float32 can hold."""
     case = Case(31, 140, data_range=data_range)
     reference, distorted = (side * np.float32(data_range) for side in images("natural", PLANES, case.height, case.width))
-    exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, slopes = case.twin(reference, distorted)
     sums = _gradient(device, kernel_shape, case, distorted, reference)
-    assert sums.rest is not None
     unit = np.abs(slopes).max()
     check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {data_range}", sums.rest / (WEIGHT * unit), slopes / unit)
     for got, expected in zip(sums.means, means, strict=True):

@@ -14,8 +14,7 @@ from vkssim.features.float_psnr import FloatPsnrScorer
 from vkssim.features.planes import KernelShape, PlanePair, WindowWalk
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.psnr import noise
-from vkssim.reference.samples import ingest
+from vkssim.reference.samples import ingest, noise
 from vkssim.types import FrameFormat
 
 from ..support.geometry import columns_of_a_group

@@ -1,53 +1,201 @@
-"""`ssim.comp`: the sums of each workgroup against sums of the twin's maps over the same windows."""
+"""`ssim.comp`, `ssim_uniform.comp` and `ssim_estimate.comp`: sums of each workgroup, and maps, against the twin's."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from vkssim.features.float_ssim import GAUSSIAN11
-from vkssim.features.planes import MARGIN, KernelShape
+from vkssim.features.float_ssim import ESTIMATE, GAUSSIAN11, UNIFORM8, Windows
+from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.host.device import Device
+from vkssim.host.plan import Role
+from vkssim.reference.samples import ingest
 from vkssim.shaders.interface import Precision
 from vkssim.types import FrameFormat
 
-from ..support.geometry import columns_of_a_group
-from ..support.pictures import texture
-from ..support.tolerances import WINDOW_EXACT, WINDOW_FAST
-from .harness import FORMATS
-from .windows import Walked, check_planes, sums, textures
+from ..support.differences import check_array
+from ..support.pictures import Picture, texture
+from ..support.tolerances import (
+    SSIM_MAP_EXACT,
+    SSIM_MAP_FAST,
+    UNIFORM,
+    UNIFORM_MAP,
+    WINDOW_EXACT,
+    WINDOW_FAST,
+    Tolerance,
+)
+from .harness import FORMATS, pack, run
+from .windows import check_planes, sums, textures
 
-SSIM = Walked("ssim", GAUSSIAN11)
-SIZES = [(11, 11), (12, 40), (33, 27), (251, 90), (177, 179), (700, 13)]
-
-TOLERANCES = {Precision.EXACT: WINDOW_EXACT, Precision.FAST: WINDOW_FAST}
-
-
-def _check(device: Device, shape: KernelShape, format_name: str, width: int, height: int) -> None:
-    check_planes(TOLERANCES[shape.precision], device, shape, SSIM, *textures(format_name, width, height))
-
-
-@pytest.mark.parametrize(("width", "height"), SIZES)
-def test_every_size(device: Device, kernel_build: KernelShape, width: int, height: int) -> None:
-    _check(device, kernel_build, "float32", width, height)
+Floats = npt.NDArray[np.float32]
 
 
+class Kernel(NamedTuple):
+    """A build of a kernel, with the tolerances of its sums and of its map, if it has one."""
+
+    windows: Windows
+    precision: Precision
+    tolerance: Tolerance
+    map_tolerance: Tolerance | None
+
+    def shape(self, shape: KernelShape) -> KernelShape:
+        return replace(shape, precision=self.precision)
+
+
+KERNELS = {
+    "ssim": Kernel(GAUSSIAN11, Precision.EXACT, WINDOW_EXACT, SSIM_MAP_EXACT),
+    "ssim, fast": Kernel(GAUSSIAN11, Precision.FAST, WINDOW_FAST, SSIM_MAP_FAST),
+    "uniform": Kernel(UNIFORM8, Precision.EXACT, UNIFORM, UNIFORM_MAP),
+    "estimate": Kernel(ESTIMATE, Precision.EXACT, UNIFORM, None),
+}
+BOXES = ("uniform", "estimate")
+WITH_MAP = ("ssim", "ssim, fast", "uniform")
+GAUSSIAN_SIZES = [(11, 11), (12, 40), (33, 27), (251, 90), (177, 179), (700, 13)]
+BOX_SIZES = [(8, 8), (31, 9), (32, 10), (39, 8), (40, 15), (177, 179), (700, 13)]
+"""Also those where a fragment of the estimate ends within a window, and the last one has no window or one."""
+SIZES = [(name, *size) for name in KERNELS for size in (BOX_SIZES if name in BOXES else GAUSSIAN_SIZES)]
+FLAT = {
+    "uint8": lambda noise: np.round(235 + noise),
+    "uint16 of 10 bits": lambda noise: np.round(4 * (235 + noise)),
+    "uint16 of 16 bits": lambda noise: np.round(256 * (235 + noise)),
+    "float32": lambda noise: 235 + noise,
+}
+"""Bright pictures of little contrast, by format."""
+
+by_kernel = pytest.mark.parametrize("name", KERNELS)
+by_box = pytest.mark.parametrize("name", BOXES)
+by_kernel_with_map = pytest.mark.parametrize("name", WITH_MAP)
+by_format = pytest.mark.parametrize("format_name", FORMATS)
+
+
+def _check(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> None:
+    kernel = KERNELS[name]
+    check_planes(kernel.tolerance, device, kernel.shape(shape), kernel.windows, frame, planes)
+
+
+def _sums(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> Floats:
+    return sums(device, KERNELS[name].shape(shape), KERNELS[name].windows, frame, planes)
+
+
+def _begins(shape: KernelShape, name: str, groups: int) -> int:
+    """The greatest width that so many workgroups across are enough for."""
+    windows, build = KERNELS[name].windows, KERNELS[name].shape(shape)
+
+    def across(width: int) -> int:
+        return windows.walk(build, PlanePair.floats("planes", width, 30)).groups[0]
+
+    width = max(width for width in range(windows.side, 800) if across(width) == groups)
+    assert across(width + 1) == groups + 1
+    return width
+
+
+@pytest.mark.parametrize(("name", "width", "height"), SIZES)
+def test_every_size(device: Device, kernel_shape: KernelShape, name: str, width: int, height: int) -> None:
+    _check(device, kernel_shape, name, *textures("float32", width, height))
+
+
+@by_kernel
 @pytest.mark.parametrize("beside", [-1, 0, 1])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_columns_where_a_workgroup_begins(device: Device, kernel_build: KernelShape, groups: int, beside: int) -> None:
-    width = groups * columns_of_a_group("windows", kernel_build) + beside + MARGIN
-    _check(device, kernel_build, "uint8", width, 30)
+def test_columns_where_a_workgroup_begins(
+    device: Device, kernel_shape: KernelShape, name: str, groups: int, beside: int
+) -> None:
+    _check(device, kernel_shape, name, *textures("uint8", _begins(kernel_shape, name, groups) + beside, 30))
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_every_format(device: Device, kernel_build: KernelShape, format_name: str) -> None:
-    _check(device, kernel_build, format_name, 141, 47)
+@by_kernel
+@by_format
+def test_every_format(device: Device, kernel_shape: KernelShape, name: str, format_name: str) -> None:
+    _check(device, kernel_shape, name, *textures(format_name, 141, 47))
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_identical_planes_lack_nothing(device: Device, kernel_build: KernelShape, format_name: str) -> None:
+@by_box
+@pytest.mark.parametrize("format_name", FLAT)
+def test_bright_and_nearly_flat(device: Device, kernel_shape: KernelShape, name: str, format_name: str) -> None:
+    """No digit is lost where the squares are large and the variances are not: the tolerance is that of all pictures."""
+    noise = np.random.default_rng(0).normal(0, [[[[0.3]], [[1.0]]]], (1, 2, 47, 141))
+    dtype, peak = FORMATS[format_name]
+    planes = FLAT[format_name](noise).astype(dtype)
+    _check(device, kernel_shape, name, FrameFormat.of_array(141, 47, dtype, peak), planes)
+
+
+@by_kernel
+@by_format
+def test_identical_planes_lack_nothing(device: Device, kernel_shape: KernelShape, name: str, format_name: str) -> None:
     """Every sum is exactly 0, whatever the driver's division and square root do in the last place."""
     dtype, peak = FORMATS[format_name]
     plane = (texture(40, 61) * peak).astype(dtype)
     frame = FrameFormat.of_array(61, 40, dtype, peak)
-    assert not sums(device, kernel_build, SSIM, frame, np.stack([plane, plane])[None]).any()
+    assert not _sums(device, kernel_shape, name, frame, np.stack([plane, plane])[None]).any()
+
+
+@by_box
+def test_swapped_planes_give_the_same_bits(device: Device, kernel_shape: KernelShape, name: str) -> None:
+    frame, planes = textures("float32", 141, 47)
+    swapped, expected = (_sums(device, kernel_shape, name, frame, pair) for pair in (planes[:, ::-1], planes))
+    np.testing.assert_array_equal(swapped, expected)
+
+
+@pytest.mark.parametrize("clip", [0, 1])
+def test_fragments_do_not_see_each_other(device: Device, kernel_shape: KernelShape, clip: int) -> None:
+    """Each fragment's column 31 is in no window that counts: what stands there changes no bit, but for the last fragment."""
+    frame, planes = textures("uint8", 150, 30)
+    changed = planes.copy()
+    changed[:, clip, :, 31:128:32] ^= 0xFF
+    got, expected = (_sums(device, kernel_shape, "estimate", frame, pair) for pair in (changed, planes))
+    np.testing.assert_array_equal(got, expected)
+
+
+def _map(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> tuple[Floats, Floats]:
+    """What the kernel leaves with a map: (frames, sums), and (frames, H', W') of the map, which begins after the sums."""
+    windows, build, source = KERNELS[name].windows, KERNELS[name].shape(shape), PlanePair.raw(frame)
+    walk = windows.walk(build, source)
+    first, rows, columns = 4 * walk.count, frame.height - windows.side + 1, frame.width - windows.side + 1
+    target = partials("partials", first + rows * columns)
+    dispatch = window(build, windows.stem, source, walk, target, first_window=first)
+    data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
+    return data[:, :first], data[:, first : first + rows * columns].reshape(len(planes), rows, columns)
+
+
+def _check_map(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> None:
+    left, maps = _map(device, shape, name, frame, planes)
+    expected = []
+    for first, second in planes:
+        found = KERNELS[name].windows.maps(ingest(first, frame.factor), ingest(second, frame.factor))
+        expected.append(found.luminance * found.contrast * found.structure)
+    tolerance = KERNELS[name].map_tolerance
+    assert tolerance is not None
+    check_array(tolerance, f"{name}, {frame.dtype} {frame.width}x{frame.height}, {shape.shape.value}", maps, np.stack(expected))
+    alone = _sums(device, shape, name, frame, planes).reshape(left.shape)
+    np.testing.assert_allclose(left, alone, rtol=1e-5, atol=1e-6 if name in BOXES else 0)
+
+
+@pytest.mark.parametrize(("name", "width", "height"), [size for size in SIZES if size[0] in WITH_MAP])
+def test_a_map_has_every_window(device: Device, kernel_shape: KernelShape, name: str, width: int, height: int) -> None:
+    """The sums beside it are those without a map."""
+    _check_map(device, kernel_shape, name, *textures("float32", width, height))
+
+
+@by_kernel_with_map
+@pytest.mark.parametrize("beside", [-1, 0, 1])
+def test_a_map_where_a_workgroup_begins(device: Device, kernel_shape: KernelShape, name: str, beside: int) -> None:
+    _check_map(device, kernel_shape, name, *textures("uint8", _begins(kernel_shape, name, 1) + beside, 30))
+
+
+@by_kernel_with_map
+@by_format
+def test_a_map_of_every_format(device: Device, kernel_shape: KernelShape, name: str, format_name: str) -> None:
+    _check_map(device, kernel_shape, name, *textures(format_name, 141, 47))
+
+
+@by_kernel_with_map
+def test_a_map_of_identical_planes_is_1_everywhere(device: Device, kernel_shape: KernelShape, name: str) -> None:
+    frame, planes = textures("uint8", 61, 40)
+    planes[:, 1] = planes[:, 0]
+    left, maps = _map(device, kernel_shape, name, frame, planes)
+    assert not left.any()
+    assert (maps == 1.0).all()

@@ -19,13 +19,7 @@ from ..support.pictures import Picture, distort, texture
 from ..support.tolerances import Tolerance
 from .harness import FORMATS, pack, run
 
-
-class Walked(NamedTuple):
-    """A kernel, the windows that it takes, and the terms that it sums."""
-
-    stem: str
-    windows: Windows
-    terms: tuple[str, ...] = ("lcs", "l", "c", "s")
+_TERMS = ("lcs", "l", "c", "s")
 
 
 class Layout(NamedTuple):
@@ -35,19 +29,19 @@ class Layout(NamedTuple):
     columns: npt.NDArray[np.int64]
 
 
-def sums(device: Device, shape: KernelShape, tested: Walked, frame: FrameFormat, planes: Picture) -> npt.NDArray[np.float32]:
+def sums(device: Device, shape: KernelShape, windows: Windows, frame: FrameFormat, planes: Picture) -> npt.NDArray[np.float32]:
     """What the kernel leaves: (frames, groups down, groups across, sums)."""
     source = PlanePair.raw(frame)
-    walk = tested.windows.walk(shape, source)
-    terms = len(tested.terms)
+    walk = windows.walk(shape, source)
+    terms = len(_TERMS)
     target = partials("partials", terms * walk.count)
-    dispatch = window(shape, tested.stem, source, walk, target)
+    dispatch = window(shape, windows.stem, source, walk, target)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes))
     across, down = walk.groups
     return data.view(np.float32)[:, : terms * walk.count].reshape(len(planes), down, across, terms)
 
 
-def layout(device: Device, shape: KernelShape, tested: Walked, width: int, height: int) -> Layout:
+def layout(device: Device, shape: KernelShape, windows: Windows, width: int, height: int) -> Layout:
     """Count the windows of each workgroup, by means of planes that lack the same luminance in every window.
 
     That no window is left out, and none is counted twice, is asserted on the way.
@@ -55,13 +49,13 @@ def layout(device: Device, shape: KernelShape, tested: Walked, width: int, heigh
     frame = FrameFormat.of_array(width, height, np.float32, 255.0)
     planes = np.zeros((1, 2, height, width), np.float32)
     planes[:, 1] = 255.0
-    lacking = 1 - tested.windows.maps(planes[0, 0], planes[0, 1]).luminance[0, 0]
-    counted = sums(device, shape, tested, frame, planes)[0, :, :, tested.terms.index("l")] / lacking
+    lacking = 1 - windows.maps(planes[0, 0], planes[0, 1]).luminance[0, 0]
+    counted = sums(device, shape, windows, frame, planes)[0, :, :, _TERMS.index("l")] / lacking
     counts = np.round(counted).astype(np.int64)
     assert np.abs(counted - counts).max() < 0.05, "a workgroup does not count whole windows"
     # What one row of windows has in each workgroup is its count without the factor that the rows are.
-    strip = tested.windows.walk(shape, PlanePair.raw(frame)).strip
-    all_rows, all_columns = height - tested.windows.side + 1, tested.windows.columns(width)
+    strip = windows.walk(shape, PlanePair.raw(frame)).strip
+    all_rows, all_columns = height - windows.side + 1, windows.columns(width)
     rows = np.minimum(np.arange(len(counts) + 1) * strip, all_rows)
     columns = np.concatenate(([0], np.cumsum(counts[0] // np.diff(rows)[0])))
     assert rows[-1] == all_rows, "the last rows of windows belong to no workgroup"
@@ -71,28 +65,28 @@ def layout(device: Device, shape: KernelShape, tested: Walked, width: int, heigh
     return Layout(rows, columns)
 
 
-def expected_sums(tested: Walked, frame: FrameFormat, planes: Picture, where: Layout) -> npt.NDArray[np.float64]:
+def expected_sums(windows: Windows, frame: FrameFormat, planes: Picture, where: Layout) -> npt.NDArray[np.float64]:
     """What each term lacks to 1, summed over the windows of each workgroup, by the twin."""
     found = []
     for reference, distorted in planes:
-        maps = tested.windows.maps(ingest(reference, frame.factor), ingest(distorted, frame.factor))
+        maps = windows.maps(ingest(reference, frame.factor), ingest(distorted, frame.factor))
         product = maps.luminance * maps.contrast * maps.structure
-        by_name = dict(zip(("lcs", "l", "c", "s"), (product, *maps), strict=True))
-        lacking = np.stack([1 - by_name[term] for term in tested.terms], axis=-1)
+        by_name = dict(zip(_TERMS, (product, *maps), strict=True))
+        lacking = np.stack([1 - by_name[term] for term in _TERMS], axis=-1)
         down = np.add.reduceat(lacking, where.rows[:-1], axis=0)
         found.append(np.add.reduceat(down, where.columns[:-1], axis=1))
     return np.stack(found)
 
 
 def check_planes(
-    tolerance: Tolerance, device: Device, shape: KernelShape, tested: Walked, frame: FrameFormat, planes: Picture
+    tolerance: Tolerance, device: Device, shape: KernelShape, windows: Windows, frame: FrameFormat, planes: Picture
 ) -> None:
     """Compare the kernel with its twin over (frames, 2, H, W) samples; sums are divided by the windows they are of."""
-    where = layout(device, shape, tested, frame.width, frame.height)
-    windows = np.outer(np.diff(where.rows), np.diff(where.columns))[:, :, None]
-    got = sums(device, shape, tested, frame, planes) / windows
-    expected = expected_sums(tested, frame, planes, where) / windows
-    name = f"{tested.stem}, {frame.dtype} {frame.width}x{frame.height}, {shape.shape.value}"
+    where = layout(device, shape, windows, frame.width, frame.height)
+    counts = np.outer(np.diff(where.rows), np.diff(where.columns))[:, :, None]
+    got = sums(device, shape, windows, frame, planes) / counts
+    expected = expected_sums(windows, frame, planes, where) / counts
+    name = f"{windows.stem}, {frame.dtype} {frame.width}x{frame.height}, {shape.shape.value}"
     check_array(tolerance, name, got, expected)
 
 

@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 import time
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -29,8 +28,6 @@ _PROCESS = Path("/proc/self")
 _DRIVERS_CACHE = "mesa_shader_cache"
 _SAMPLES = 10, 100
 _LEAST_SAMPLES = 4
-_TRACED_CALLS = 8
-_TRACED_PLACES = 8
 _PAIRS = {
     "device": ("vkCreateDevice", "vkDestroyDevice"),
     "memory": ("vkAllocateMemory", "vkFreeMemory"),
@@ -154,11 +151,11 @@ def rise(samples: Sequence[Sample], what: str) -> int:
     return int(getattr(samples[-1], what) - getattr(samples[0], what))
 
 
-def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[str, Any]:
+def watch(load: Load, place: Place, seconds: float | None) -> dict[str, Any]:
     """Run a load until `place.amount` units or `seconds` are over, and say what it added.
 
     A trend is given per unit of the load, a count as the difference between end and start. The first tenth of the samples
-    is left out of both. `trace` says on standard error where Python's share comes from.
+    is left out of both.
     """
     live = count_vulkan_objects()
     samples: list[Sample] = []
@@ -175,15 +172,12 @@ def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[
             samples.append(sample(done, live))
             due_units = done + place.amount / wanted
             due_seconds = spent + (seconds or 0.0) / wanted
-            if trace and len(samples) == wanted // 10:
-                tracemalloc.start(_TRACED_CALLS)
         if ended:
             raise Enough
 
     with suppress(Enough):
         load(place, tick)
     spent = time.perf_counter() - started
-    _print_trace()
     warm = samples[len(samples) // 10 :]
     if len(warm) < _LEAST_SAMPLES:
         raise ValueError(f"{load.__name__}: {done} of {place.amount} are too few to see a trend in; allow more seconds")
@@ -197,13 +191,3 @@ def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[
         "left": dict(+live),
         "samples": [asdict(one) for one in samples],
     }
-
-
-def _print_trace() -> None:
-    """Where the memory comes from that Python took since it was warm and still holds."""
-    if not tracemalloc.is_tracing():
-        return
-    taken = tracemalloc.take_snapshot().statistics("traceback")
-    tracemalloc.stop()
-    for statistic in taken[:_TRACED_PLACES]:
-        print(f"{statistic.size} bytes in {statistic.count} blocks", *statistic.traceback.format(), sep="\n", file=sys.stderr)

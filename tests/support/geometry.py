@@ -1,4 +1,4 @@
-"""How many columns a workgroup takes, asked of the plan's builders, so that no test depends on the number."""
+"""The shape of the kernels, and the columns of a workgroup, asked of the plan's builders so that no test depends on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import functools
 from collections.abc import Callable
 from itertools import count, takewhile
 
+import pytest
+
 from vkssim.features.planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, downscale, ingest
+from vkssim.shaders.interface import Shape
 
 _HEIGHT = 16
 
@@ -23,6 +26,12 @@ GROUPS_ACROSS: dict[str, Callable[[KernelShape, int], int]] = {
     "ingest": lambda shape, columns: ingest(shape, _floats(columns), _floats(columns), 1.0)[0].groups[0],
 }
 """Workgroups across for that many columns of results, by the stage that makes them."""
+
+
+def use_shape(patch: pytest.MonkeyPatch, shape: Shape) -> None:
+    """Give every device the kernels of a shape."""
+    of_device = KernelShape.for_device
+    patch.setattr(KernelShape, "for_device", lambda info, _=None: of_device(info, shape))
 
 
 @functools.cache

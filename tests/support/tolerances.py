@@ -131,12 +131,6 @@ TWIN_UNIFORM = Tolerance(
 )
 
 PRODUCT_SLOPE = Tolerance("slope of a product of scales", 1e-8, 3.3e-10, "central differences of step 1e-5 in double")
-TWIN_SLOPE = Tolerance(
-    "slope of a loss's twin",
-    1e-6,
-    6.7e-8,
-    "differences of fourth order and step 1e-3; in units of the gradient's largest sample",
-)
 TWIN_DOUBLE = Tolerance("twin of a loss, in double", 1e-12, 7e-13, "another order of sums; where variances are near 0 it shows")
 TWIN_SUMMIT = Tolerance("twin's gradient, identical images", 1e-15, 2.9e-17, "rounding of what would cancel")
 TWIN_DECIMATE = Tolerance("libvmaf pyramid of a loss's twin", 5e-6, 1.2e-6, "libvmaf rounds its table to six decimals")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from vkssim.features.planes import KernelShape
 from vkssim.host import device as host_device
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.shaders.interface import Shape
 from vkssim.torch import cuda
 
+from ..support.geometry import use_shape
 from ..support.host_cuda import HostCuda
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -44,7 +43,7 @@ def sharing() -> Iterator[None]:
 def _stand_in(patch: pytest.MonkeyPatch) -> None:
     gpu = choose_device(list_devices(shared_instance()))
     patch.setattr(host_device, "SHARING_EXTENSIONS", ("VK_KHR_timeline_semaphore",))
-    patch.setattr(KernelShape, "for_device", partial(KernelShape.of_shape, Shape.STAGED))  # that of GPUs
+    use_shape(patch, Shape.STAGED)  # that of GPUs
     patch.setattr(cuda, "Cuda", lambda _gpu: HostCuda())
     patch.setattr(cuda, "_index_of", lambda _device: 0)
     patch.setattr(cuda, "takes", lambda _device: True)
@@ -68,4 +67,4 @@ def _tensor_of(lease: Any, _device: torch.device) -> Tensor:
 
 def empty(shape: tuple[int, ...]) -> Tensor:
     """Return a tensor in shared memory, as `vkssim.torch.empty` does."""
-    return cuda.use_sharing(0, lambda opened: opened.lease(shape, opened.stream().cuda_stream))
+    return cuda.use_sharing(torch.device(DEVICE), lambda opened: opened.lease(shape, opened.stream().cuda_stream))

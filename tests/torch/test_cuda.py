@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vkssim import torch as front
 from vkssim.backends import loss_engine, selftest
+from vkssim.backends.loss_engine import LossStep
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,
@@ -80,7 +81,7 @@ def _check(pair: tuple[Tensor, Tensor], got: tuple[float, Any], **options: Any) 
 
 
 def _opened() -> Sharing:
-    return cuda.use_sharing(0, lambda sharing: sharing)
+    return cuda.use_sharing(torch.device(stand_in.DEVICE), lambda sharing: sharing)
 
 
 @by_place
@@ -266,7 +267,8 @@ def test_no_other_thread_overwrites_values() -> None:
         other.join(0.2)
         return values.mean()
 
-    value, _ = cuda.compute(pairs[0][0], pairs[0][1], loss, gradient=False, weight=1.0, pool=pool)
+    place, step = torch.device(stand_in.DEVICE), LossStep(loss, gradient=False)
+    value, _ = cuda.use_sharing(place, lambda sharing: sharing.compute(pairs[0][0], pairs[0][1], step, pool))
     other.join()
     assert value.item() == expected[0] != expected[1]
 

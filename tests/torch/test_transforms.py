@@ -75,12 +75,6 @@ def test_vmap_of_each_image(stacks: tuple[Tensor, Tensor]) -> None:
     assert torch.equal(vmap(each)(*stacks), torch.stack([each(*pair) for pair in zip(*stacks, strict=True)]))
 
 
-def test_vmap_of_vmap(loss: LossFunction, stacks: tuple[Tensor, Tensor]) -> None:
-    deep = [torch.stack([stack, stack.flip(-1)]) for stack in stacks]
-    expected = torch.stack([torch.stack([loss(*pair) for pair in zip(*row, strict=True)]) for row in zip(*deep, strict=True)])
-    torch.testing.assert_close(vmap(vmap(loss))(*deep), expected, rtol=1e-6, atol=0)
-
-
 def test_grad_and_vmap(loss: LossFunction, stacks: tuple[Tensor, Tensor]) -> None:
     """In either order; the sum over what is mapped has the same gradient."""
     expected = torch.stack([_plain(loss, *pair)[0] for pair in zip(*stacks, strict=True)])

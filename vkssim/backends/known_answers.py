@@ -82,7 +82,7 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         plane = planes()
         scorer = plane.scorers[0]
-        return scorer.finish(_computed(plane, pictures(), device, twin)[0])[scorer.names[0]]
+        return scorer.finish(_computed(plane, pictures(), device, twin)[0])[scorer.name]
 
     name = feature + " of floats" * floats + " from its map" * with_map
     return Case(name, lambda shape: frame_plan([planes()], shape)[0], numbers, (right,))
@@ -167,7 +167,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
             slope = gradient.astype(np.float64) * (slopes[0, 0] if len(loss.weights) == 1 else 1.0)
         return np.array([values[0], *derivatives(slope[0])]) if with_gradient else values
 
-    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient).plan, numbers, right)
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=with_gradient), numbers, right)
 
 
 _SSIM = Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)

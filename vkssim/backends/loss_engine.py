@@ -55,11 +55,10 @@ class LossExecutor:
         *,
         timelines: Timelines | None = None,
     ) -> None:
-        self.loss = step.loss
+        self.loss, self.has_gradient = step.loss, step.gradient
         self.device = device
         shape, packed = KernelShape.for_device(device.info), timelines is not None
-        made = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
-        self.plan, self.layout = made.plan, made.planes
+        self.plan = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
         self._timelines, self._pipelines = timelines, pipelines
         largest = max(spec.frame_bytes for spec in self.plan.buffers)
         limit = device.info.max_storage_bytes
@@ -160,8 +159,7 @@ class LossEngine(LossExecutor, Closable):
 
     def _view(self, memory: Bytes) -> Floats:
         """Return a mapped buffer as (batch, H, W)."""
-        planes = self.layout
-        return memory.view(np.float32).reshape(len(memory), planes.height, -1)[..., : planes.width]
+        return memory.view(np.float32).reshape(len(memory), self.loss.height, -1)[..., : self.loss.width]
 
     def close(self) -> None:
         """Wait for the device and destroy everything on it; a second call does nothing."""

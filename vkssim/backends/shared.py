@@ -109,7 +109,7 @@ class SharedBackend(Closable):
 
 
 def _key(planes: Sequence[PlaneMetrics]) -> _Key:
-    return tuple((plane.format, tuple(scorer.settings.text for scorer in plane.scorers)) for plane in planes)
+    return tuple((plane.format, tuple(scorer.text for scorer in plane.scorers)) for plane in planes)
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class VulkanBackend(Backend):
             shared = {} if self._inputs is None else self._inputs.shared
             info = self.device.info
             self.info = info_of(info)
-            kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
+            kernels = KernelShape.for_device(info, shape)
             plan, self._parts = frame_plan(planes, kernels)
             self._host_looks = kernels.shape is Shape.STRIP
             self._largest: list[Dispatch | None] = [None] * len(planes)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..errors import OptionError
 from ..types import FrameFormat
+from ..utils.wording import did_you_mean
 from .base import FrameScorer
-from .float_ms_ssim import FLOAT_MS_SSIM
-from .float_psnr import FLOAT_PSNR
-from .float_ssim import FLOAT_SSIM
-from .options import OptionValue, option_text, split_feature, unknown_feature
+from .float_ms_ssim import FloatMsSsimScorer
+from .float_psnr import FloatPsnrScorer
+from .float_ssim import FloatSsimScorer
+from .options import OptionValue, option_text, split_feature
 
-FEATURES = {feature.name: feature for feature in (FLOAT_MS_SSIM, FLOAT_SSIM, FLOAT_PSNR)}
+FEATURES: Mapping[str, type[FrameScorer]] = {
+    scorer.name: scorer for scorer in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer)
+}
 """All metrics by name."""
 
 
@@ -27,8 +31,9 @@ def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionVa
     """
     name, parsed = split_feature(feature)
     if name not in FEATURES:
-        raise unknown_feature(name, FEATURES)
-    return FEATURES[name].for_frames(frame, {**parsed, **(options or {})})
+        available = ", ".join(sorted(FEATURES))
+        raise OptionError(f"unknown feature {name!r}{did_you_mean(name, FEATURES)}. Available features: {available}")
+    return FEATURES[name](frame, {**parsed, **(options or {})})
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

@@ -1,17 +1,19 @@
-"""The interface of a metric, for every backend."""
+"""A metric, for every backend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch
+from ..reference.samples import decibel
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .options import MetricOption, MetricSettings, OptionValue, declared_options
+from .options import MetricOption, OptionValue, option_text, parse_options
 from .planes import KernelShape, PlanePair
 
 
@@ -29,63 +31,93 @@ class FeaturePlan:
     groups: tuple[int, ...]
 
 
-class FrameScorer(Protocol):
-    """A metric with its options, for frames of one format. `Feature.for_frames` makes it."""
+class FrameScorer(ABC):
+    """A metric with its options, for frames of one format.
 
-    names: tuple[str, ...]
-    """The names of its scores, in the order in which they are written; the first one is that of the feature.
-
-    A larger score means a better frame, for whatever compares scores: thresholds, searches, worst frames.
+    A larger score means a better frame, for whatever compares scores: thresholds, searches, worst frames. Raises OptionError
+    for an unknown option or an invalid value, and FrameError if the frames are too small.
     """
-    similarities: tuple[str, ...]
-    """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
-    settings: MetricSettings
-    """All options with the values that are used for these frames."""
 
+    name: ClassVar[str]
+    options: ClassVar[Mapping[str, MetricOption]]
+    """The options that it declares, by name."""
+    names: tuple[str, ...]
+    """The names of its scores, in the order in which they are written; the first one is `name`."""
+    similarities: tuple[str, ...] = ()
+    """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
+    settings: dict[str, OptionValue]
+    """All options with the values that are used for these frames."""
+    automatic: tuple[str, ...] = ()
+    """The options that the size of the frames determined."""
+    limit_db: float | None = None
+    """The largest dB that a score can have; None if there is no limit."""
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        self._options: Any = parse_options(self.name, self.options, options)
+        self.settings = {**self._options}
+        self.names = (self.name,)
+
+    @property
+    def text(self) -> str:
+        """Return the request, `name=key=value:key=value` with the options that differ from their defaults."""
+        changed = [f"{key}={option_text(value)}" for key, value in self._options.items() if value != self.options[key].default]
+        return "=".join([self.name, *([":".join(changed)] if changed else [])])
+
+    @abstractmethod
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return the steps that compute the metric's partial sums from a pair of planes."""
-        ...
 
+    @abstractmethod
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, terms) means from (frames, n) partial sums, added in double precision."""
-        ...
 
+    @abstractmethod
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """Return (terms,) means of one frame from two (H, W) planes on the 0..255 scale, computed by NumPy."""
-        ...
 
+    @abstractmethod
     def score(self, means: Doubles) -> Doubles:
         """Return (frames,) numbers from (frames, terms) means, NaN for a frame without a score.
 
         It can be averaged over planes, as a similarity or a noise can: the number of several planes is the mean of their
         numbers, weighted by area.
         """
-        ...
 
+    @abstractmethod
     def as_requested(self, score: Doubles) -> Doubles:
-        """Convert the numbers of `score` to the unit in which the metric is written, such as dB."""
-        ...
+        """Convert the numbers of `score` to the unit in which the metric is written, such as dB; NaN stays NaN."""
+
+    def terms(self, means: Doubles) -> Iterable[Doubles]:
+        """Return the further scores that the options may request, each (frames,), in the order of `names`."""
+        return ()
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return scores by name from (frames, terms) means. Each is (frames,) float64, with NaN for frames without a score."""
-        ...
+        return dict(zip(self.names, [self.as_requested(self.score(means)), *self.terms(means)], strict=False))
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A metric: its name, the TypedDict that declares its options, and the function that makes it for frames of one format.
+class SimilarityScorer(FrameScorer):
+    """A metric whose score is a similarity, or in dB if `enable_db` requests it; it has the options of `SimilarityOptions`.
 
-    `for_frames` raises OptionError for an unknown option or an invalid value, and FrameError if the frames are too small.
+    `terms` are the names of the means that `enable_lcs` adds. In dB, the score is min(-10 log10(1 - score), limit). The limit
+    is ceil(10 log10(peak^2 2 w h)) with `clip_db`. Without it there is none, and a perfect score is infinite.
     """
 
-    name: str
-    declared: type[Mapping[str, object]]
-    for_frames: Callable[[FrameFormat, Mapping[str, OptionValue]], FrameScorer]
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue], terms: Sequence[str]) -> None:
+        super().__init__(frame, options)
+        if self._options["enable_lcs"]:
+            self.names += tuple(terms)
+        if not self._options["enable_db"]:
+            self.similarities = (self.name,)
+        elif self._options["clip_db"]:
+            self.limit_db = float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
 
-    @property
-    def options(self) -> Mapping[str, MetricOption]:
-        """Return the declared options by name."""
-        return declared_options(self.declared)
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return a score in the requested unit."""
+        if not self._options["enable_db"]:
+            return score
+        limited: Doubles = np.minimum(decibel(score), np.inf if self.limit_db is None else self.limit_db)
+        return limited
 
 
 def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:

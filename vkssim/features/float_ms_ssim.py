@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..host.plan import Role
-from ..reference.ms_ssim import scale_means
+from ..reference.ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import Feature, FeaturePlan, sum_groups
-from .options import MetricOption, OptionValue, SimilarityOptions, SimilarityScorer, one_of, parse_options
+from .base import FeaturePlan, SimilarityScorer, sum_groups
+from .options import MetricOption, OptionValue, SimilarityOptions, declared_options
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
-NAME = "float_ms_ssim"
 _TERMS = ("l", "c", "s")
 _SUMS = len(_TERMS) + 1  # of the kernel, whose first one, l c s, is float_ssim's
 
@@ -30,9 +29,7 @@ class FloatMsSsimOptions(SimilarityOptions, total=False):
     negative: Annotated[
         str,
         MetricOption(
-            "null",
-            one_of("null", "clamp"),
-            "give no score for a negative mean structure (null), or take 0 in its place (clamp)",
+            "null", "give no score for a negative mean structure (null), or take 0 in its place (clamp)", ("null", "clamp")
         ),
     ]
 
@@ -43,21 +40,21 @@ class FloatMsSsimScorer(SimilarityScorer):
     Raises FrameError below 176x176: five scales need 11 samples after four halvings.
     """
 
+    name = "float_ms_ssim"
+    options = declared_options(FloatMsSsimOptions)
     _options: FloatMsSsimOptions
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         if min(frame.width, frame.height) < SMALLEST_SIDE:
             raise FrameError(
-                f"{NAME} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height}; float_ssim takes"
-                " smaller frames"
+                f"{self.name} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height}; float_ssim"
+                " takes smaller frames"
             )
         self._sizes = [(frame.width, frame.height)]
         for _ in range(SCALES - 1):
             width, height = self._sizes[-1]
             self._sizes.append(((width + 1) // 2, (height + 1) // 2))
-        self._lcs_names = [f"{NAME}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
-        values = parse_options(NAME, FloatMsSsimOptions, options)
-        super().__init__(NAME, self._lcs_names, frame, FloatMsSsimOptions, values)
+        super().__init__(frame, options, [f"{self.name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)])
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return nine dispatches.
@@ -103,13 +100,6 @@ class FloatMsSsimScorer(SimilarityScorer):
             score: Doubles = np.prod(np.prod(bases**exponents, axis=2), axis=1)
         return score
 
-    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return the score, followed by l, c and s of each scale if requested."""
-        scores = {NAME: self.as_requested(self.score(means))}
-        if self._options["enable_lcs"]:
-            by_term = means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(len(self._lcs_names), -1)
-            scores.update(zip(self._lcs_names, by_term, strict=True))
-        return scores
-
-
-FLOAT_MS_SSIM = Feature(NAME, FloatMsSsimOptions, FloatMsSsimScorer)
+    def terms(self, means: Doubles) -> Iterable[Doubles]:
+        """Return l of each scale, then c, then s."""
+        return means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(SCALES * len(_TERMS), -1)

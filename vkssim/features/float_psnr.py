@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from ..reference.psnr import EPSILON, noise, psnr
+from ..reference.samples import noise
 from ..shaders.interface import SampleCode
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import Feature, FeaturePlan, sum_groups
-from .options import OptionValue, parse_options, settings
+from .base import FeaturePlan, FrameScorer, sum_groups
+from .options import OptionValue
 from .planes import KernelShape, PlanePair, WindowWalk, partials, window
 
-NAME = "float_psnr"
 _INTEGER_DIGITS = (1.0, 2.0**16, 2.0**32)
 _FLOAT_DIGITS = (1.0, 1.0, 1.0)
 """The weights of a workgroup's three sums; see shaders/psnr.comp."""
 
 _DB_A_BIT, _DB_MORE = 6, 12
+_SMALLEST_NOISE = 1e-10
 
 
-class FloatPsnrOptions(TypedDict):
-    """float_psnr has no options: it is in dB, so those of similarities do not apply."""
-
-
-class FloatPsnrScorer:
+class FloatPsnrScorer(FrameScorer):
     """float_psnr for frames of one format and of any size, as in libvmaf's float_psnr.c and psnr.c.
 
     score = min(10 log10(peak^2 / max(noise, 1e-10)), limit), where noise is the mean squared difference on the 0..255 scale.
@@ -36,16 +31,16 @@ class FloatPsnrScorer:
     the bits that their largest sample needs. Floats have no depth, so only the smallest noise limits them, to 148.13 dB.
     """
 
-    names: tuple[str, ...] = (NAME,)
-    similarities: tuple[str, ...] = ()
+    name = "float_psnr"
+    options = {}  # noqa: RUF012 - none: it is in dB, so those of similarities do not apply
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        super().__init__(frame, options)
         self._frame = frame
         self._peak = frame.peak * frame.factor
-        unlimited = float(10 * np.log10(self._peak**2 / EPSILON))
+        unlimited = float(10 * np.log10(self._peak**2 / _SMALLEST_NOISE))
         of_depth = np.inf if frame.code is SampleCode.FLOAT32 else float(_DB_A_BIT * int(frame.peak).bit_length() + _DB_MORE)
-        self._limit = min(of_depth, unlimited)
-        self.settings = settings(NAME, FloatPsnrOptions, parse_options(NAME, FloatPsnrOptions, options), {}, self._limit)
+        self.limit_db: float = min(of_depth, unlimited)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, which reads both planes once."""
@@ -69,12 +64,8 @@ class FloatPsnrScorer:
         return means[:, 0]
 
     def as_requested(self, score: Doubles) -> Doubles:
-        """Return the noise in dB below the peak."""
-        return psnr(score, self._peak, self._limit)
-
-    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return the one score."""
-        return {NAME: self.as_requested(self.score(means))}
-
-
-FLOAT_PSNR = Feature(NAME, FloatPsnrOptions, FloatPsnrScorer)
+        """Return the noise in dB below the peak; NaN if it is not finite, for which libvmaf would give its best score."""
+        finite = np.where(np.isfinite(score), score, np.nan)
+        decibels = 10 * np.log10(self._peak**2 / np.maximum(finite, _SMALLEST_NOISE))
+        limited: Doubles = np.minimum(decibels, self.limit_db)
+        return limited

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -17,17 +17,8 @@ from ..reference.window import LcsMaps, lcs_maps
 from ..shaders.constants import GAUSSIAN, UNIFORM
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .base import Feature, FeaturePlan, sum_groups
-from .options import (
-    MetricOption,
-    OptionValue,
-    SimilarityOptions,
-    SimilarityScorer,
-    boolean,
-    integer_between,
-    one_of,
-    parse_options,
-)
+from .base import FeaturePlan, SimilarityScorer, sum_groups
+from .options import MetricOption, OptionValue, SimilarityOptions, declared_options
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
 
 
@@ -45,10 +36,6 @@ class Windows:
     walk: Callable[[KernelShape, PlanePair], WindowWalk]
     columns: Callable[[int], int]
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps]
-
-    def count(self, width: int, height: int) -> int:
-        """Return the number of windows that count in a plane."""
-        return self.columns(width) * (height - self.side + 1)
 
 
 GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", True, WindowWalk.over, lambda width: width - MARGIN, lcs_maps)
@@ -78,21 +65,17 @@ class FloatSsimOptions(SimilarityOptions, total=False):
 
     scale: Annotated[
         int,
-        MetricOption(
-            0, integer_between(0, 10), "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", automatic=0
-        ),
+        MetricOption(0, "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", range(11)),
     ]
     window: Annotated[
         str,
         MetricOption(
             "gaussian11",
-            one_of("gaussian11", "uniform8"),
             "move libvmaf's 11x11 Gaussian window (gaussian11), or 8x8 equal weights with sample variances (uniform8)",
+            ("gaussian11", "uniform8"),
         ),
     ]
-    estimate: Annotated[
-        bool, MetricOption(False, boolean, "leave out uniform8's windows across the edges of fragments 32 columns wide")
-    ]
+    estimate: Annotated[bool, MetricOption(False, "leave out uniform8's windows across the edges of fragments 32 columns wide")]
 
 
 class FloatSsimScorer(SimilarityScorer):
@@ -101,19 +84,24 @@ class FloatSsimScorer(SimilarityScorer):
     Raises FrameError if less than one window remains after the downscale, and OptionError for contradictory options.
     """
 
+    name = NAME
+    options = declared_options(FloatSsimOptions)
     _options: FloatSsimOptions
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
-        values = parse_options(NAME, FloatSsimOptions, options)
-        self._windows = _chosen_windows(values)
-        self._factor = factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
+        super().__init__(frame, options, [NAME + term for term in TERMS[1:]])
+        self._windows = _chosen_windows(self._options)
+        scale = self._options["scale"]
+        self.automatic = () if scale else ("scale",)
+        self.settings["scale"] = self._factor = factor = scale or max(1, round(min(frame.width, frame.height) / 256))
         self._size = size = downscaled_size(frame.width, frame.height, factor)
         if min(size) < self._windows.side:
             raise FrameError(
                 f"{NAME} needs {self._windows.side}x{self._windows.side} at least after its downscale by {factor},"
                 f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
             )
-        super().__init__(NAME, [NAME + term for term in TERMS[1:]], frame, FloatSsimOptions, values, {"scale": factor})
+        self.map_shape = size[1] - self._windows.side + 1, self._windows.columns(size[0])
+        """The rows and columns of windows that count."""
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, or two if there is a downscale."""
@@ -135,7 +123,8 @@ class FloatSsimScorer(SimilarityScorer):
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 4) means of l c s, l, c, s."""
-        return 1.0 - sum_groups(partial_sums, plan.groups, len(TERMS))[:, 0] / self._windows.count(*self._size)
+        rows, columns = self.map_shape
+        return 1.0 - sum_groups(partial_sums, plan.groups, len(TERMS))[:, 0] / (rows * columns)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """Return (4,) means of a frame, computed by NumPy, in the order of `means`."""
@@ -145,14 +134,9 @@ class FloatSsimScorer(SimilarityScorer):
         """Return the mean of l c s."""
         return means[:, 0]
 
-    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return the means by name; the score itself is in dB if requested."""
-        scores = dict(zip(self.names, means.T, strict=False))
-        scores[NAME] = self.as_requested(self.score(means))
-        return scores
-
-
-FLOAT_SSIM = Feature(NAME, FloatSsimOptions, FloatSsimScorer)
+    def terms(self, means: Doubles) -> Iterable[Doubles]:
+        """Return the means of l, c, s."""
+        return means.T[1:]
 
 
 class SsimMapScorer(FloatSsimScorer):
@@ -166,7 +150,6 @@ class SsimMapScorer(FloatSsimScorer):
         super().__init__(frame, options)
         if not self._windows.has_map:
             raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
-        self.map_shape = self._size[1] - self._windows.side + 1, self._windows.columns(self._size[0])
         self.maps: list[FloatPlane] = []
         """Maps of shape `map_shape`, in the order of the frames. The caller removes the maps that it takes."""
 

@@ -61,7 +61,7 @@ class FrameMetrics:
         self.planes = tuple(
             PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
         )
-        metrics = [scorer.names[0] for scorer in self.planes[0].scorers]
+        metrics = [scorer.name for scorer in self.planes[0].scorers]
         for metric in metrics:
             if metrics.count(metric) > 1:
                 raise OptionError(f"feature {metric} is asked for twice")
@@ -78,7 +78,7 @@ class FrameMetrics:
             if len(self.planes) > 1:
                 names += [f"{name}_{plane.name}" for plane in self.planes for name in scorer.names]
             if self._total:
-                names.append(f"{scorer.names[0]}_{TOTAL}")
+                names.append(f"{scorer.name}_{TOTAL}")
         return tuple(names)
 
     @property
@@ -98,15 +98,12 @@ class FrameMetrics:
                     columns.update(scores)
                 columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
         if self._total:
+            areas = [plane.format.width * plane.format.height for plane in self.planes]
             for number, scorer in enumerate(self.planes[0].scorers):
-                columns[f"{scorer.names[0]}_{TOTAL}"] = scorer.as_requested(self._mean_score(number, means))
+                scores_of_planes = [scorer.score(terms[number]) for terms in means]
+                total = np.average(scores_of_planes, axis=0, weights=areas)
+                columns[f"{scorer.name}_{TOTAL}"] = scorer.as_requested(total)
         return {name: columns[name] for name in self.names}
-
-    def _mean_score(self, metric: int, means: Sequence[Sequence[Doubles]]) -> Doubles:
-        areas = [plane.format.width * plane.format.height for plane in self.planes]
-        scores = [plane.scorers[metric].score(terms[metric]) for plane, terms in zip(self.planes, means, strict=True)]
-        mean: Doubles = np.average(scores, axis=0, weights=areas)
-        return mean
 
 
 def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:

@@ -83,29 +83,20 @@ _STAGED_WORKGROUP = 64
 
 @dataclass(frozen=True)
 class KernelShape:
-    """The shape of the kernels for a device.
-
-    It has the workgroup size for kernels whose size is a constant, and the build to use for kernels that have two.
-    """
+    """The shape of the kernels for a device, their workgroup size if it is a constant, and the build if a kernel has two."""
 
     shape: Shape
     workgroup: int
     precision: Precision = Precision.EXACT
 
     @classmethod
-    def for_device(cls, info: DeviceInfo) -> KernelShape:
-        """Return the shape for a device: strip for lavapipe, staged for all other devices.
+    def for_device(cls, info: DeviceInfo, shape: Shape | None = None) -> KernelShape:
+        """Return the shape for a device, by default strip for lavapipe and staged for all other devices.
 
-        The strip shape is made for lavapipe's compiler. SwiftShader's takes a minute and 6 GB for the window of it.
+        Each shape computes the same on every device. A workgroup of the strip shape is one subgroup. The shape is made for
+        lavapipe's compiler; SwiftShader's takes a minute and 6 GB for the window of it.
         """
-        return cls.of_shape(Shape.STRIP if info.is_lavapipe else Shape.STAGED, info)
-
-    @classmethod
-    def of_shape(cls, shape: Shape, info: DeviceInfo) -> KernelShape:
-        """Return the given shape for a device. Each shape computes the same on every device.
-
-        A workgroup of the strip shape is one subgroup of the device.
-        """
+        shape = shape or (Shape.STRIP if info.is_lavapipe else Shape.STAGED)
         return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
 
     def kernel(self, stem: str, constants: Mapping[int, int]) -> Kernel:

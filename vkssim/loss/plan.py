@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..features.planes import KernelShape, PlaneLayout, aligned, ceil_div, decimate, dispatch, strip_rows
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
@@ -16,15 +16,7 @@ DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "m
 _STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 180}
 
 
-@dataclass(frozen=True)
-class LossPlan:
-    """A plan, with the layout of the planes in the buffers that the caller fills and reads."""
-
-    plan: Plan
-    planes: PlaneLayout
-
-
-def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> LossPlan:
+def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> Plan:
     """Return the plan of a loss, with or without the gradient with respect to the distorted planes.
 
     The plan reads DISTORTED and REFERENCE. It writes MEANS and, if `gradient` is set, GRADIENT: `weight` times the derivative
@@ -62,7 +54,7 @@ class _Builder:
         self._partials = BufferSpec("partials", Role.WORK, aligned(4 * sum(groups)))
         self._buffers: list[BufferSpec] = []
 
-    def build(self) -> LossPlan:
+    def build(self) -> Plan:
         gradient, scales = self._gradient, len(self._loss.weights)
         means = BufferSpec(MEANS, Role.OUTPUT, 16 * scales)
         self._buffers = [self._images[0][0].spec(Role.INPUT), self._images[1][0].spec(Role.INPUT), self._partials, means]
@@ -81,7 +73,7 @@ class _Builder:
             self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:] if planes.buffer not in known]
             self._buffers.append(self._gradients[0].spec(Role.LARGE_OUTPUT))
             steps += [(self._collect(scale),) for scale in reversed(range(scales - 1))]
-        return LossPlan(Plan(tuple(self._buffers), tuple(steps)), self._images[0][0])
+        return Plan(tuple(self._buffers), tuple(steps))
 
     def _walk(self, planes: PlaneLayout) -> tuple[tuple[int, int], int]:
         """Return the workgroups of the windows, and the rows that each of them processes."""

@@ -129,16 +129,17 @@ class Loss:
 Chosen = TypeVar("Chosen", bound=Enum)
 
 
-_BY_WORD: dict[Any, dict[str, Any]] = {kind: {choice.value: choice for choice in kind} for kind in (Padding, Pyramid, Negative)}
+_BY_WORD: dict[Any, dict[str, Any]] = {
+    kind: {choice.value: choice for choice in kind if choice is not Negative.KEEP} for kind in (Padding, Pyramid, Negative)
+}
 # torch.compile, which traces `chosen`, cannot go through the members of an Enum in Python 3.12 and later.
 
 
-def chosen(kind: type[Chosen], text: str, without: Chosen | None = None) -> Chosen:
-    """Return the choice with the given name. Raises OptionError for an unknown name."""
+def chosen(kind: type[Chosen], text: str) -> Chosen:
+    """Return the choice with the given name, which users may choose. Raises OptionError for any other name."""
     choice: Chosen | None = _BY_WORD[kind].get(text)
-    if choice is None or choice is without:
-        possible = [word for word, other in _BY_WORD[kind].items() if other is not without]
-        raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(possible)} is possible")
+    if choice is None:
+        raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(_BY_WORD[kind])} is possible")
     return choice
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..backends.open import open_backend, open_with_warnings
-from ..features.float_ssim import FLOAT_SSIM, SsimMapScorer
+from ..features.float_ssim import SsimMapScorer
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
@@ -53,7 +53,7 @@ class SsimMapper(Closable):
             ((means,),) = self._backend.collect(batch)
             if batch.beyond is not None:
                 raise batch.beyond.error(start + batch.beyond.frame)
-            scores[span] = self._scorer.finish(means)[FLOAT_SSIM.name]
+            scores[span] = self._scorer.finish(means)[self._scorer.name]
             maps[span] = self._scorer.maps
             self._scorer.maps.clear()
         return scores, maps

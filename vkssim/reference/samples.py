@@ -1,4 +1,4 @@
-"""Twins of `ingest.comp`, `deinterleave.comp` and `largest_sample.comp`, and a similarity in decibels."""
+"""Twins of `ingest.comp`, `deinterleave.comp`, `largest_sample.comp` and `psnr.comp`, and a similarity in decibels."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def largest_samples(planes: Samples) -> npt.NDArray[np.uint32]:
     """Return the largest sample of each of (..., H, W) planes of integers, as uint32."""
     largest: npt.NDArray[np.uint32] = planes.max(axis=(-2, -1)).astype(np.uint32)
     return largest
+
+
+def noise(reference: FloatPlane, distorted: FloatPlane) -> float:
+    """Return the mean squared difference of two (H, W) float32 planes.
+
+    Differences and their squares are rounded to float32 and added in double, as in `compute_psnr` of libvmaf's psnr.c.
+    """
+    difference = reference - distorted
+    return float(np.square(difference).sum(dtype=np.float64) / difference.size)
 
 
 def decibel(similarity: Doubles) -> Doubles:

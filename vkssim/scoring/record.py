@@ -29,7 +29,7 @@ def scoring_record(
     """Return the record of two sources, reference first. `with_whole_clips` adds the facts that only reading shows."""
     info = sources[0].info
     features = tuple(
-        FeatureFacts(scorer.names[0], plane.name, scorer.settings.options, scorer.settings.automatic, scorer.settings.limit_db)
+        FeatureFacts(scorer.name, plane.name, scorer.settings, scorer.automatic, scorer.limit_db)
         for plane in metrics.planes
         for scorer in plane.scorers
     )
@@ -54,7 +54,7 @@ def scoring_record(
         reference=reference,
         distorted=distorted,
     )
-    texts = [scorer.settings.text for scorer in metrics.planes[0].scorers]
+    texts = [scorer.text for scorer in metrics.planes[0].scorers]
     return replace(record, command=_command(record, texts, backend))
 
 

@@ -4,8 +4,7 @@
 pytorch-msssim, and by default its numbers. Tensors on the CPU are computed on any Vulkan device, tensors of a CUDA device on
 that device.
 
-The package uses the plans of `loss` and the engines of `backends`, and has nothing to do with clips or scores. Read `functions`
-first, then `autograd`.
+Read `functions` first, then `autograd`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from ..backends.loss_engine import evaluate
+from ..backends.loss_engine import LossStep, evaluate
 from ..loss.spec import Loss
 from . import composed, cuda
 
@@ -56,7 +56,8 @@ class LossJob:
         weight = 1.0 / (count * channels if self.average else channels)
         if self.backend == "vulkan" and cuda.takes(distorted.device):
             images = distorted.contiguous(), reference.contiguous()
-            return cuda.compute(*images, self.loss, gradient=gradient, weight=weight, pool=partial(self._pooled, channels))
+            step, pool = LossStep(self.loss, gradient, weight), partial(self._pooled, channels)
+            return cuda.use_sharing(distorted.device, lambda sharing: sharing.compute(*images, step, pool))
         values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
         return self._pooled(channels, values), result
 

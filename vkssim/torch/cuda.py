@@ -32,7 +32,7 @@ from ..host.executor import Executor, Slot
 from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
-from ..loss.spec import Loss, Negative
+from ..loss.spec import Negative
 from ..utils.thread_pool import Closable
 
 _GRANULE = 1 << 21
@@ -69,7 +69,7 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
     if not torch.cuda.is_available():
         raise DeviceError("no CUDA device: memory is shared with CUDA only; tensors on the CPU need no copy to be avoided")
     found = torch.device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
-    return use_sharing(_index_of(found), lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
+    return use_sharing(found, lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
 
 
 _staging_allowed = False  # whether tensors may go through the memory of the host
@@ -106,28 +106,13 @@ def empty_cache() -> None:
         kept.each(Sharing.empty_cache)
 
 
-def compute(
-    distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float, pool: Callable[[Tensor], Tensor]
-) -> tuple[Tensor, Tensor | None]:
-    """Return pooled values, float32, and, if `gradient` is set, their gradients by the distorted images.
-
-    The gradients have the shape of the images and are multiplied by `weight`. `pool` takes the values (P,) and
-    must return a new tensor, because the next call, of whatever thread, overwrites them.
-
-    The images are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError if memory cannot be shared
-    with it.
-    """
-    step = LossStep(loss, gradient, weight)
-    return use_sharing(_index_of(distorted.device), lambda sharing: sharing.compute(distorted, reference, step, pool))
-
-
 def takes(device: torch.device) -> bool:
-    """Return whether `compute` takes the tensors of a device. Others are on the CPU, or may go through its memory."""
+    """Return whether losses of a device's tensors need shared memory. Others are on the CPU, or may go through its memory."""
     if device.type == "cpu":
         return False
     try:
         if _staging_allowed:
-            use_sharing(_index_of(device), lambda _: None)
+            use_sharing(device, lambda _: None)
     except DeviceError:
         return False
     return True
@@ -146,11 +131,9 @@ _kept: dict[int, DeviceCache[Sharing]] = {}  # a cache for each device, so that 
 _refusals: dict[int, str] = {}
 
 
-def use_sharing(index: int, action: Callable[[Sharing], Result]) -> Result:
-    """Return the result of `action` with the sharing with a CUDA device, which is opened if it is not.
-
-    Raises DeviceError if sharing is impossible.
-    """
+def use_sharing(device: torch.device, action: Callable[[Sharing], Result]) -> Result:
+    """Return the result of `action` with the sharing with a CUDA device. Raises DeviceError if sharing is impossible."""
+    index = _index_of(device)
     kept = _kept.get(index) or _kept.setdefault(index, DeviceCache(most=1, harmless=_OUT_OF_MEMORY))
     return kept.run(index, partial(_open, index), action)
 
@@ -203,13 +186,7 @@ class _BlockOwner:
 
     def __init__(self, memory: _Memory, block: _Block, shape: tuple[int, ...]) -> None:
         self._memory = memory
-        self.__cuda_array_interface__ = {
-            "shape": shape,
-            "typestr": "<f4",
-            "data": (block.address, False),
-            "version": 3,
-            "strides": None,
-        }
+        self.__cuda_array_interface__ = {"shape": shape, "typestr": "<f4", "data": (block.address, False), "version": 3}
 
 
 class Sharing(Closable):
@@ -320,7 +297,11 @@ class Sharing(Closable):
     def compute(
         self, distorted: Tensor, reference: Tensor, step: LossStep, pool: Callable[[Tensor], Tensor]
     ) -> tuple[Tensor, Tensor | None]:
-        """Return pooled values and the gradient in the shape of the images, in chunks of planes for which there is memory."""
+        """Return pooled values, float32, and the gradient by the distorted images, if the step has one, in their shape.
+
+        The images are contiguous float32 tensors (N, C, H, W). They are computed in chunks of planes for which there is memory.
+        `pool` takes the values (P,) and must return a new tensor, because the next call, of whatever thread, overwrites them.
+        """
         stream = self._followed()
         loss = step.loss
         size = loss.height * loss.width
@@ -359,9 +340,8 @@ class Sharing(Closable):
             distorted = self._copied(DISTORTED, distorted, stream)
         if reference.data_ptr() not in blocks:
             reference = self._copied(REFERENCE, reference, stream)
-        means = made.means(executor, stream)
         bound = {
-            MEANS: blocks[means.data_ptr()],
+            MEANS: blocks[made.means.data_ptr()],
             DISTORTED: blocks[distorted.data_ptr()],
             REFERENCE: blocks[reference.data_ptr()],
         }
@@ -402,32 +382,29 @@ class Sharing(Closable):
 
 
 class _TensorLoss(LossExecutor):
-    """A loss of tensors: the slots for each set of blocks, and the last step, which PyTorch computes."""
+    """A loss of tensors: the slots for each set of blocks, and the last step, which PyTorch computes.
+
+    `means` is the shared tensor (planes, scales, 4) into which the plan writes its numbers.
+    """
+
+    means: Tensor
 
     def __init__(self, sharing: Sharing, step: LossStep, pipelines: PipelineBuilder) -> None:
-        self.has_gradient = step.gradient
         super().__init__(sharing.device, pipelines, step, timelines=sharing.timelines)
         self._sharing = sharing
-        self._means: Tensor | None = None
         self._weights: Tensor | None = None
         self._columns: dict[int, tuple[Tensor, Tensor]] = {}  # of the means: deficits and means, by the number of planes
         self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Slot]] = OrderedDict()
 
     def new_executor(self, batch: int, slots: int) -> Executor:
-        """Return an executor, for which unused memory is freed if there is too little."""
+        """Return an executor with its means. Unused memory is freed if there is too little."""
+        self.means = self._sharing.lease((batch, len(self.loss.weights), 4), self._sharing.stream().cuda_stream)
         return self._sharing.in_memory(lambda: super(_TensorLoss, self).new_executor(batch, slots))
-
-    def means(self, executor: Executor, stream: int) -> Tensor:
-        """Return the shared tensor (planes, scales, 4) into which the plan writes its numbers."""
-        if self._means is None:
-            self._means = self._sharing.lease((executor.batch, len(self.loss.weights), 4), stream)
-        return self._means
 
     def finish(self, planes: int) -> tuple[Tensor, Tensor | None]:
         """Return values (P,), as in loss/spec.py, and the remaining factor of a single scale's gradient."""
         if planes not in self._columns:
-            assert self._means is not None
-            self._columns[planes] = self._means[:planes, :, 0], self._means[:planes, 0, 3]
+            self._columns[planes] = self.means[:planes, :, 0], self.means[:planes, 0, 3]
         deficits, kept = self._columns[planes]
         if self.loss.negative is Negative.KEEP:  # one scale of weight 1
             return kept, None
@@ -466,7 +443,6 @@ class _TensorLoss(LossExecutor):
             with suppress(DeviceError):
                 self.device.wait_idle()
         self.unbind()
-        self._means = None
         self._columns.clear()
         super().close_executor()
 

@@ -37,10 +37,8 @@ class SSIM(_Similarity):
     ----------
     data_range, size_average, win_size, win_sigma : optional
         As for `ssim`.
-    channel : int
-        It may be any number: the images have their channels.
-    spatial_dims : int
-        It must be 2.
+    channel, spatial_dims : int
+        `channel` may be any number, because the images have their channels; `spatial_dims` must be 2.
     K, nonnegative_ssim, padding, backend, device : optional
         As for `ssim`.
 
@@ -76,10 +74,8 @@ class MS_SSIM(_Similarity):  # noqa: N801
     ----------
     data_range, size_average, win_size, win_sigma : optional
         As for `ms_ssim`.
-    channel : int
-        It may be any number: the images have their channels.
-    spatial_dims : int
-        It must be 2.
+    channel, spatial_dims : int
+        `channel` may be any number, because the images have their channels; `spatial_dims` must be 2.
     weights, K, pyramid, padding, negative, backend, device : optional
         As for `ms_ssim`.
 
@@ -108,5 +104,5 @@ class MS_SSIM(_Similarity):  # noqa: N801
         device: str | int | None = None,
     ) -> None:
         chosen(Pyramid, pyramid)
-        chosen(Negative, negative, without=Negative.KEEP)
+        chosen(Negative, negative)
         super().__init__(ms_ssim, dict(locals()))
