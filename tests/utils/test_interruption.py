@@ -22,7 +22,7 @@ from vkssim.backends.cpu import CpuBackend
 from vkssim.frames.raw import RawFile
 from vkssim.host.device import Device
 from vkssim.storage.atomic import check_writable
-from vkssim.storage.journal_file import JournalFile, journal_path
+from vkssim.storage.checked_journal import RUN, CheckedJournal, journal_path
 from vkssim.utils import interruption
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
@@ -392,7 +392,7 @@ def test_nothing_to_resume_by(
 def test_the_journal_belongs_to_the_first_output(folder: Path, tmp_path: Path) -> None:
     """Its scores are those of all outputs, whichever is written first."""
     words = _words(folder, "short", tmp_path / "scores.csv", "-o", str(tmp_path / "scores.xml"))
-    first, second = (JournalFile(journal_path(tmp_path / f"scores.{ending}")) for ending in ("csv", "xml"))
+    first, second = (CheckedJournal(journal_path(tmp_path / name), RUN, print) for name in ("scores.csv", "scores.xml"))
     with first:
         assert "another process is writing the same output" in vkssim(*words).stderr
     with second:

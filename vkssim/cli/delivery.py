@@ -218,7 +218,7 @@ def open_journal(
     Raises OptionError if `resume` is requested and there can be no journal.
     """
     from ..scoring.journal import open_run_journal
-    from ..storage.journal_file import journal_path
+    from ..storage.checked_journal import journal_path
 
     def tell(text: str) -> None:
         if not quiet:
