@@ -20,13 +20,8 @@ from ..support.commands import python_process
 @pytest.mark.parametrize(
     ("nameless", "step"),
     [
-        (True, "fsync"),
-        (True, "fchmod"),
-        (True, "link"),
-        (True, "replace"),
-        (False, "fsync"),
-        (False, "chmod"),
-        (False, "replace"),
+        *((True, step) for step in ("fsync", "link", "chmod", "replace")),
+        *((False, step) for step in ("fsync", "chmod", "replace")),
     ],
 )
 @pytest.mark.parametrize(
