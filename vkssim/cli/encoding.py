@@ -106,26 +106,21 @@ def print_search(
 ) -> None:
     """Print the outcome of a search as JSON, or if `quiet` in `brief`, or in detail, and then its notes."""
     if as_json:
-        print_text(_search_json(running))
+        sampling = running.sampling
+        answer = {
+            "choice": asdict(running.choice),
+            "trials": [asdict(trial) for trial in running.trials],
+            "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
+            "frames": None if sampling is None else sampling.frames,
+            "shots": None if sampling is None else len(sampling.cuts),
+        }
+        print_text(json_text(answer))
     elif quiet:
         print_text(brief)
     else:
         print_details()
     for note in running.choice.notes:
         say(f"note: {note}")
-
-
-def _search_json(running: Search | LadderSearch) -> str:
-    """Return the outcome of a search, its trials and its samples as JSON."""
-    sampling = running.sampling
-    answer = {
-        "choice": asdict(running.choice),
-        "trials": [asdict(trial) for trial in running.trials],
-        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
-        "frames": None if sampling is None else sampling.frames,
-        "shots": None if sampling is None else len(sampling.cuts),
-    }
-    return json_text(answer)
 
 
 def write_files(files: Sequence[tuple[str | None, Callable[[], str]]]) -> list[str]:
