@@ -43,23 +43,22 @@ def declared_options(name: str, kind: type[Any]) -> Callable[[Callable[..., Any]
         """Return the options. From choices of numbers, click makes texts."""
         return kind(**{key: int(value) if key in numbers and value is not None else value for key, value in values.items()})
 
-    return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.option.rank)))
+    return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.rank)))
 
 
-def _flag(declared: DeclaredOption) -> CommandOption:
+def _flag(entry: DeclaredOption) -> CommandOption:
     """Return the option of the command line that sets a declared option."""
-    entry = declared.option
     kind: dict[str, Any] = {}
-    if declared.types == (bool,):
+    if entry.types == (bool,):
         kind = {"is_flag": True}
     elif entry.choices is not None and entry.metavar is None:
         kind = {"type": Choice([str(choice) for choice in entry.choices])}
-    elif declared.types == (int,):
+    elif entry.types == (int,):
         kind = {"type": int if entry.least is None else click.IntRange(entry.least), "metavar": "N"}
     if entry.metavar is not None:
         kind["metavar"] = entry.metavar
-    names = " ".join([*entry.flags, declared.name])
-    return CommandOption(names, entry.section, entry.help, default=declared.default, show_default=entry.shows_default, **kind)
+    names = " ".join([*entry.flags, entry.name])
+    return CommandOption(names, entry.section, entry.help, default=entry.default, show_default=entry.shows_default, **kind)
 
 
 def single_device(where: dict[str, Any]) -> dict[str, Any]:
