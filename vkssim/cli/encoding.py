@@ -89,18 +89,6 @@ def scores_text(trial: Trial, limits: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {text}" for name, text in zip(trial.values, score_cells(trial, limits), strict=True))
 
 
-def run_search(running: SearchRun[Any, Any], progress: EncodeProgress, line: Callable[[Any, Any], str]) -> None:
-    """Run a search to its end, and print a `line` for each result as soon as it is there. Raises VkssimError."""
-    try:
-        with running:
-            for result in running:
-                progress.close()
-                if not progress.quiet:
-                    say(line(running, result))
-    finally:
-        progress.close()
-
-
 def print_search(
     running: Search | LadderSearch, *, as_json: bool, quiet: bool, brief: str, print_details: Callable[[], None]
 ) -> None:
@@ -131,16 +119,10 @@ def write_files(files: Sequence[tuple[str | None, Callable[[], str]]]) -> list[s
     return [path for path, _ in files if path is not None]
 
 
-def say_files(names: Sequence[str], *, quiet: bool) -> None:
-    """Print which files were written."""
-    for name in names if not quiet else ():
-        say_written(name)
-
-
 class EncodeProgress:
-    """A progress bar for each step, which says what is done, and is removed before a line is printed.
+    """The bar of each step, which says what is done, the line of each result, before which the bar is removed, and the files.
 
-    Without a terminal nothing is shown. `usual` is the number of trials that most runs need, if that is known.
+    Nothing is shown with `quiet`, and no bar without a terminal. `usual` is the number of trials that most runs need, if known.
     """
 
     def __init__(self, *, quiet: bool, usual: int = 0) -> None:
@@ -150,6 +132,23 @@ class EncodeProgress:
         self._bar: ProgressBar | None = None
         self._scans = False
         self._trials = 0
+
+    def run(self, running: SearchRun[Any, Any], line: Callable[[Any, Any], str]) -> None:
+        """Run a search to its end, and print a `line` for each result as soon as it is there. Raises VkssimError."""
+        try:
+            with running:
+                for result in running:
+                    self.close()
+                    if not self.quiet:
+                        say(line(running, result))
+        finally:
+            self.close()
+
+    def say_files(self, *names: str | None) -> None:
+        """Print which files were written; None is a file that was not."""
+        for name in names if not self.quiet else ():
+            if name is not None:
+                say_written(name)
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show that `done` frames of `total` are finished; while the clip is scanned, the total is None."""
