@@ -24,7 +24,6 @@ from vkssim.cli import main
 from vkssim.cli.command import Command, CommandOption
 from vkssim.features import FEATURES
 from vkssim.host import notices
-from vkssim.host.devices import DEVICE_VARIABLE
 
 from ..support.clips import raw_bytes, y4m_bytes
 from ..support.commands import TINY, fail, pair_words, refuse, succeed, vkssim, vkssim_process
@@ -380,19 +379,6 @@ def test_devices() -> None:
         assert set(row) == {"index", "name", "driver", "pci", "lacks", "kind", "uuid"}
         assert row["name"] in text
         assert row["uuid"] in text
-
-
-def test_device_that_devices_lists_can_be_chosen(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = os.environ[DEVICE_VARIABLE]
-    row = next(
-        row
-        for row in json.loads(vkssim("devices", "--json").output)
-        if wanted in (row["name"], str(row["index"])) or wanted in row["name"]
-    )
-    monkeypatch.delenv(DEVICE_VARIABLE)
-    words = [word if word != "cpu" else "vulkan" for word in raw_pair]
-    result = succeed(*words, "--json", "--device", row["uuid"])
-    assert json.loads(result.stdout)["device"] == row["name"]
 
 
 def test_features() -> None:

@@ -271,17 +271,6 @@ def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
 
 
-def test_a_command_that_fails_at_the_start_leaves_the_journal(folder: Path, tmp_path: Path) -> None:
-    output = tmp_path / "scores.json"
-    _cut_off(folder, output)
-    before = journal_path(output).read_bytes()
-    for wrong in (("--subsample", "2", "--resume"), ("--feature", "psnr")):
-        assert vkssim(*_words(folder, "short", output, *wrong)).exit_code == 2
-        assert journal_path(output).read_bytes() == before
-    result = vkssim(*_words(folder, "short", output, "--resume", "--subsample", "2"))
-    assert "belongs to another run: selection of frames differ. Without --resume the run starts again" in result.stderr
-
-
 def test_live_page_and_maps_go_on_too(folder: Path, tmp_path: Path) -> None:
     """Lines only of new frames; the page and the maps of all."""
     output, page, maps = tmp_path / "scores.json", tmp_path / "page.html", tmp_path / "maps"

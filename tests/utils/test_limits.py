@@ -145,16 +145,6 @@ def test_name_that_cannot_be_written_is_found_before_anything_is_scored(tmp_path
         check_writable(tmp_path / name)
 
 
-def test_name_in_bytes_that_are_no_text(tmp_path: Path) -> None:
-    clip = os.fsencode(tmp_path) + b"/\xff\xfe.y4m"
-    with open(clip, "wb") as file:
-        file.write(b"YUV4MPEG2 W16 H12\nFRAME\n" + bytes(288))
-    for form in ("json", "xml"):
-        result = vkssim_process("score", "-r", os.fsdecode(clip), "-d", os.fsdecode(clip), f"--{form}", *TINY)
-        assert result.returncode == 0, result.stderr
-        assert result.stdout.decode()
-
-
 def test_read_whole_stops_at_its_limit(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")
