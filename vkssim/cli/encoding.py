@@ -11,7 +11,7 @@ from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..storage.folder import write_output
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
-from .command import Choice, CommandOption, add_options
+from .command import Choice, add_options, option
 from .messages import say, say_written
 from .output import json_text, print_text
 from .tables import decimals
@@ -24,48 +24,44 @@ if TYPE_CHECKING:
     from ..search.trial import Trial
 
 encoder_options = add_options(
-    CommandOption(
-        "--encoder", Section.ENCODER, "Encode with that encoder of FFmpeg.", type=Choice(ENCODER_NAMES), default=ENCODER
-    ),
-    CommandOption(
+    option("--encoder", Section.ENCODER, "Encode with that encoder of FFmpeg.", type=Choice(ENCODER_NAMES), default=ENCODER),
+    option(
         "--enc",
         Section.ENCODER,
         "Give the encoder these options: preset=6:film-grain=8. May be repeated.",
         multiple=True,
         metavar="NAME=VALUE[:…]",
     ),
-    CommandOption(
+    option(
         "--parameter",
         Section.ENCODER,
         "Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
         metavar="NAME",
     ),
-    CommandOption(
-        "--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"
-    ),
-    CommandOption("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
-    CommandOption(
+    option("--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"),
+    option("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
+    option(
         "--feature features",
         Section.METRICS,
         "Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
         multiple=True,
         metavar="NAME[=K=V:K=V]",
     ),
-    CommandOption(
+    option(
         "--samples",
         Section.FRAMES,
         "Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
         default=LEAST_SECONDS,
         metavar="SECONDS",
     ),
-    CommandOption(
+    option(
         "--resume",
         Section.OUTPUTS,
         "Store trials in PATH.journal until the search is done, and go on from those that are there.",
         metavar="PATH",
     ),
-    CommandOption("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
-    CommandOption("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
+    option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
+    option("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
 )
 """The options of encoder, parameter, samples and outputs that all searches have."""
 

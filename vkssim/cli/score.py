@@ -17,7 +17,7 @@ from ..page import WORST
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from ..utils.version import __version__
-from .command import CommandOption, add_options, make_command, option
+from .command import add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
@@ -52,10 +52,10 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 _IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
 _REFUSAL = {**_IGNORED, "help": "Refused: there is no VMAF here."}
 _vmaf_flags = add_options(
-    CommandOption("-n --no_prediction", is_flag=True, **_IGNORED),
-    *(CommandOption(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
+    option("-n --no_prediction", is_flag=True, **_IGNORED),
+    *(option(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
     *(
-        CommandOption(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
+        option(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
         for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
     ),
 )
