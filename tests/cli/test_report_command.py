@@ -282,12 +282,6 @@ def test_a_missing_extra_is_named_first(
         assert not scores.exists()
 
 
-def test_what_is_no_report_is_an_error(tmp_path: Path) -> None:
-    bad = write(tmp_path / "bad.json", b"{}")
-    fail(2, "is no report", "report", bad, "-o", str(tmp_path / "page.html"))
-    assert vkssim("report", "-o", str(tmp_path / "page.html")).exit_code == 2
-
-
 def test_scoring_without_a_page_imports_nothing_of_it(pair: tuple[str, str]) -> None:
     code = (
         "import sys\nfrom vkssim.cli import main\n"

@@ -7,11 +7,9 @@ import os
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.maps.frames import png
 from vkssim.storage.atomic import write_file
 
 from ..support.commands import python_process
@@ -20,13 +18,8 @@ from ..support.commands import python_process
 @pytest.mark.parametrize(
     ("nameless", "step"),
     [
-        (True, "fsync"),
-        (True, "fchmod"),
-        (True, "link"),
-        (True, "replace"),
-        (False, "fsync"),
-        (False, "chmod"),
-        (False, "replace"),
+        *((True, step) for step in ("fsync", "link", "chmod", "replace")),
+        *((False, step) for step in ("fsync", "chmod", "replace")),
     ],
 )
 @pytest.mark.parametrize(
@@ -72,16 +65,6 @@ def test_a_process_that_is_killed_leaves_nothing_beside_it(tmp_path: Path) -> No
     (tmp_path / "scores.json").write_text("old")
     assert python_process("-c", KILLED, str(tmp_path / "scores.json")).returncode == -signal.SIGKILL
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("scores.json", "old")]
-
-
-def test_maps_are_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "map.png"
-    path.write_text("old")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))))
-        with pytest.raises(OutputError, match=r"map\.png cannot be written: Disk quota exceeded"):
-            png(path, np.zeros((4, 4, 3), np.uint8))
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("map.png", "old")]
 
 
 def test_a_long_name(tmp_path: Path) -> None:

@@ -1,15 +1,20 @@
-"""Checked lines: whatever is done to them, no entry is read that was not written there."""
+"""Journals: no entry is read that was not written there, and the file is private, locked, and whole up to its last line."""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
-from vkssim.errors import InputError
+from vkssim.errors import InputError, OutputError
 from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines
 
+from ..support.commands import python_process
 from ..support.damage import flipped_bits
 
 HEAD = {"of": "a run"}
@@ -85,3 +90,104 @@ def test_another_file_is_left_alone(path: Path, data: bytes) -> None:
         with pytest.raises(InputError, match="is not a journal of vkssim; move it away"):
             _opened(path, kind)
     assert path.read_bytes() == data
+
+
+# -- the file ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [lambda journal: journal.begin(HEAD), CheckedJournal.go_on], ids=["begin", "go on"])
+def test_a_file_that_others_could_read_is_private_once_it_is_written(
+    path: Path, write: Callable[[CheckedJournal], None]
+) -> None:
+    """Not before: it may turn out to be somebody's diary."""
+    _written(path)
+    path.chmod(0o644)
+    with _opened(path) as journal:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644
+        write(journal)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_was_put_in_its_place_is_not_removed(path: Path) -> None:
+    with _opened(path) as journal:
+        journal.begin(HEAD)
+        path.rename(path.with_name("moved"))
+        path.write_bytes(b"somebody's own")
+        journal.remove()
+    assert path.read_bytes() == b"somebody's own"
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
+def test_what_is_no_file_is_left_alone(tmp_path: Path, path: Path, kind: str) -> None:
+    mine = tmp_path / "mine"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        if kind == "link":
+            mine.write_bytes(b"mine")
+        path.symlink_to(mine)
+    with pytest.raises(OutputError, match=r"o\.json\.journal"):
+        _opened(path)
+    assert not mine.exists() or mine.read_bytes() == b"mine"
+
+
+def test_files_of_others_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _written(path)
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(OutputError, match="belongs to user"):
+        _opened(path)
+
+
+def test_another_process_is_told(path: Path) -> None:
+    opened = (
+        f"from pathlib import Path; from vkssim.storage.checked_journal import *; CheckedJournal(Path({str(path)!r}), RUN, id)"
+    )
+    mask = os.umask(0)
+    try:
+        with _opened(path):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            process = python_process("-c", opened)
+            assert process.returncode == 1
+            assert b"another process is writing the same output" in process.stderr
+    finally:
+        os.umask(mask)
+    assert python_process("-c", opened).returncode == 0
+
+
+def test_a_file_that_its_owner_removes_meanwhile_is_made_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = CheckedJournal._lock
+
+    def remove_first(self: CheckedJournal, file: BinaryIO) -> None:
+        monkeypatch.setattr(CheckedJournal, "_lock", lock)
+        path.unlink()
+        lock(self, file)
+
+    monkeypatch.setattr(CheckedJournal, "_lock", remove_first)
+    with _opened(path) as journal:
+        journal.begin(HEAD)
+        assert path.read_bytes() == CheckedLines(RUN).pack(HEAD)
+
+
+def test_what_cannot_be_written_whole_is_not_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full after three bytes."""
+    write = os.write
+    room = [3]
+
+    def little(descriptor: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = write(descriptor, data[: room[0]])
+        room[0] -= written
+        return written
+
+    with _opened(path) as journal:
+        journal.begin(HEAD)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", little)
+            with pytest.raises(OutputError, match="cannot be written: No space left on device"):
+                journal.add(ENTRIES)
+        assert path.read_bytes() == CheckedLines(RUN).pack(HEAD)
+        journal.add(ENTRIES)
+    assert path.read_bytes() == CheckedLines(RUN).pack(HEAD, ENTRIES)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from vkssim import score_files
-from vkssim.errors import InputError, OptionError, ReadError, VkssimError
+from vkssim.errors import InputError, ReadError, VkssimError
 from vkssim.frames.inputs import input_states, sequence
 from vkssim.frames.open import can_reopen
 from vkssim.frames.source import FrameSource
@@ -63,29 +61,12 @@ def test_a_url_scores_as_its_file(tmp_path: Path, kind: str, words: tuple[str, .
     assert by_url.replace("file://", "") == local
 
 
-def test_times_of_packets_are_read_by_url(tmp_path: Path) -> None:
-    reference, distorted, _ = _pair(tmp_path, "mkv")
-    scores = [
-        score_files(f"{scheme}{reference}", distorted, sync="pts", features="float_ssim=scale=1", backend="cpu")
-        for scheme in ("", "file://")
-    ]
-    assert [frame.time for frame in scores[0].frames] == [frame.time for frame in scores[1].frames]
-    assert len(scores[0].frames) == 6
-
-
 def test_a_picture_by_url(tmp_path: Path) -> None:
     """FFmpeg would open pictures by name; here it has to read the given data."""
     planes = noise_planes(32, 24, "400", 8)
     path = encode_frames(tmp_path / "a.png", [video_frame(32, 24, "gray", planes)], "png")
     with open_source(f"file://{path}") as source:
         np.testing.assert_array_equal(read(source), planes[0][None])
-
-
-def test_maps_and_pages_read_urls_again(tmp_path: Path) -> None:
-    reference, distorted, _ = _pair(tmp_path, "mkv")
-    page = tmp_path / "page.html"
-    _score(f"file://{reference}", f"file://{distorted}", "--html", str(page), "--crop", "auto", "--worst", "1")
-    assert page.read_text().count("data:image/webp") > 3
 
 
 # -- how much is read -------------------------------------------------------------------------------------------------
@@ -324,13 +305,3 @@ def test_errors_are_those_of_the_package(bucket: Bucket, tmp_path: Path) -> None
     bucket.pipe_file("clips/a.mp4", (tmp_path / encode(tmp_path / "a.mp4", clip(6, 64, 96))).read_bytes()[:600])
     with pytest.raises(VkssimError, match=r"s3://clips/a\.mp4"):
         open_source("s3://clips/a.mp4")
-    with pytest.raises(OptionError):
-        list(_pictures_of_a_stranger())
-
-
-def _pictures_of_a_stranger() -> Any:
-    from vkssim.maps.frames import scored_pictures
-    from vkssim.report.results import BackendInfo, ScoreReport
-
-    report = ScoreReport("s3://a/b", "s3://a/c", 16, 16, 8, ("float_ssim",), BackendInfo("cpu", "", ""))
-    return scored_pictures(report, [0])

@@ -20,14 +20,12 @@ import pytest
 
 from vkssim.backends.cpu import CpuBackend
 from vkssim.frames.raw import RawFile
-from vkssim.host.device import Device
-from vkssim.storage.atomic import check_writable
-from vkssim.storage.journal_file import JournalFile, journal_path
+from vkssim.storage.checked_journal import RUN, CheckedJournal, journal_path
 from vkssim.utils import interruption
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
 
-from ..ladder.ladders import encode, lossless, manifest
+from ..ladder.ladders import encode, manifest
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, python_process, start_program, start_vkssim, vkssim
 from ..support.journals import frames
@@ -198,49 +196,18 @@ run()
 """
 
 
-@pytest.mark.parametrize(("devices", "more"), [(1, ("--resume",)), (2, ())])
-def test_killed_between_the_scores_and_the_end_of_the_journal(
-    folder: Path, tmp_path: Path, device: Device, devices: int, more: tuple[str, ...]
-) -> None:
+def test_killed_between_the_scores_and_the_end_of_the_journal(folder: Path, tmp_path: Path) -> None:
     """The scores are there, and so is what they are from; the next run gives the same and takes it away."""
     output = tmp_path / "scores.json"
     words = _words(folder, "short", output)
-    if devices == 2:
-        where = ("--feature", "float_ssim=scale=1", "--device", f"{device.info.uuid},{device.info.uuid}")
-        words = [*words[: words.index(TINY[0])], *where, "-q", "-o", str(output)]
     process = python_process("-c", AT_THE_END, *words)
     assert process.returncode == 9, process.stderr.decode()
     scores = output.read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
-    result = vkssim(*words, *more)
+    result = vkssim(*words, "--resume")
     assert result.exit_code == 0, result.output
     assert output.read_bytes() == scores
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
-
-
-@pytest.mark.parametrize("moment", ["score_pairs", "write_output"])
-def test_a_batch_killed_between_its_last_pair_and_its_end(tmp_path: Path, moment: str) -> None:
-    """Before the table is written, or after that."""
-    name = lossless(tmp_path / "a.mkv", clip(3, 32, 32))
-    manifest(tmp_path / "ladder.csv", [{"reference": name, "distorted": name}])
-    output = tmp_path / "out" / "results.csv"
-    output.parent.mkdir()
-    words = ("batch", str(tmp_path / "ladder.csv"), "-q", *TINY, "-o", str(output))
-    module = "vkssim.ladder.batch"
-    killed = f"""
-import os
-import {module} as module
-call = module.{moment}
-module.{moment} = lambda *words, **options: (call(*words, **options), os._exit(9))
-from vkssim.__main__ import run
-run()
-"""
-    assert python_process("-c", killed, *words).returncode == 9
-    assert output.exists() == (moment == "write_output")
-    journal = journal_path(output).read_bytes()
-    assert vkssim(*words).exit_code == 0
-    assert journal_path(output).read_bytes() == journal, "nothing was scored again"
-    assert sorted(path.name for path in output.parent.iterdir()) == ["results.csv", "results.csv.journal"]
 
 
 # -- full disks -------------------------------------------------------------------------------------------------------
@@ -270,22 +237,6 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(folder: Path, tmp_path: Pat
     assert _kept(output) == FRAMES if full == output.name else 10 < _kept(output) < FRAMES
     assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "long.json").read_bytes()
-
-
-def test_a_batch_on_a_full_disk(tmp_path: Path) -> None:
-    luma = clip(3, 32, 32)
-    paths = [lossless(tmp_path / f"{name}.mkv", luma) for name in range(4)]
-    manifest(tmp_path / "ladder.csv", [{"reference": paths[0], "distorted": path} for path in paths])
-    words = ("batch", str(tmp_path / "ladder.csv"), "-q", *TINY, "-o")
-    assert vkssim(*words, str(tmp_path / "whole.csv")).exit_code == 0
-    results = tmp_path / "results.csv"
-    process = python_process("-c", LIMITED, "1000", *words, str(results))
-    assert process.returncode == 2
-    assert b"results.csv.journal cannot be written: File too large" in process.stderr
-    assert 0 < _kept(results) < 4 * 3
-    assert not results.exists()
-    assert vkssim(*words, str(results)).exit_code == 0
-    assert results.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 # -- going on ---------------------------------------------------------------------------------------------------------
@@ -318,17 +269,6 @@ def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
         assert vkssim(*_words(folder, "short", output, "--resume")).exit_code == 0
         assert output.read_bytes() == (folder / "short.json").read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
-
-
-def test_a_command_that_fails_at_the_start_leaves_the_journal(folder: Path, tmp_path: Path) -> None:
-    output = tmp_path / "scores.json"
-    _cut_off(folder, output)
-    before = journal_path(output).read_bytes()
-    for wrong in (("--subsample", "2", "--resume"), ("--feature", "psnr")):
-        assert vkssim(*_words(folder, "short", output, *wrong)).exit_code == 2
-        assert journal_path(output).read_bytes() == before
-    result = vkssim(*_words(folder, "short", output, "--resume", "--subsample", "2"))
-    assert "belongs to another run: selection of frames differ. Without --resume the run starts again" in result.stderr
 
 
 def test_live_page_and_maps_go_on_too(folder: Path, tmp_path: Path) -> None:
@@ -392,7 +332,7 @@ def test_nothing_to_resume_by(
 def test_the_journal_belongs_to_the_first_output(folder: Path, tmp_path: Path) -> None:
     """Its scores are those of all outputs, whichever is written first."""
     words = _words(folder, "short", tmp_path / "scores.csv", "-o", str(tmp_path / "scores.xml"))
-    first, second = (JournalFile(journal_path(tmp_path / f"scores.{ending}")) for ending in ("csv", "xml"))
+    first, second = (CheckedJournal(journal_path(tmp_path / name), RUN, print) for name in ("scores.csv", "scores.xml"))
     with first:
         assert "another process is writing the same output" in vkssim(*words).stderr
     with second:
@@ -410,11 +350,6 @@ def test_the_journal_is_no_input(folder: Path, tmp_path: Path) -> None:
     result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "scores.csv"), *TINY)
     assert "is not a journal of vkssim" in result.stderr
     assert Path(mine).read_bytes() == raw_bytes(clip(FEW))
-
-
-def test_checking_leaves_nothing(tmp_path: Path) -> None:
-    check_writable(tmp_path / "scores.json")
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupted_reader_says_so(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,35 +145,6 @@ def test_name_that_cannot_be_written_is_found_before_anything_is_scored(tmp_path
         check_writable(tmp_path / name)
 
 
-def test_name_in_bytes_that_are_no_text(tmp_path: Path) -> None:
-    clip = os.fsencode(tmp_path) + b"/\xff\xfe.y4m"
-    with open(clip, "wb") as file:
-        file.write(b"YUV4MPEG2 W16 H12\nFRAME\n" + bytes(288))
-    for form in ("json", "xml"):
-        result = vkssim_process("score", "-r", os.fsdecode(clip), "-d", os.fsdecode(clip), f"--{form}", *TINY)
-        assert result.returncode == 0, result.stderr
-        assert result.stdout.decode()
-
-
-@pytest.mark.usefixtures("device")  # or the first instance has no folder for wide vectors, and the process keeps narrow ones
-@pytest.mark.parametrize("what", ["file", "pipe", "link to nowhere", "folder that cannot be written"])
-def test_cache_that_is_no_folder_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    clip = tmp_path / "clip.y4m"
-    clip.write_bytes(b"YUV4MPEG2 W16 H12\nFRAME\n" + bytes(288))
-    cache = tmp_path / "cache"
-    if what == "file":
-        cache.write_text("a file")
-    elif what == "pipe":
-        os.mkfifo(cache)
-    elif what == "link to nowhere":
-        cache.symlink_to("nowhere/at/all")
-    else:
-        cache.mkdir(mode=0o500)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    result = vkssim("score", "-r", str(clip), "-d", str(clip), "--feature", "float_ssim=scale=1:window=uniform8")
-    assert (result.exit_code, "1.000000" in result.stdout) == (0, True), result.stderr
-
-
 def test_read_whole_stops_at_its_limit(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")

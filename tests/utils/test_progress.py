@@ -52,9 +52,9 @@ def test_an_unknown_number(shown: Shown) -> None:
 
 def test_an_interactive_shell_is_a_terminal(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
-    assert isinstance(progress_bar(), ProgressBar)
+    assert type(progress_bar()) is ProgressBar
 
 
 def test_without_ipython_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert isinstance(progress_bar(), ProgressBar)
+    assert type(progress_bar()) is ProgressBar

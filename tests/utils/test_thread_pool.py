@@ -7,8 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.utils import thread_pool
-from vkssim.utils.thread_pool import Closable, ThreadPool, close_at_end, mark_in_use
+from vkssim.utils.thread_pool import ThreadPool
 
 from ..frames.reading import describe
 from ..support.clips import raw_bytes, raw_flags, write
@@ -31,20 +30,6 @@ from ..support.waiting import PATIENCE
 
 FRAMES = 200
 LUMA = clip(1)
-
-
-def test_it_does_what_it_is_given() -> None:
-    pool = ThreadPool(2, "test")
-    together = threading.Barrier(2, timeout=PATIENCE)
-    futures: list[Future[Any]] = [
-        *(pool.submit(together.wait), pool.submit(together.wait)),
-        *(pool.submit(divmod, 7, 2), pool.submit(int, "no")),
-    ]
-    assert sorted(future.result() for future in futures[:2]) == [0, 1]
-    assert futures[2].result() == (3, 1)
-    assert isinstance(futures[3].exception(), ValueError)
-    assert pool.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("test-")]
 
 
 def test_what_no_thread_has_begun_is_cancelled() -> None:
@@ -59,16 +44,6 @@ def test_what_no_thread_has_begun_is_cancelled() -> None:
     second.add_done_callback(lambda _: go_on.set())
     assert pool.close()
     assert (first.result(), second.cancelled()) == (True, True)
-
-
-def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.05)
-    pool, go_on = ThreadPool(1, "test"), threading.Event()
-    future = pool.submit(go_on.wait)
-    assert not pool.close()
-    go_on.set()
-    assert future.result(PATIENCE)
-    assert pool.close()
 
 
 def test_a_thread_that_works_on_after_an_interrupted_wait_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,23 +62,6 @@ def test_a_thread_that_works_on_after_an_interrupted_wait_is_left_behind(monkeyp
     assert not pool.close()
     go_on.set()
     assert future.result(PATIENCE)
-
-
-@pytest.mark.parametrize("in_use", [False, True])
-def test_what_is_in_use_stays_open(in_use: bool) -> None:
-    closed: list[str] = []
-
-    class Thing(Closable):
-        def close(self) -> None:
-            closed.append("closed")
-
-    error = RuntimeError("stuck")
-    if in_use:
-        mark_in_use(error)
-    stack = ExitStack()
-    close_at_end(stack, Thing())
-    stack.__exit__(RuntimeError, error, None)
-    assert closed == ([] if in_use else ["closed"])
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------

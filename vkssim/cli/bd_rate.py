@@ -20,7 +20,6 @@ from .tables import TableLayout, decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.tables import Row
-    from ..report.bd_rate import RateCurve
 
 
 @make_command(
@@ -83,8 +82,8 @@ def command(
     much higher its score is at the same bit rate. Similarities are compared in dB. Rows that were not scored alike are refused,
     and the error names the difference.
     """
-    from ..ladder.tables import RATES, check_scored, how_scored, is_results, is_similarity, read_table, score_columns
-    from ..report.bd_rate import bjontegaard_deltas
+    from ..ladder.tables import RATES, check_scored, how_scored, is_results, is_similarity, number, read_table, score_columns
+    from ..report.bd_rate import RateCurve, bjontegaard_deltas
     from ..scoring.comparability import check_alike
 
     rows = read_table(results)
@@ -100,16 +99,13 @@ def command(
     for reference in references:
         for score, column in score_columns(rows, scores, pooling).items():
             converted = not linear and is_similarity(rows, score)
-            anchor_curve, test_curve = (
-                _curve(
-                    f"{' '.join(conditions)} of {reference}",
-                    [row for row in ladder if row["reference"] == reference],
-                    (rate, column),
-                    converted,
-                )
-                for conditions, ladder in zip((anchor, test), ladders, strict=True)
-            )
-            deltas = bjontegaard_deltas(anchor_curve, test_curve, method)
+            curves = []
+            for conditions, ladder in zip((anchor, test), ladders, strict=True):
+                rungs = [row for row in ladder if row["reference"] == reference]
+                rates, values = ([number(row, name, row["distorted"]) for row in rungs] for name in (rate, column))
+                points = list(zip(rates, values, strict=True))
+                curves.append(RateCurve.of(f"{' '.join(conditions)} of {reference}", points, decibels=converted))
+            deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
             found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
@@ -145,12 +141,3 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
         if not rows:
             raise OptionError(f"{flag} {condition}: no row has that; {label} is {', '.join(dict.fromkeys(texts))}")
     return list(rows)
-
-
-def _curve(name: str, rows: Sequence[Row], columns: tuple[str, str], decibels: bool) -> RateCurve:
-    """Return the ladder of rows; `columns` have the bit rates and the scores."""
-    from ..ladder.tables import number
-    from ..report.bd_rate import RateCurve
-
-    rates, scores = ([number(row, column, row["distorted"]) for row in rows] for column in columns)
-    return RateCurve.of(name, list(zip(rates, scores, strict=True)), decibels=decibels)

@@ -5,7 +5,8 @@ The help and the man page are both derived from these declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import functools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import click
@@ -23,14 +24,15 @@ _WHOLE = "vkssim.whole_help"
 """In the `meta` of a context: True if the help lists every option."""
 
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""A decorator of the function of a command, such as those of click."""
+
+
 class CommandOption(click.Option):
-    """An option with its names, which blanks separate, the section of the help that lists it, and its help.
+    """An option that a section of the help lists. The help shows a default unless `show_default` says otherwise."""
 
-    The help shows a default unless `show_default` says otherwise.
-    """
-
-    def __init__(self, names: str, section: Section, help: str, **attributes: Any) -> None:  # as click calls it
-        super().__init__(names.split(), help=help, **{"show_default": "default" in attributes, **attributes})
+    def __init__(self, names: Sequence[str], *, section: Section, **attributes: Any) -> None:
+        super().__init__(names, **{"show_default": "default" in attributes, **attributes})
         self.section = section
 
 
@@ -61,7 +63,8 @@ class Command(click.Command):
         self.common = common.split()
         if common:
             flag: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
-            self.params.append(CommandOption("--help-all", Section.GENERAL, "Show every option and exit.", **flag))
+            text = "Show every option and exit."
+            self.params.append(CommandOption(["--help-all"], section=Section.GENERAL, help=text, **flag))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line. Raises click.UsageError."""
@@ -126,19 +129,11 @@ def make_command(
     return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples, common=common)
 
 
-def option(
-    names: str, section: Section, help: str, **attributes: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # as click calls it
-    """Return a decorator that adds an option to a command; see `CommandOption`."""
-    return add_options(CommandOption(names, section, help, **attributes))
+def option(names: str, section: Section, help: str, **attributes: Any) -> Decorator:  # as click calls it
+    """Return a decorator that adds an option to a command; blanks separate its names. See `CommandOption`."""
+    return click.option(*names.split(), cls=CommandOption, section=section, help=help, **attributes)
 
 
-def add_options(*options: CommandOption) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def add_options(*options: Decorator) -> Decorator:
     """Return a decorator that adds options to a command."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        added = [*getattr(function, "__click_params__", []), *reversed(options)]  # as click does it
-        function.__click_params__ = added  # type: ignore[attr-defined]
-        return function
-
-    return decorate
+    return lambda function: functools.reduce(lambda made, add: add(made), reversed(options), function)

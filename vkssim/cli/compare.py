@@ -103,8 +103,8 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
         )
     sizes = [f"{report.width}x{report.height}" for report in reports]
     if before.scoring is not None and after.scoring is not None:
-        pass  # `check_alike` has compared more than these sizes
-    elif sizes[0] != sizes[1] and before.width and after.width:  # libvmaf's reports name no size
+        return warnings  # `check_alike` has compared more than these sizes
+    if sizes[0] != sizes[1] and before.width and after.width:  # libvmaf's reports name no size
         warnings.append(f"{paths[0]} is of pictures of {sizes[0]}, {paths[1]} of {sizes[1]}")
     elif before.pictures.crop != after.pictures.crop:
         crops = [report.pictures.crop or "nothing" for report in reports]

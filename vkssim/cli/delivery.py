@@ -71,7 +71,9 @@ class OutputOptions:
         return to_standard_output(self.paths, self.form)
 
     def check(self) -> None:
-        """Raise OptionError if two things would go to standard output."""
+        """Raise OptionError if two things would go to standard output, or the page."""
+        if self.html == "-":
+            raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
         if self.live and self.prints_report:
             raise OptionError("--live and the report both go to standard output; give the report a file with --output")
         if self.printed and (self.live or self.prints_report):
@@ -79,21 +81,20 @@ class OutputOptions:
             raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
 
     def outputs(self, inputs: Sequence[str]) -> list[tuple[str | None, str]]:
-        """Return the outputs of the report, a path or None for standard output and a form, checked before anything is scored.
+        """Return the outputs of the report, a path or None for standard output and a form. They and the page are checked.
 
         Without `form` each has the form of its ending (see `form_of`). A form without a path goes to standard output. Raises
         OptionError or OutputError if an output cannot be written.
         """
         NumberFormat.parse(self.precision)
-        if not self.paths:
-            return [] if self.form is None else [(None, self.form)]
         forms = [self.form or form_of(path) for path in self.paths]
         files = [path for path in self.paths if path not in STANDARD_OUTPUT]
-        check_targets([("--output", path) for path in files], inputs)
+        check_targets([*(("--output", path) for path in files), ("--html", self.html)], inputs)
         if len(self.paths) - len(files) > 1:
             raise OutputError("two reports would go to standard output; give one of them a file with --output")
-        named = [None if path in STANDARD_OUTPUT else path for path in self.paths]
-        return list(zip(named, forms, strict=True))
+        if not self.paths and self.form is not None:
+            return [(None, self.form)]
+        return [(None if path in STANDARD_OUTPUT else path, form) for path, form in zip(self.paths, forms, strict=True)]
 
     def deliver(
         self,
@@ -218,7 +219,7 @@ def open_journal(
     Raises OptionError if `resume` is requested and there can be no journal.
     """
     from ..scoring.journal import open_run_journal
-    from ..storage.journal_file import journal_path
+    from ..storage.checked_journal import journal_path
 
     def tell(text: str) -> None:
         if not quiet:

@@ -11,7 +11,7 @@ from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..storage.folder import write_output
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
-from .command import Choice, CommandOption, add_options
+from .command import Choice, add_options, option
 from .messages import say, say_written
 from .output import json_text, print_text
 from .tables import decimals
@@ -24,48 +24,44 @@ if TYPE_CHECKING:
     from ..search.trial import Trial
 
 encoder_options = add_options(
-    CommandOption(
-        "--encoder", Section.ENCODER, "Encode with that encoder of FFmpeg.", type=Choice(ENCODER_NAMES), default=ENCODER
-    ),
-    CommandOption(
+    option("--encoder", Section.ENCODER, "Encode with that encoder of FFmpeg.", type=Choice(ENCODER_NAMES), default=ENCODER),
+    option(
         "--enc",
         Section.ENCODER,
         "Give the encoder these options: preset=6:film-grain=8. May be repeated.",
         multiple=True,
         metavar="NAME=VALUE[:…]",
     ),
-    CommandOption(
+    option(
         "--parameter",
         Section.ENCODER,
         "Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
         metavar="NAME",
     ),
-    CommandOption(
-        "--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"
-    ),
-    CommandOption("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
-    CommandOption(
+    option("--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"),
+    option("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
+    option(
         "--feature features",
         Section.METRICS,
         "Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
         multiple=True,
         metavar="NAME[=K=V:K=V]",
     ),
-    CommandOption(
+    option(
         "--samples",
         Section.FRAMES,
         "Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
         default=LEAST_SECONDS,
         metavar="SECONDS",
     ),
-    CommandOption(
+    option(
         "--resume",
         Section.OUTPUTS,
         "Store trials in PATH.journal until the search is done, and go on from those that are there.",
         metavar="PATH",
     ),
-    CommandOption("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
-    CommandOption("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
+    option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
+    option("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
 )
 """The options of encoder, parameter, samples and outputs that all searches have."""
 
@@ -89,43 +85,26 @@ def scores_text(trial: Trial, limits: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {text}" for name, text in zip(trial.values, score_cells(trial, limits), strict=True))
 
 
-def run_search(running: SearchRun[Any, Any], progress: EncodeProgress, line: Callable[[Any, Any], str]) -> None:
-    """Run a search to its end, and print a `line` for each result as soon as it is there. Raises VkssimError."""
-    try:
-        with running:
-            for result in running:
-                progress.close()
-                if not progress.quiet:
-                    say(line(running, result))
-    finally:
-        progress.close()
-
-
 def print_search(
     running: Search | LadderSearch, *, as_json: bool, quiet: bool, brief: str, print_details: Callable[[], None]
 ) -> None:
     """Print the outcome of a search as JSON, or if `quiet` in `brief`, or in detail, and then its notes."""
     if as_json:
-        print_text(_search_json(running))
+        sampling = running.sampling
+        answer = {
+            "choice": asdict(running.choice),
+            "trials": [asdict(trial) for trial in running.trials],
+            "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
+            "frames": None if sampling is None else sampling.frames,
+            "shots": None if sampling is None else len(sampling.cuts),
+        }
+        print_text(json_text(answer))
     elif quiet:
         print_text(brief)
     else:
         print_details()
     for note in running.choice.notes:
         say(f"note: {note}")
-
-
-def _search_json(running: Search | LadderSearch) -> str:
-    """Return the outcome of a search, its trials and its samples as JSON."""
-    sampling = running.sampling
-    answer = {
-        "choice": asdict(running.choice),
-        "trials": [asdict(trial) for trial in running.trials],
-        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
-        "frames": None if sampling is None else sampling.frames,
-        "shots": None if sampling is None else len(sampling.cuts),
-    }
-    return json_text(answer)
 
 
 def write_files(files: Sequence[tuple[str | None, Callable[[], str]]]) -> list[str]:
@@ -136,16 +115,10 @@ def write_files(files: Sequence[tuple[str | None, Callable[[], str]]]) -> list[s
     return [path for path, _ in files if path is not None]
 
 
-def say_files(names: Sequence[str], *, quiet: bool) -> None:
-    """Print which files were written."""
-    for name in names if not quiet else ():
-        say_written(name)
-
-
 class EncodeProgress:
-    """A progress bar for each step, which says what is done, and is removed before a line is printed.
+    """The bar of each step, which says what is done, the line of each result, before which the bar is removed, and the files.
 
-    Without a terminal nothing is shown. `usual` is the number of trials that most runs need, if that is known.
+    Nothing is shown with `quiet`, and no bar without a terminal. `usual` is the number of trials that most runs need, if known.
     """
 
     def __init__(self, *, quiet: bool, usual: int = 0) -> None:
@@ -155,6 +128,23 @@ class EncodeProgress:
         self._bar: ProgressBar | None = None
         self._scans = False
         self._trials = 0
+
+    def run(self, running: SearchRun[Any, Any], line: Callable[[Any, Any], str]) -> None:
+        """Run a search to its end, and print a `line` for each result as soon as it is there. Raises VkssimError."""
+        try:
+            with running:
+                for result in running:
+                    self.close()
+                    if not self.quiet:
+                        say(line(running, result))
+        finally:
+            self.close()
+
+    def say_files(self, *names: str | None) -> None:
+        """Print which files were written; None is a file that was not."""
+        for name in names if not self.quiet else ():
+            if name is not None:
+                say_written(name)
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show that `done` frames of `total` are finished; while the clip is scanned, the total is None."""

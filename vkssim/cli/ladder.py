@@ -13,17 +13,7 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import (
-    EncodeProgress,
-    encoder_options,
-    encoder_spec,
-    print_search,
-    run_search,
-    say_files,
-    score_cells,
-    scores_text,
-    write_files,
-)
+from .encoding import EncodeProgress, encoder_options, encoder_spec, print_search, score_cells, scores_text, write_files
 from .messages import say
 from .options import backend_options, single_device
 from .output import check_targets, print_text
@@ -136,12 +126,12 @@ def command(
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
     asked |= {"encoder": encoder_spec(asked), "heights": _heights(heights), "fixed": ladder, "progress": progress}
     running = search_ladder(source, **asked, **single_device(where))
-    run_search(running, progress, _line)
+    progress.run(running, _line)
     choice = running.choice
     brief = "".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs)
     print_search(running, as_json=as_json, quiet=quiet, brief=brief, print_details=partial(_print, running, choice))
     written = write_files([(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)])
-    say_files(written, quiet=quiet)
+    progress.say_files(*written)
     if commands is not None and not choice.commands:
         say(f"note: {commands} is not written, since there are no rungs")
     if not choice.rungs:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OptionError, OutputError
 from ..utils.choices import Section
-from .command import CommandOption
+from .command import option
 from .options import option_group
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def _path(folder: Path, index: int, ending: str) -> Path:
 map_options = option_group(
     "maps",
     MapOutput,
-    CommandOption("--map folder", Section.OUTPUTS, "Write SSIM maps of some frames there, as PNG and NPY.", metavar="DIR"),
-    CommandOption(
+    option("--map folder", Section.OUTPUTS, "Write SSIM maps of some frames there, as PNG and NPY.", metavar="DIR"),
+    option(
         "--map-frames frames",
         Section.OUTPUTS,
         f"Choose the frames that have maps: the worst, every N-th scored, or numbers such as 3,17. Default: {_DEFAULT_FRAMES}.",

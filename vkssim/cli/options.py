@@ -12,29 +12,29 @@ from click.shell_completion import CompletionItem
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS, Section
 from ..utils.options import DeclaredOption, options_of
-from .command import Choice, CommandOption, add_options, option
+from .command import Choice, Decorator, add_options, option
 
 if TYPE_CHECKING:
     from ..scoring.options import ScoreOptions
 
 
-def option_group(
-    name: str, make: Callable[..., Any], *options: CommandOption
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def option_group(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
     """Return a decorator that adds options to a command, which gets `name=make(**values)` in place of the values."""
-    keys = [option.name for option in options]
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def command(**values: Any) -> Any:
             return function(**{name: make(**{str(key): values.pop(key) for key in keys})}, **values)
 
-        return add_options(*options)(command)
+        others = len(getattr(command, "__click_params__", ()))
+        made = add_options(*options)(command)
+        keys = [option.name for option in made.__click_params__[others:]]  # type: ignore[attr-defined]
+        return made
 
     return decorate
 
 
-def declared_options(name: str, kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def declared_options(name: str, kind: type[Any]) -> Decorator:
     """Return a decorator that adds the options that a dataclass declares to a command, which gets them as `name=kind(...)`."""
     declared = list(options_of(kind))
     numbers = {entry.name for entry in declared if entry.types == (int,)}
@@ -43,23 +43,22 @@ def declared_options(name: str, kind: type[Any]) -> Callable[[Callable[..., Any]
         """Return the options. From choices of numbers, click makes texts."""
         return kind(**{key: int(value) if key in numbers and value is not None else value for key, value in values.items()})
 
-    return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.option.rank)))
+    return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.rank)))
 
 
-def _flag(declared: DeclaredOption) -> CommandOption:
-    """Return the option of the command line that sets a declared option."""
-    entry = declared.option
+def _flag(entry: DeclaredOption) -> Decorator:
+    """Return the decorator that adds the option of the command line that sets a declared option."""
     kind: dict[str, Any] = {}
-    if declared.types == (bool,):
+    if entry.types == (bool,):
         kind = {"is_flag": True}
     elif entry.choices is not None and entry.metavar is None:
         kind = {"type": Choice([str(choice) for choice in entry.choices])}
-    elif declared.types == (int,):
+    elif entry.types == (int,):
         kind = {"type": int if entry.least is None else click.IntRange(entry.least), "metavar": "N"}
     if entry.metavar is not None:
         kind["metavar"] = entry.metavar
-    names = " ".join([*entry.flags, declared.name])
-    return CommandOption(names, entry.section, entry.help, default=declared.default, show_default=entry.shows_default, **kind)
+    names = " ".join([*entry.flags, entry.name])
+    return option(names, entry.section, entry.help, default=entry.default, show_default=entry.shows_default, **kind)
 
 
 def single_device(where: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +135,7 @@ pooling_option = option(
 )
 
 
-def fail_under_option(does: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def fail_under_option(does: str) -> Decorator:
     """Return a decorator that adds the limits of pooled scores to a command; `does` is their help."""
     return option("--fail-under", Section.VERDICT, does, multiple=True, metavar="NAME[:POOLING]=LIMIT")
 
@@ -153,14 +152,14 @@ urls_option = option(
 backend_options = option_group(
     "where",
     dict,
-    CommandOption(
+    option(
         "--backend",
         Section.DEVICE,
         "Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.",
         type=Choice(BACKENDS),
         default=BACKENDS[0],
     ),
-    CommandOption(
+    option(
         "--device",
         Section.DEVICE,
         "Use that Vulkan device, several with commas between them, or all GPUs."
@@ -174,20 +173,20 @@ backend_options = option_group(
 engine_options = option_group(
     "engine",
     dict,
-    CommandOption(
+    option(
         "--engine",
         Section.DEVICE,
         "Score on this machine, or on the GPUs of a Ray cluster.",
         type=Choice(ENGINES),
         default=ENGINES[0],
     ),
-    CommandOption(
+    option(
         "--address",
         Section.DEVICE,
         "Connect to that cluster: auto, or HOST:6379. Default: that of RAY_ADDRESS, the one that runs here, or a new one.",
         metavar="ADDRESS",
     ),
-    CommandOption(
+    option(
         "--software", Section.DEVICE, "Let nodes of the cluster without a GPU score as well, on Mesa's lavapipe.", is_flag=True
     ),
 )
@@ -218,8 +217,7 @@ feature_option = option(
 )
 
 
-def clip_options(*, find_offset: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def clip_options(*, find_offset: bool) -> Decorator:
     """Return a decorator that adds the options of pairs of clips: raw files, metrics, frames and pictures."""
     found = [find_offset_option] if find_offset else []
-    groups = [raw_options, feature_option, planes_option, selection_options, *found, sync_option, picture_options]
-    return lambda function: functools.reduce(lambda made, add: add(made), reversed(groups), function)
+    return add_options(raw_options, feature_option, planes_option, selection_options, *found, sync_option, picture_options)

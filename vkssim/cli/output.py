@@ -16,7 +16,7 @@ from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suff
 from ..utils.choices import FORMS, Section
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
-from .command import CommandOption, add_options
+from .command import add_options, option
 
 SUFFIXES = tuple(f".{form}" for form in FORMS)
 """The endings of files by which the form of a report is recognised."""
@@ -26,7 +26,7 @@ _PAGES = (".html", ".htm")
 
 
 form_options = add_options(
-    *(CommandOption(f"--{form} form", Section.OUTPUTS, f"Output as {title}.", flag_value=form) for form, title in FORMS.items())
+    *(option(f"--{form} form", Section.OUTPUTS, f"Output as {title}.", flag_value=form) for form, title in FORMS.items())
 )
 """The flag of each form of a report; the command gets the name of the form as `form`."""
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InterruptedRunError, OptionError, ThresholdError, VkssimError
+from ..errors import InterruptedRunError, ThresholdError, VkssimError
 from ..page import PICTURE_BUDGET, WORST
+from ..storage.folder import write_output
 from ..utils.choices import Section
 from .command import make_command, option
 from .messages import say_findings, say_written, with_flags
 from .options import backend_options, fail_under_option, force_option, raw_options, urls_option
-from .output import check_target, print_text
+from .output import check_targets, print_text
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription
@@ -185,7 +186,8 @@ def write_page_of(
     limits, rates = options.limits(reports), [clip.rate for clip in found]
     read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found)])]
     clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
-    deliver = _destination(target, flag, [*read, *clips])
+    if target != "-":
+        check_targets([(flag, target)], [*read, *clips])
     details = PageDetails(
         named,
         limits,
@@ -195,7 +197,11 @@ def write_page_of(
         manifest=[clip.labels for clip in found],
         failed=unscored,
     )
-    deliver(render_page(reports, options.gallery(reports), details))
+    page = render_page(reports, options.gallery(reports), details)
+    if target == "-":
+        print_text(page)
+    else:
+        write_output(page, target)
     failed = [
         report.distorted or name
         for name, report, of_clip in zip(named, reports, limits, strict=True)
@@ -211,48 +217,19 @@ def check_limits(failed: Sequence[str], clips: int) -> None:
         raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
-def page_output(
-    target: str | None, inputs: Sequence[str], options: PageOptions
-) -> Callable[[ScoreReport, VkssimError | None], None] | None:
-    """Return the maker of the page of `--html`, checked before anything is scored; None if no page was requested.
+def write_page(report: ScoreReport, failure: VkssimError | None, target: str, options: PageOptions) -> None:
+    """Write the page of a report to a file; `failure` is what went wrong if the report is not complete."""
+    from ..page.pictures import no_pictures
+    from ..page.render import PageDetails, render_page
+    from ..page.tables import length_limit
+    from ..page.template import date_of
 
-    It gets the report, and what went wrong if the report is not complete.
-    """
-    if target is None:
-        return None
-    from ..page.template import check_installed
-
-    check_installed()
-    if target == "-":
-        raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
-    write_page = _destination(target, "--html", inputs)
-
-    def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
-        from ..page.pictures import no_pictures
-        from ..page.render import PageDetails, render_page
-        from ..page.tables import length_limit
-        from ..page.template import date_of
-
-        if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
-            gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
-        else:
-            gallery = options.gallery([report])
-        limits = [*options.limits([report])[0], *([length_limit(report)] if options.strict else [])]
-        if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
-            # The report has the warnings of these.
-            report = replace(report, warnings=[*report.warnings, str(failure)])
-        write_page(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of()])))
-
-    return deliver
-
-
-def _destination(target: str, flag: str, inputs: Sequence[str]) -> Callable[[str], None]:
-    from ..report import write
-    from ..storage.atomic import check_writable
-
-    if target == "-":
-        return print_text
-    path = Path(target)
-    check_target(path, flag, inputs)
-    check_writable(path)
-    return lambda text: write(text, path)
+    if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
+        gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
+    else:
+        gallery = options.gallery([report])
+    limits = [*options.limits([report])[0], *([length_limit(report)] if options.strict else [])]
+    if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
+        # The report has the warnings of these.
+        report = replace(report, warnings=[*report.warnings, str(failure)])
+    write_output(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of()])), target)

@@ -17,12 +17,12 @@ from ..page import WORST
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from ..utils.version import __version__
-from .command import CommandOption, add_options, make_command, option
+from .command import add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
 from .output import SUFFIXES, form_options
-from .report import PageOptions, budget_option, page_output
+from .report import PageOptions, budget_option, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +52,10 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 _IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
 _REFUSAL = {**_IGNORED, "help": "Refused: there is no VMAF here."}
 _vmaf_flags = add_options(
-    CommandOption("-n --no_prediction", is_flag=True, **_IGNORED),
-    *(CommandOption(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
+    option("-n --no_prediction", is_flag=True, **_IGNORED),
+    *(option(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
     *(
-        CommandOption(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
+        option(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
         for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
     ),
 )
@@ -181,9 +181,6 @@ def command(
     merged = {path: read_report(path) for path in asked.merge}
     maps.check(pair.paths)
     alone = single_device(where)
-    worst = WORST if asked.worst is None else asked.worst
-    page_options = PageOptions(raw, alone, worst, asked.budget, thresholds, options.strict)
-    page = page_output(asked.html, [*pair.paths, *asked.paths], page_options)
     progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
     if asked.quiet:
         notices.listener = None
@@ -194,12 +191,16 @@ def command(
     settings = RunSettings(asked.profile, progress, lines, thresholds, journal)
     report, failure = _scored(partial(score_pair, pair, options, where["device"], settings), journal, progress)
     if find_offset:
-        report.notes.append(_offset_note(options.selection.offset))
+        offset = options.selection.offset
+        same, shifted = ("", f"i{offset:+d}") if offset else ("the clips are not shifted: ", "i")
+        report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     done = Deliveries(report, failure)
     asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
-    if page is not None:
+    if asked.html is not None:
         done.check()
-        done.attempt(page, report, failure, name=asked.html)
+        worst = WORST if asked.worst is None else asked.worst
+        page_options = PageOptions(raw, alone, worst, asked.budget, thresholds, options.strict)
+        done.attempt(write_page, report, failure, asked.html, page_options, name=asked.html)
     if maps.folder is not None and done.complete:
         done.check()
         write_maps = partial(maps.write, raw=raw, **alone)
@@ -222,11 +223,6 @@ def _scored(
     finally:
         if progress is not None:
             progress.close()
-
-
-def _offset_note(offset: int) -> str:
-    shifted, same = (f"i{offset:+d}", "") if offset else ("i", "the clips are not shifted: ")
-    return f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip"
 
 
 def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:

@@ -16,17 +16,7 @@ from ..search.defaults import MOST_TRIALS, SURE, TARGET
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import (
-    EncodeProgress,
-    encoder_options,
-    encoder_spec,
-    print_search,
-    run_search,
-    say_files,
-    score_cells,
-    scores_text,
-    write_files,
-)
+from .encoding import EncodeProgress, encoder_options, encoder_spec, print_search, score_cells, scores_text, write_files
 from .messages import say
 from .options import backend_options, single_device
 from .output import check_targets, json_text, print_text
@@ -143,12 +133,12 @@ def command(
         return
     check_targets([("--html", html)], [source, *filter(None, [output])])
     running = search_setting(source, **asked)
-    run_search(running, progress, _line)
+    progress.run(running, _line)
     choice = running.choice
     details = partial(_print, running, choice)
     print_search(running, as_json=as_json, quiet=quiet, brief=f"{choice.setting:g}\n", print_details=details)
     written = write_files([(html, partial(search_page, running))])
-    say_files([*written, *filter(None, [output if choice.meets else None])], quiet=quiet)
+    progress.say_files(*written, output if choice.meets else None)
     if not choice.meets:
         scores_of = scores_text(choice.trial, running.limits)
         raise ThresholdError(
@@ -232,7 +222,7 @@ def _search_for_shots(
     running = search_shots(source, progress=progress, **asked)
     if is_list:
         running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
-    run_search(running, progress, _shot_line)
+    progress.run(running, _shot_line)
     shots = [{name: value for name, value in asdict(shot).items() if name not in ("scores", "tried")} for shot in running.shots]
     text = json_text({"parameter": running.parameter, "bytes": running.bytes, "shots": shots})
     written = write_files(
@@ -249,7 +239,7 @@ def _search_for_shots(
         _print_shots(running)
         if is_list and not short:
             print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
-    say_files([*written, *filter(None, [None if short else asked["output"]])], quiet=progress.quiet)
+    progress.say_files(*written, None if short else asked["output"])
     for note in running.notes:
         say(f"note: {note}")
     if short:

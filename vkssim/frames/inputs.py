@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..storage import remote
-from ..storage.location import is_url
+from ..storage.location import as_path, is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # two digits at most: a name with millions of zeros would fill the memory
 _GLOB = re.compile(r"[*?\[]")
@@ -146,8 +146,8 @@ def _files(path: str) -> Sequence[str]:
 def _look(path: str) -> tuple[Content, os.stat_result | None]:
     """Return the content of a file, None and None if it is not known, and the status of a local file."""
     try:
-        name = remote.local_path(path) if is_url(path) else path
-        if name is None:
+        name = as_path(path)
+        if is_url(name):
             size, version = remote.state(path)
             return (size, version or _sample(size, partial(remote.read, path))), None
         found = os.stat(name)

@@ -31,7 +31,7 @@ from ..scoring.options import ScoreOptions, check_options
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
 from ..utils.facts import to_short_json
-from ..utils.progress import Bar
+from ..utils.progress import ProgressBar
 from ..utils.version import __version__
 from .manifest import Pair
 from .tables import CLIP_COLUMNS, SCORING, Row, as_rows, check_labels, check_results_path, render_rows
@@ -84,7 +84,7 @@ class BatchSettings:
 
     workers: WorkerOptions
     seconds: float = SECONDS
-    progress: Bar | None = None
+    progress: ProgressBar | None = None
     tell: Callable[[str], None] = lambda _text: None
     warn: Callable[[str], None] = lambda _text: None
     worded: Callable[[str], str] = str

@@ -37,11 +37,9 @@ from ..errors import (
 from ..frames.inputs import input_states
 from ..frames.open import can_reopen
 from ..report.results import BackendInfo
-from ..storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines
+from ..storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines, journal_path
 from ..storage.folder import Folder
-from ..storage.journal_file import journal_path
 from ..storage.location import PathOrUrl, as_path, is_url, redact_url
-from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from ..utils.wording import counted
@@ -100,8 +98,7 @@ class Journal(Closable):
     # -- what is there -----------------------------------------------------------------------------------------------
 
     def _load(self, path: Path) -> None:
-        kind, most = (BATCH, LARGEST_JOURNAL_BYTES) if self._identity is None else (RUN, None)
-        self._file = CheckedJournal(path, kind, self._take, most_bytes=most)
+        self._file = CheckedJournal(path, BATCH if self._identity is None else RUN, self._take)
         self._rewritten = self._file.size
 
     def _take(self, entry: Any) -> None:

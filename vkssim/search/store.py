@@ -10,9 +10,7 @@ from typing import Any
 
 from ..errors import OptionError
 from ..frames.inputs import input_states
-from ..storage.checked_journal import SEARCH, CheckedJournal
-from ..storage.journal_file import journal_path
-from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..storage.checked_journal import SEARCH, CheckedJournal, journal_path
 from ..utils.version import __version__
 from .encode import EncodedSample
 from .source import Scan
@@ -30,7 +28,7 @@ class TrialStore(CheckedJournal):
         head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
         self.scan: Scan | None = None
         self.trials: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
-        super().__init__(journal_path(Path(path)), SEARCH, self._take, most_bytes=LARGEST_JOURNAL_BYTES)
+        super().__init__(journal_path(Path(path)), SEARCH, self._take)
         try:
             if self.head is None:
                 self.begin(head)

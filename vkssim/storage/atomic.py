@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from ..errors import OutputError
 from ..utils.interruption import unfinished
@@ -52,47 +51,28 @@ def replace_file(data: bytes, path: Path) -> None:
     leaves no other file behind either. Raises OutputError.
     """
     try:
-        descriptor = _open_nameless(path.parent)
-        if descriptor is None:
-            _replace_by_name(data, path)
-        else:
-            with open(descriptor, "wb") as file:
-                _write(file, data)
-                os.fchmod(descriptor, _mode(path))  # before it has a name, which a killed process would leave behind
-                beside = str(path.parent / f"{UNFINISHED}{secrets.token_hex(8)}")
+        descriptor, name = _open_unfinished(path.parent)
+        beside = name or str(path.parent / f"{UNFINISHED}{secrets.token_hex(8)}")
+        with _removed_on_failure(beside), open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+            if name is None:
                 # With a descriptor, Python calls linkat, which follows the link in /proc to the file. link() would not follow
                 # it.
                 os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor, follow_symlinks=True)
-                with _removed_on_failure(beside):
-                    os.replace(beside, path)
+        give_name(beside, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
     sync_folder(path.parent)
 
 
-def _open_nameless(folder: Path) -> int | None:
-    """Return the descriptor of a new file without a name in a folder; None if the system has no such files."""
-    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
-        return None
-    try:
-        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
-    except OSError:  # no such files here, or no permission; _replace_by_name reports the latter
-        return None
-
-
-def _replace_by_name(data: bytes, path: Path) -> None:
-    """Write a temporary file beside the target, and rename it to the target."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
-    with _removed_on_failure(name), open(descriptor, "wb") as file:
-        _write(file, data)
-    give_name(name, path)
-
-
-def _write(file: BinaryIO, data: bytes) -> None:
-    """Write data to a file, and flush it to the disk."""
-    file.write(data)
-    file.flush()
-    os.fsync(file.fileno())
+def _open_unfinished(folder: Path) -> tuple[int, str | None]:
+    """Return the descriptor of a new file in a folder, and its name; None if the system supports files without one."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(OSError):  # no such files here, or no permission, which mkstemp reports
+            return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600), None
+    return tempfile.mkstemp(dir=folder, prefix=UNFINISHED)
 
 
 def give_name(name: str, path: Path) -> None:
@@ -130,13 +110,11 @@ def sync_folder(folder: Path) -> None:
 def _mode(path: Path) -> int:
     """Return the mode of the existing file, or the mode that a new file would get."""
     there = path.lstat().st_mode if os.path.lexists(path) else 0
-    return stat.S_IMODE(there) if stat.S_ISREG(there) else 0o666 & ~_umask()
-
-
-def _umask() -> int:
+    if stat.S_ISREG(there):
+        return stat.S_IMODE(there)
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask
 
 
 def check_writable(path: Path) -> None:

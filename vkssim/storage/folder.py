@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from ..errors import OutputError, VkssimError
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
@@ -23,8 +22,9 @@ class Folder:
     """
 
     def __init__(self, location: PathOrUrl) -> None:
-        self._location = as_path(location)
-        self._remote = is_url(self._location)
+        path = as_path(location)
+        self._remote = is_url(path)
+        self._location = path.rstrip("/") if self._remote else path
 
     def __str__(self) -> str:
         return redact_url(self._location)
@@ -46,7 +46,7 @@ class Folder:
         """Write or replace a file. A reader sees either the old or the new content."""
         with self._errors(name):
             if self._remote:
-                filesystem, root = self._opened()
+                filesystem, root = filesystem_of(self._location)
                 filesystem.pipe_file(f"{root}/{name}", data)
                 return
             path = Path(self._location) / name
@@ -57,43 +57,32 @@ class Folder:
         """Return the content of a file; None if it does not exist."""
         with self._errors(name), suppress(FileNotFoundError, NotADirectoryError):
             if self._remote:
-                filesystem, root = self._opened()
+                filesystem, root = filesystem_of(self._location)
                 return bytes(filesystem.cat_file(f"{root}/{name}"))
             return (Path(self._location) / name).read_bytes()
         return None
 
     def names(self) -> set[str]:
         """Return the names of all files in the folder and its subfolders, except links; no names if it does not exist."""
-        with self._errors():
-            return self._remote_names() if self._remote else self._local_names()
-
-    def _remote_names(self) -> set[str]:
-        filesystem, root = self._opened()
-        try:
-            found = filesystem.find(root)
-        except FileNotFoundError:
-            return set()
-        return {path.removeprefix(f"{root}/") for path in found} - {root}
-
-    def _local_names(self) -> set[str]:
-        root = Path(self._location)
-        return {
-            path.relative_to(root).as_posix()
-            for path in root.rglob("*")
-            if path.is_file() and not path.is_symlink() and not path.name.startswith(UNFINISHED)
-        }
+        with self._errors(), suppress(FileNotFoundError):
+            if self._remote:
+                filesystem, root = filesystem_of(self._location)
+                return {path.removeprefix(f"{root}/") for path in filesystem.find(root)} - {root}
+            folder = Path(self._location)
+            return {
+                path.relative_to(folder).as_posix()
+                for path in folder.rglob("*")
+                if path.is_file() and not path.is_symlink() and not path.name.startswith(UNFINISHED)
+            }
+        return set()
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove objects of a folder by URL, and ignore missing ones."""
+        there = self.names().intersection(names)
         with self._errors():
-            there = self._remote_names().intersection(names)
-            filesystem, root = self._opened()
+            filesystem, root = filesystem_of(self._location)
             if there:
                 filesystem.rm([f"{root}/{name}" for name in sorted(there)])
-
-    def _opened(self) -> tuple[Any, str]:
-        filesystem, root = filesystem_of(self._location)
-        return filesystem, root.rstrip("/")
 
     @contextmanager
     def _errors(self, name: str | None = None) -> Iterator[None]:

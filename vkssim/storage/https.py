@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import threading
 from typing import Any
 
 from .location import redact
@@ -15,32 +14,8 @@ _VERSION = ("ETag", "Last-Modified")
 _SECONDS = 30  # timeout to connect, and between two reads
 
 
-class Versions:
-    """The versions of files, by URL, as their servers named them with the size. All ranges must be of this version."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[tuple[str, str], str] = {}
-
-    def note(self, url: str, headers: Any) -> None:
-        """Store the version that a server names for a whole file."""
-        with self._lock:
-            for name in _VERSION:
-                self._known.pop((url, name), None)
-                if name in headers:
-                    self._known[url, name] = headers[name]
-
-    def changed(self, url: str, headers: Any) -> str | None:
-        """Return the header in which an answer with a range names another version; None if the version is the same."""
-        with self._lock:
-            for name in _VERSION:
-                found = headers.get(name)
-                if found is not None and self._known.setdefault((url, name), found) != found:
-                    return name
-        return None
-
-
-_versions = Versions()
+_known: dict[tuple[str, str], str] = {}
+"""The versions of files, by URL and header, as their servers named them. Only the thread of fsspec's event loop uses it."""
 
 
 def options() -> dict[str, Any]:
@@ -68,12 +43,15 @@ async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
 
 
 def _problem(answer: Any) -> str | None:
+    """Return the reason for which an answer cannot be used: it must have the requested range, of the known version."""
     response, url = answer.response, str(answer.url)
     if response.status >= 400:
         return None
     requested = _RANGE.fullmatch(answer.headers.get("Range", ""))
-    if requested is None:
-        _versions.note(url, response.headers)
+    if requested is None:  # the server names the version of the whole file
+        for name in _VERSION:
+            _known.pop((url, name), None)
+        _known.update({(url, name): response.headers[name] for name in _VERSION if name in response.headers})
         return None
     first, last = int(requested[1]), int(requested[2])
     if response.status != 206:
@@ -83,7 +61,8 @@ def _problem(answer: Any) -> str | None:
     if content is None or int(content[1]) != first or int(content[2]) > last or length != int(content[2]) - first + 1:
         stated = response.headers.get("Content-Range", "none")
         return f"bytes {first}-{last} were requested, and the server sent a different range: Content-Range is {stated!r:.60}"
-    changed = _versions.changed(url, response.headers)
-    if changed is not None:
-        return f"the file was changed on its server while it was read: its {changed} differs"
+    for name in _VERSION:
+        found = response.headers.get(name)
+        if found is not None and _known.setdefault((url, name), found) != found:
+            return f"the file was changed on its server while it was read: its {name} differs"
     return None

@@ -33,14 +33,6 @@ _LOGGING = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "s3fs")
 _TAGS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
 
 
-def local_path(url: str) -> str | None:
-    """Return the path of a file on this machine that a URL names; None for any other URL."""
-    if not url.startswith("file://"):
-        return None
-    path: str = filesystem_of(url)[1]
-    return path
-
-
 def size(url: str) -> int:
     """Return the size of a file in bytes. Raises OSError if it is not an ordinary file, or if its size is unknown."""
     return state(url)[0]
@@ -200,13 +192,9 @@ def is_transient(error: BaseException | None) -> bool:
         if getattr(error, "status", None) in _TRANSIENT_STATUSES or isinstance(error, ConnectionError | TimeoutError):
             return True
         if any(kind.__name__ in _TRANSIENT_ERRORS for kind in type(error).__mro__):
-            return not _is_certificate_error(error)
+            return all(kind.__name__ != "ClientConnectorCertificateError" for kind in type(error).__mro__)
         error = error.__cause__
     return False
-
-
-def _is_certificate_error(error: BaseException) -> bool:
-    return any(kind.__name__ == "ClientConnectorCertificateError" for kind in type(error).__mro__)
 
 
 def _wait(seconds: float) -> None:

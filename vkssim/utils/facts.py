@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import IntEnum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -120,13 +120,12 @@ def to_short_json(value: Any) -> Any:
     """Return facts as `to_json` does, without defaults, which `from_json` fills in: rows of a table repeat these objects."""
     if not is_dataclass(value):
         return [to_short_json(entry) for entry in value] if isinstance(value, tuple) else to_json(value)
-    given = [(field, getattr(value, field.name)) for field in fields(value) if getattr(value, field.name) != field.default]
-    return {field.name: short for field, entry in given if (short := to_short_json(entry)) != {} or _is_required(field)}
-
-
-def _is_required(field: Field[Any]) -> bool:
-    """Return whether a field has no default that `from_json` could fill in: such a fact is written even if it is empty."""
-    return field.default is MISSING and field.default_factory is MISSING
+    found = {}
+    for field in fields(value):
+        entry, required = getattr(value, field.name), field.default is MISSING and field.default_factory is MISSING
+        if entry != field.default and ((short := to_short_json(entry)) != {} or required):
+            found[field.name] = short
+    return found
 
 
 def from_json(kind: type[Kind], data: Any, where: str) -> Kind:

@@ -8,7 +8,7 @@ makes flags from the declarations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -19,8 +19,8 @@ from .limits import LARGEST_NUMBER, abbreviated
 
 
 @dataclass(frozen=True)
-class OptionDeclaration:
-    """The declaration of an option. Its field has its name, type and default.
+class DeclaredOption:
+    """An option. Its name, its types other than None, and its default are those of its field: `options_of` fills them in.
 
     `flags` are its names on the command line. `least` is the smallest number that it can be, `choices` are its possible values,
     and `parse` reads a text or raises OptionError; it gets the name of the option and the value. `metavar` stands for the value
@@ -37,21 +37,9 @@ class OptionDeclaration:
     parse: Callable[[str, Any], object] | None = None
     shows_default: bool = False
     rank: int = 0
-
-    @property
-    def flag(self) -> str:
-        """Return the flag that messages and recorded commands use: the first long one."""
-        return next(flag for flag in self.flags if flag.startswith("--"))
-
-
-@dataclass(frozen=True)
-class DeclaredOption:
-    """An option with the name, the types and the default of its field. `types` omits None."""
-
-    name: str
-    types: tuple[type, ...]
-    default: Any
-    option: OptionDeclaration
+    name: str = ""
+    types: tuple[type, ...] = ()
+    default: Any = None
 
     def check(self, value: Any) -> None:
         """Raise OptionError, or InputError for a number, if the value is not allowed.
@@ -60,20 +48,18 @@ class DeclaredOption:
         """
         if value is None:
             return
-        option = self.option
-        if option.parse is not None:
-            option.parse(self.name, value)
-        elif option.choices is not None and value not in option.choices:
-            raise OptionError(f"{self.name} is {value!r}; possible values: {', '.join(map(str, option.choices))}")
+        if self.parse is not None:
+            self.parse(self.name, value)
+        elif self.choices is not None and value not in self.choices:
+            raise OptionError(f"{self.name} is {value!r}; possible values: {', '.join(map(str, self.choices))}")
         elif self.types == (int,):
-            self._check_number(value)
-
-    def _check_number(self, value: int) -> None:
-        least = self.option.least
-        if least is None and abs(value) > LARGEST_NUMBER:
-            raise InputError(f"`{self.name}` is {abbreviated(value)}; the limit is {LARGEST_NUMBER}")
-        if least is not None and not least <= value <= LARGEST_NUMBER:
-            raise InputError(f"`{self.name}` is {abbreviated(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
+            least = self.least
+            if least is None and abs(value) > LARGEST_NUMBER:
+                raise InputError(f"`{self.name}` is {abbreviated(value)}; the limit is {LARGEST_NUMBER}")
+            if least is not None and not least <= value <= LARGEST_NUMBER:
+                raise InputError(
+                    f"`{self.name}` is {abbreviated(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most"
+                )
 
 
 def option(
@@ -90,11 +76,11 @@ def option(
     """Return a field of a dataclass that is an option.
 
     `title` is its name in reports and comparisons. `differs`, `across` and `optional` declare the consequence of a difference
-    between two reports, as in `Fact`. `declared` are further attributes of `OptionDeclaration`.
+    between two reports, as in `Fact`. `declared` are further attributes of `DeclaredOption`.
     """
-    entry = OptionDeclaration(flags, help, section, **declared)
-    recorded = Fact(title, differs, across=across, optional=optional, flag=entry.flag)
-    return field(default=default, metadata={"fact": recorded, "option": entry})
+    flag = next(flag for flag in flags if flag.startswith("--"))  # which messages and recorded commands use
+    recorded = Fact(title, differs, across=across, optional=optional, flag=flag)
+    return field(default=default, metadata={"fact": recorded, "option": DeclaredOption(flags, help, section, **declared)})
 
 
 def options_of(kind: Any) -> Iterator[DeclaredOption]:
@@ -105,7 +91,7 @@ def options_of(kind: Any) -> Iterator[DeclaredOption]:
             hint = hints[entry.name]
             types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
             known = tuple(single for single in types if single is not type(None))
-            yield DeclaredOption(entry.name, known, entry.default, entry.metadata["option"])
+            yield replace(entry.metadata["option"], name=entry.name, types=known, default=entry.default)
 
 
 def check_declared(options: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -15,30 +14,15 @@ Progress = Callable[[int, int | None], None]
 """A function that gets the number of finished frames and the number of all frames, None if it is not known."""
 
 
-class Bar(ABC):
-    """A progress bar: scored frames, all frames, the rate, the time left, and a text."""
+class ProgressBar:
+    """A progress bar on standard error, from the first call on: scored frames, all frames, rate, time left, and a text."""
 
     def __init__(self) -> None:
         self._said = ""
         self._shown: Any = None
 
-    @abstractmethod
     def __call__(self, done: int, total: int | None) -> None:
         """Show that `done` of `total` frames are scored; `total` is None if it is not known."""
-
-    def say(self, text: str) -> None:
-        """Show a text beside the bar, at the latest from the next call on."""
-        self._said = visible(text)
-
-    def close(self) -> None:  # noqa: B027 - a bar may stay
-        """End the bar."""
-
-
-class ProgressBar(Bar):
-    """A progress bar on standard error, from the first call on."""
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """See Bar."""
         from rich import progress as rich_progress
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -58,12 +42,12 @@ class ProgressBar(Bar):
             self._shown.add_task("", total=total, completed=done, rate="", said=self._said)
         task = self._shown.tasks[0]
         # Without a total the frames are only counted, and the speed of counting tells nothing.
-        rate = "" if total is None or not task.speed else f" {_brief(task.speed)} frames/s,"
+        rate = "" if total is None or not task.speed else f" {task.speed:,.{0 if task.speed >= 100 else 1}f} frames/s,"
         self._shown.update(task.id, completed=done, total=total, rate=rate)
 
     def say(self, text: str) -> None:
-        """See Bar."""
-        super().say(text)
+        """Show a text beside the bar, at the latest from the next call on."""
+        self._said = visible(text)
         if self._shown is not None:
             self._shown.update(self._shown.tasks[0].id, said=self._said)
 
@@ -73,16 +57,11 @@ class ProgressBar(Bar):
             self._shown.stop()
 
 
-def _brief(number: float) -> str:
-    """Return a number with a decimal if it is small."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
-
-
-class NotebookBar(Bar):
+class NotebookBar(ProgressBar):
     """A progress bar in the output of a notebook's cell, which keeps it. It needs only IPython, which notebooks have."""
 
     def __call__(self, done: int, total: int | None) -> None:
-        """See Bar."""
+        """See ProgressBar."""
         notebook: Any = import_module("IPython.display")
         known = "" if total is None else f' value="{done}" max="{total}"'
         count = f"{done}/{'?' if total is None else total} frames"
@@ -92,8 +71,15 @@ class NotebookBar(Bar):
         else:
             self._shown.update(picture)
 
+    def say(self, text: str) -> None:
+        """Show a text beside the bar from the next call on."""
+        self._said = visible(text)
 
-def progress_bar() -> Bar:
+    def close(self) -> None:
+        """Leave the bar where it is."""
+
+
+def progress_bar() -> ProgressBar:
     """Return the bar that fits: a NotebookBar in a notebook, else a ProgressBar."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return NotebookBar() if getattr(shell, "kernel", None) is not None else ProgressBar()

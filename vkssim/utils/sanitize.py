@@ -33,7 +33,7 @@ def shell_line(words: Iterable[str]) -> str:
     A word with characters that it would escape, as names of files can have, is written as bytes in ``$'\033'``, which bash
     knows and other shells may not.
     """
-    return " ".join(_as_bytes(word) if _HIDDEN.search(word) else shlex.quote(word) for word in words)
+    return " ".join("$'" + _NOT_PLAIN.sub(_octal, word) + "'" if _HIDDEN.search(word) else shlex.quote(word) for word in words)
 
 
 def needs_bash(line: str) -> bool:
@@ -56,11 +56,7 @@ def text_of_cell(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
-def _as_bytes(word: str) -> str:
-    return "$'" + _NOT_PLAIN.sub(lambda found: _octal(found[0]), word) + "'"
-
-
-def _octal(character: str) -> str:
+def _octal(character: re.Match[str]) -> str:
     """Return the bytes of a character in octal: bash reads three digits at most."""
-    errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
-    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", errors))
+    errors = "surrogateescape" if "\udc80" <= character[0] <= "\udcff" else "surrogatepass"
+    return "".join(f"\\{byte:03o}" for byte in character[0].encode("utf-8", errors))
