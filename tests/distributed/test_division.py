@@ -21,7 +21,7 @@ from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import FrameRange, RangeEnded, RangeScores, divided
-from vkssim.scoring.unfinished import Unfinished, packed_division
+from vkssim.scoring.unfinished import Unfinished
 
 from ..frames.reading import NOTHING_SAID, describe, open_source
 from ..ladder.ladders import encode
@@ -86,8 +86,9 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
     ranges = _ranges(folder, "mp4", 5)
     assert len(ranges) > 2
     for packets in (None, (VideoPackets(5678, 1.25), None)):
-        found = Unfinished()
-        found.take(json.loads(json.dumps(packed_division(ranges, packets))))
+        found, written = Unfinished(), list[dict[str, Any]]()
+        Unfinished(write=written.append).divide(ranges, packets)
+        found.take(json.loads(json.dumps(*written)))
         assert (found.ranges, found.packets) == (ranges, packets)
 
 

@@ -98,7 +98,7 @@ def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
     assert [event.first for event in scored] == list(range(0, len(LUMA), len(scored[0].frames)))
     assert [frame for event in scored for frame in event.frames] == ended.outcome.report.frames
     assert [other for event in scored for other in event.others] == ended.outcome.others
-    earlier = EarlierScores(0, tuple(ended.outcome.report.frames[:7]))
+    earlier = EarlierScores(tuple(ended.outcome.report.frames[:7]))
     events.clear()
     with Worker(SPEC) as worker:
         worker.do(replace(task, parts=(replace(task.parts[0], earlier=earlier),)), lambda _job, event: events.append(event))

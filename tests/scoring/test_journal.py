@@ -52,7 +52,7 @@ def _begun(journal: Journal) -> list[FrameScores]:
 def _add(journal: Journal, numbers: range) -> None:
     """Add frames, each with an entry of its own."""
     for number in numbers:
-        journal.add(journal.key, WHOLE, journal.pair(journal.key).add(WHOLE, number, [FRAMES[number]]))
+        journal.pair(journal.key).add(WHOLE, number, [FRAMES[number]])
 
 
 def _written(path: Path) -> list[bytes]:
@@ -194,24 +194,16 @@ def test_frames_of_a_range_count_in_that_range_alone(path: Path) -> None:
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         packets = VideoPackets(5678, 1.25), None
-        pair.ranges, pair.packets = RANGES, packets
-        journal.divide(journal.key, RANGES, packets)
+        pair.divide(RANGES, packets)
         _add(journal, range(2))
-        for first, last in ((3, 4), (5, 7)):
-            frames = pair.add((3, 5) if first == 3 else (5, None), first, [FRAMES[number] for number in range(first, last)])
-            journal.add(journal.key, (3, 5) if first == 3 else (5, None), frames)
+        pair.add((3, 5), 3, [FRAMES[3]])
+        pair.add((5, None), 5, [FRAMES[5], FRAMES[6]])
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         assert (pair.ranges, pair.packets) == (RANGES, packets)
-        found = [pair.earlier(frame_range) for frame_range in (*RANGES, FrameRange())]
-        assert [(scores.first, [frame.index for frame in scores.frames]) for scores in found] == [
-            (0, [0, 3]),
-            (3, [9]),
-            (5, [15, 18]),
-            (0, [0, 3]),
-        ]
+        found = [pair.earlier(frame_range).frames for frame_range in (*RANGES, FrameRange())]
+        assert [[frame.index for frame in frames] for frames in found] == [[0, 3], [9], [15, 18], [0, 3]]
         pair.start_over()
-        journal.start_over(journal.key)
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         assert (pair.ranges, journal.frames) == ([], 2)
@@ -232,7 +224,7 @@ def test_the_record_of_a_finished_pair_replaces_its_frames(tmp_path: Path, monke
     with opened() as journal:
         for key in KEYS:
             for number in range(4):
-                journal.add(key, WHOLE, journal.pair(key).add(WHOLE, number, [FRAMES[number]]))
+                journal.pair(key).add(WHOLE, number, [FRAMES[number]])
         journal.finish(KEYS[0], {"key": KEYS[0], "error": None})
     with opened() as journal:
         assert list(journal.records) == KEYS[:1]
@@ -250,11 +242,12 @@ def test_frames_by_url_are_written_now_and_then(tmp_path: Path, monkeypatch: pyt
     folder = Folder(tmp_path)
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 3600.0)
     journal = RemoteJournal(folder)
-    journal.add(KEYS[0], WHOLE, {0: FRAMES[0]})
+    pair = journal.pair(KEYS[0])
+    pair.add(WHOLE, 0, [FRAMES[0]])
     assert folder.names() == set()
-    journal.divide(KEYS[0], RANGES, None)
+    pair.divide(RANGES, None)
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 0.0)
-    journal.add(KEYS[0], WHOLE, {1: FRAMES[1]})
+    pair.add(WHOLE, 1, [FRAMES[1]])
     assert len(folder.names()) == 2
     assert RemoteJournal(folder).frames == 2
 
@@ -266,13 +259,12 @@ def test_a_journal_does_not_grow_without_bound(tmp_path: Path, monkeypatch: pyte
     sizes = []
     with open_journal(tmp_path / "r.csv") as journal:
         unfinished = journal.pair("unfinished")
-        unfinished.ranges = RANGES
-        journal.divide("unfinished", RANGES, None)
+        unfinished.divide(RANGES, None)
         for number in (0, 1, 3):
-            journal.add("unfinished", WHOLE, unfinished.add(WHOLE, number, [FRAMES[number]]))
+            unfinished.add(WHOLE, number, [FRAMES[number]])
         for pair in range(100):
             for number in range(7):
-                journal.add(f"{pair}", WHOLE, journal.pair(f"{pair}").add(WHOLE, number, [FRAMES[number]]))
+                journal.pair(f"{pair}").add(WHOLE, number, [FRAMES[number]])
             journal.finish(f"{pair}", {"key": f"{pair}", "error": None})
             sizes.append(path.stat().st_size)
         with pytest.raises(OutputError, match="another process is writing the same output"):

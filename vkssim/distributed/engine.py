@@ -293,9 +293,7 @@ class Engine:
         group = key.group
         if isinstance(done, TaskResult) and done.ranges:
             (state,) = self._groups[group]
-            state.scored.ranges, state.scored.packets = list(done.ranges), done.packets
-            if self._journal is not None:
-                self._journal.divide(state.job.key, state.scored.ranges, done.packets)
+            state.scored.divide(done.ranges, done.packets)
             self._put_ranges(group, state)
             return
         for state in list(self._groups[group]):
@@ -321,8 +319,6 @@ class Engine:
 
     def _drop_ranges(self, state: _State) -> None:
         state.scored.start_over()
-        if self._journal is not None:
-            self._journal.start_over(state.job.key)
         self._count_earlier(state)
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -337,10 +333,7 @@ class Engine:
             state.report = state.report or event.report
         elif isinstance(event, BatchScored):
             scored = ((frame, other, event.backend) for frame, other in zip(event.frames, event.others, strict=True))
-            fresh = state.scored.add(bounds(frame_range), event.first, scored)
-            if self._journal is not None:
-                self._journal.add(state.job.key, bounds(frame_range), fresh)
-            state.seen.update(fresh)
+            state.seen.update(state.scored.add(bounds(frame_range), event.first, scored))
             state.pairs, state.ended = event.pairs, time.perf_counter()
             self._report_progress()
             if frame_range.start is None:  # frames after a seek wait until their range is known to be right
@@ -349,10 +342,7 @@ class Engine:
             state.error = event.outcome
         elif key.index not in state.scored.scores:
             state.ended = time.perf_counter()
-            state.scored.ranges = state.scored.ranges or [FrameRange()]
-            state.scored.scores[key.index] = event.outcome
-            if self._journal is not None and not event.outcome.problem:
-                self._journal.end(state.job.key, bounds(frame_range), event.outcome)
+            state.scored.end(key.index, event.outcome)
 
     def _tell_complete(self, state: _State) -> None:
         """Tell of the frames of complete ranges that follow those that were told of."""

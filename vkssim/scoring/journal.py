@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,7 @@ from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import FrameRange, RangeScores
-from .record import ClipPackets
-from .unfinished import Bounds, ScoredFrame, Unfinished, packed_division, packed_end, packed_frames
+from .unfinished import Unfinished
 
 Identity = Mapping[str, Any]
 """Everything that a run's scores depend on, as JSON values, under names that a user understands."""
@@ -178,36 +177,20 @@ class Journal(Closable):
         self.begun = True
 
     def _write(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Add an entry. One of frames leaves out what it has in common with the entry of frames before it."""
         self.begin()
-        self._file.add({"pair": key, **entry})
-
-    def pair(self, key: str) -> Unfinished:
-        """Return the scores of a pair so far."""
-        return self.unfinished.setdefault(key, Unfinished())
-
-    def divide(self, key: str, ranges: list[FrameRange], packets: ClipPackets | None) -> None:
-        """Add the division of a pair into ranges."""
-        self._write(key, packed_division(ranges, packets))
-
-    def add(self, key: str, of: Bounds, frames: Mapping[int, ScoredFrame]) -> None:
-        """Add frames with consecutive numbers at once, so that a killed process loses none of them."""
-        if frames:
-            self._add(key, {"range": of} | packed_frames(min(frames), list(frames.values())))
-
-    def _add(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Write frames. An entry leaves out what it has in common with the entry of frames before it."""
-        self.begin()
-        common, frames = _split({"pair": key, **entry})
-        self._file.add(frames if common == self._common else common | frames)
+        entry, common = {"pair": key, **entry}, self._common
+        if "frames" in entry:
+            common, frames = _split(entry)
+            entry = frames if common == self._common else entry
+        self._file.add(entry)
         self._common = common
 
-    def end(self, key: str, of: Bounds, scores: RangeScores) -> None:
-        """Add the facts of a range whose frames are all there."""
-        self._write(key, packed_end(of, scores))
-
-    def start_over(self, key: str) -> None:
-        """Add that a pair is scored in one range, because it cannot be scored in several."""
-        self._write(key, {"over": True})
+    def pair(self, key: str) -> Unfinished:
+        """Return the scores of a pair so far, which write their changes here."""
+        pair = self.unfinished.setdefault(key, Unfinished())
+        pair.write = partial(self._write, key)
+        return pair
 
     def finish(self, key: str, record: Record) -> None:
         """Put the record of a finished pair in place of its frames."""
@@ -318,8 +301,6 @@ class RemoteJournal(Journal):
         self._waiting.setdefault(key, []).append({"pair": key, **entry})
         if "frames" not in entry or time.monotonic() - self._written >= _SECONDS_BETWEEN_OBJECTS:
             self._flush()
-
-    _add = _write
 
     def _flush(self) -> None:
         self._written = time.monotonic()

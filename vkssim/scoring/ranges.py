@@ -87,9 +87,8 @@ class RangeScores:
 
 @dataclass(frozen=True)
 class EarlierScores:
-    """The scores of consecutive pairs from number `first` on, and the backends of the earlier run that computed them."""
+    """The scores of the first pairs of a range, and the backends of the earlier run that computed them."""
 
-    first: int = 0
     frames: tuple[FrameScores, ...] = ()
     backends: tuple[BackendInfo, ...] = ()
 
