@@ -17,7 +17,7 @@ from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed import engine as engine_module
 from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
-from vkssim.distributed.pools import InlineHandle, LocalPool
+from vkssim.distributed.pools import DevicePool, InlineHandle
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
 from vkssim.distributed.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
 from vkssim.distributed.worker import Worker
@@ -94,9 +94,13 @@ def _in_one(clips: Clips) -> ScoreReport:
     return score_files(clips.reference, clips.distorted, features=FEATURES, backend="cpu")
 
 
+def _inline() -> InlineHandle:
+    return InlineHandle(Worker(CPU), "cpu")
+
+
 def _two() -> FixedPool:
     """Two workers in this thread, so that clips are divided."""
-    return FixedPool([InlineHandle(CPU), InlineHandle(CPU)])
+    return FixedPool([_inline(), _inline()])
 
 
 def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = None, **settings: Any) -> ScoreReport:
@@ -424,7 +428,7 @@ def test_frames_are_stored_before_they_are_passed_on(clips: Clips, tmp_path: Pat
     def fail(_frames: object) -> None:
         raise RuntimeError("not today")
 
-    for pool in (_two(), LocalPool(CPU)):
+    for pool in (_two(), DevicePool(CPU)):
         with _kept(tmp_path) as kept:
             with pytest.raises(RuntimeError, match="not today"):
                 _score(clips, kept, pool, on_frames=fail)
@@ -452,7 +456,7 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     for name in names:
         if name != "absent":
             write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
-    with _two() if several else LocalPool(CPU, len(names)) as pool, open_journal(tmp_path / "r.csv") as journal:
+    with _two() if several else DevicePool(CPU, in_step=len(names)) as pool, open_journal(tmp_path / "r.csv") as journal:
         settings = RunSettings(journal=journal)
         jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
         outcomes = {}
@@ -472,11 +476,9 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
 def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[int | None]) -> None:
     """A cluster may begin with one worker: pairs are divided all the same, and none are scored in step."""
 
-    class Beginning(FixedPool):
-        several = True
-
     jobs = [Job(name, clips) for name in ("a", "b")]
-    with Beginning([InlineHandle(CPU)]) as pool:
+    with FixedPool([_inline()]) as pool:
+        pool.several = True
         outcomes = [outcome for _, outcome in Engine(pool, OPTIONS).score(jobs)]
     assert [told(outcome) for outcome in outcomes] == [told(_in_one(clips))] * 2
     assert tasks.count(None) == 2
@@ -488,7 +490,7 @@ def test_progress_is_that_of_all_frames(clips: Clips, tmp_path: Path) -> None:
     short = write(tmp_path / "short.y4m", y4m_bytes(clip(FRAMES // 2)))
     steps: list[tuple[int, int | None]] = []
     jobs = [Job("a", clips), Job("b", Clips(short, short))]
-    with LocalPool(CPU) as pool:
+    with DevicePool(CPU) as pool:
         engine = Engine(pool, OPTIONS, RunSettings(progress=lambda done, total: steps.append((done, total))))
         assert len(list(engine.score(jobs))) == 2
     assert (1, 2 * FRAMES) in steps
@@ -531,7 +533,7 @@ def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
     monkeypatch.setattr(Worker, "do", note)
     monkeypatch.setattr(engine_module, "_SHARES_EACH", 2)
     monkeypatch.setattr(FixedPool, "by_hardware", True)
-    with FixedPool([InlineHandle(CPU) for _ in range(workers)]) as pool:
+    with FixedPool([_inline() for _ in range(workers)]) as pool:
         engine = Engine(pool, OPTIONS, RunSettings(tell=pytest.fail))
         assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
     assert list(given.values()) == shares

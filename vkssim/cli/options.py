@@ -64,9 +64,10 @@ def _flag(declared: DeclaredOption) -> CommandOption:
 
 def single_device(where: dict[str, Any]) -> dict[str, Any]:
     """Return the values of `backend_options` with the first device alone if they name several."""
-    from ..distributed.devices import chosen_devices, single_selector
+    from ..distributed.devices import chosen_devices
 
-    return where | {"device": single_selector(chosen_devices(**where), where["device"])}
+    several = chosen_devices(**where)
+    return where | {"device": str(several[0].uuid)} if several else where
 
 
 def score_options(values: dict[str, Any], **where: Any) -> ScoreOptions:

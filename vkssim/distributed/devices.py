@@ -16,7 +16,7 @@ _ALL = "all"
 
 
 def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
-    """Return the devices that ``"all"`` or a list names. Return an empty list for a single selector, see `single_device`.
+    """Return the devices that ``"all"`` or a list names. Return an empty list for a single selector.
 
     ``"all"`` names every GPU that can be used, or the software device of a machine without such a GPU. A list may name a device
     twice. Raises OptionError for a backend that is unknown or has no devices, and DeviceError if a device is missing or
@@ -51,19 +51,6 @@ def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
     suitable = [device for device in devices if not device.lacks]
     gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
     return gpus or suitable[:1] or [choose_device(devices)]
-
-
-def single_selector(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
-    """Return the selector of one device: the first of the `chosen_devices`, or `device` itself if that list is empty."""
-    if devices:
-        return str(devices[0].uuid)
-    assert device is None or isinstance(device, str | int)
-    return device
-
-
-def single_device(selector: str | int | None) -> DeviceInfo:
-    """Return the device that `Scorer` opens for a selector. Raises DeviceError if it is missing or cannot be used."""
-    return choose_device(list_devices(shared_instance()), selector)
 
 
 def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:

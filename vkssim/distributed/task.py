@@ -128,6 +128,9 @@ class WorkerHandle(ABC):
     def rest(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
         """Have the worker close its clips, because there will probably be no other task for it."""
 
+    def begin_to_close(self) -> None:  # noqa: B027 - most workers end at once
+        """Have the worker end what it does, and do not wait for that."""
+
     @abstractmethod
     def close(self) -> None:
         """End the worker, even during a task; a second call does nothing."""
@@ -138,11 +141,8 @@ class WorkerPool(ABC):
 
     by_hardware = False
     """True if the workers share one GPU, so that they are faster than one of them only if the GPU decodes the clips."""
-
-    @property
-    def several(self) -> bool:
-        """Return True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
-        return True
+    several = True
+    """True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
@@ -164,11 +164,7 @@ class FixedPool(WorkerPool):
 
     def __init__(self, workers: Sequence[WorkerHandle]) -> None:
         self._workers = workers
-
-    @property
-    def several(self) -> bool:
-        """See WorkerPool."""
-        return len(self._workers) > 1
+        self.several = len(workers) > 1
 
     def workers(self) -> Sequence[WorkerHandle]:
         """See WorkerPool."""
@@ -176,5 +172,7 @@ class FixedPool(WorkerPool):
 
     def close(self, *, failed: bool = False) -> None:
         """See WorkerPool."""
+        for worker in self._workers:
+            worker.begin_to_close()
         for worker in self._workers:
             worker.close()
