@@ -323,9 +323,12 @@ def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path,
         _score(engine, jobs, tmp_path)
 
 
-def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+def test_no_gpu_and_one_that_vulkan_does_not_know(
+    nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ray counts one that is not there; nothing else takes its place."""
-    with Cluster(address=nodes.address, timeout=0.1) as engine:
+    monkeypatch.setattr(cluster_module, "SECONDS_WITHOUT_WORKER", 0.1)
+    with Cluster(address=nodes.address) as engine:
         with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*`software`"):
             engine.workers()
         nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})

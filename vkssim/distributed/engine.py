@@ -15,6 +15,7 @@ from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
+from typing import TypeVar
 
 from ..errors import (
     DeviceError,
@@ -48,6 +49,7 @@ MOST_IN_STEP = 8
 _SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
 
 Outcome = ScoreReport | Exception
+Failure = TypeVar("Failure", bound=VkssimError)
 
 
 @dataclass(frozen=True)
@@ -181,12 +183,16 @@ class Engine:
                             for state in [state for state in states if state.scored.complete]:
                                 self._finish(group, state)
         except KeyboardInterrupt as stop:
-            raise _stopped_early(stop, self._first_report()) from None
+            report = self._first_report()
+            frames = counted(0 if report is None else len(report.frames), "frame")
+            if report is not None:
+                report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
+            raise _stopped_error(stop, f"stopped after {frames}; what was scored is kept", report) from None
         except VkssimError as error:
             error.report = error.report or self._first_report()
             raise
         except MemoryError:
-            raise _no_memory_left(self._first_report()) from None
+            raise _with_report(HostMemoryError(), self._first_report()) from None
 
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
@@ -407,7 +413,7 @@ class Engine:
                     failure.report = state.completed(failure.report)
                 return failure
         if isinstance(error, MemoryError):
-            return _no_memory_left(state.partial_report())
+            return _with_report(HostMemoryError(), state.partial_report())
         if isinstance(error, VkssimError) and error.report is None:
             error.report = state.partial_report()
         return error
@@ -426,11 +432,6 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
     return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
 
 
-def most_in_step(jobs: Sequence[Job]) -> int:
-    """Return the size of the largest group of jobs that one worker scores together."""
-    return max(map(len, _grouped(jobs)), default=1)
-
-
 def score_jobs(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, settings: RunSettings = RunSettings()
 ) -> Generator[tuple[Job, Outcome], None, None]:
@@ -439,7 +440,8 @@ def score_jobs(
     if settings.journal is not None:
         settings.journal.check(where.backends())
     engines = settings.on_frames is None and options.sync == "index"
-    with where.open([job.clips for job in jobs] if engines else [], options, most_in_step(jobs), settings.profile) as pool:
+    in_step = max(map(len, _grouped(jobs)), default=1)
+    with where.open([job.clips for job in jobs] if engines else [], options, in_step, settings.profile) as pool:
         yield from Engine(pool, options, settings).score(jobs)
 
 
@@ -471,19 +473,9 @@ def _stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | 
     """Return the error for a run that `stop` ended. `report` has the scores computed so far; None stands for no scores."""
     error = InterruptedRunError(problem)
     error.signal = getattr(stop, "signal", signal.SIGINT)
-    error.report = report
-    return error
+    return _with_report(error, report)
 
 
-def _stopped_early(stop: KeyboardInterrupt, report: ScoreReport | None) -> InterruptedRunError:
-    """Return the error for a run that was stopped before its last frame, and add a warning about this to the report."""
-    frames = counted(0 if report is None else len(report.frames), "frame")
-    if report is not None:
-        report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
-    return _stopped_error(stop, f"stopped after {frames}; what was scored is kept", report)
-
-
-def _no_memory_left(report: ScoreReport | None) -> HostMemoryError:
-    error = HostMemoryError()
+def _with_report(error: Failure, report: ScoreReport | None) -> Failure:
     error.report = report
     return error
