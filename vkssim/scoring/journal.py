@@ -84,7 +84,7 @@ class Journal(Closable):
     ) -> None:
         self._tell = tell
         self._identity: dict[str, Any] | None = None if identity is None else json.loads(json.dumps(identity))
-        self.key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self.key = _sha256(identity)
         self.records: dict[str, Record] = {}
         self.unfinished: dict[str, Unfinished] = {}
         self.begun = False
@@ -112,7 +112,10 @@ class Journal(Closable):
         if not isinstance(key, str):
             raise TypeError("a pair has a text as its key")
         if "record" in entry:
-            self.records[key] = as_record(entry["record"])
+            record: Record = entry["record"]
+            if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
+                raise TypeError("a record must have the key of its pair, and its error or null")
+            self.records[key] = record
             self.unfinished.pop(key, None)
         else:
             self.unfinished.setdefault(key, Unfinished()).take(entry)
@@ -332,14 +335,6 @@ def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text:
     return RemoteJournal(Folder(f"{place}.journal"), tell) if is_url(place) else Journal(journal_path(Path(place)), tell)
 
 
-def as_record(entry: Any) -> Record:
-    """Return an entry of a journal as a record. Raises TypeError or KeyError if it is not a record."""
-    record: Record = entry
-    if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
-        raise TypeError("a record must have the key of its pair, and its error or null")
-    return record
-
-
 def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     """Return everything that the scores of two files depend on, except the device.
 
@@ -347,8 +342,8 @@ def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     """
     return {
         "version of vkssim": __version__,
-        "reference": _digest(clips.reference),
-        "distorted clip": _digest(clips.distorted),
+        "reference": _sha256(input_states(clips.reference)),
+        "distorted clip": _sha256(input_states(clips.distorted)),
         "description of raw files": asdict(clips.raw),
         "features": list(options.features),
         "planes": options.planes,
@@ -359,8 +354,8 @@ def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     }
 
 
-def _digest(path: str) -> str:
-    return hashlib.sha256(json.dumps(input_states(path)).encode()).hexdigest()
+def _sha256(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def open_run_journal(

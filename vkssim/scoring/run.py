@@ -71,15 +71,18 @@ def score_range(
         run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, tell, live))
         run.score()
         follows = _check_range(frame_range, sources, schedule, report)
+        reference, distorted = sources
+        pairs, skips = frame_range.first + len(report.frames), schedule.pairing.skips
+        last = schedule.frames(pairs - 1) if pairs else (None, None)
         if profile:
             seconds = {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return RangeScores(
             report,
             run.others,
-            _clip_ends(sources, schedule, frame_range.first + len(report.frames)),
+            (ReadOutcome.of(reference, last[0]), ReadOutcome.of(distorted, last[1])),
             run.shorter,
-            _first_times(sources, schedule) if options.sync == "pts" else None,
+            (reference.time(skips[0]) or 0.0, distorted.time(skips[1]) or 0.0) if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             follows,
@@ -115,12 +118,6 @@ def _check_range(
     (reference, distorted), (last, other) = sources, frame_range.end.last
     first, second = schedule.frames(frame_range.end.pairs)
     return reference.verify_boundary(first, last), distorted.verify_boundary(second, other)
-
-
-def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ReadOutcome, ReadOutcome]:
-    """Return how both clips ended. `pairs` is how many pairs were scored, counted from the first."""
-    reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
-    return ReadOutcome.of(sources[0], reference), ReadOutcome.of(sources[1], distorted)
 
 
 def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
@@ -165,12 +162,6 @@ def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection
     if not selection.takes_all or any(source.problem is not None for source in sources):
         return None
     return sources[0].packets(), sources[1].packets()
-
-
-def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> tuple[float, float]:
-    """Return the presentation times of the first frames that are not skipped, once they were read."""
-    (reference, distorted), (first, second) = sources, schedule.pairing.skips
-    return reference.time(first) or 0.0, distorted.time(second) or 0.0
 
 
 @dataclass
@@ -218,7 +209,9 @@ class _Run:
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
             if in_flight and (
-                not reading or (not free and backend.is_done(in_flight[0][0])) or (self.live and not _all_done(reading[0][2]))
+                not reading
+                or (not free and backend.is_done(in_flight[0][0]))
+                or (self.live and not all(future.done() for reads in reading[0][2] for future in reads))
             ):
                 free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
@@ -316,10 +309,6 @@ class _Run:
         ended = [reader.close() for reader in self.readers]
         if failure is not None and not all(ended):
             mark_in_use(failure)
-
-
-def _all_done(futures: list[list[Future[int]]]) -> bool:
-    return all(future.done() for reads in futures for future in reads)
 
 
 class _SourceReader:
