@@ -20,7 +20,7 @@ from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import FrameRange, RangeEnded, RangeScores, divided
+from vkssim.scoring.ranges import FrameRange, RangeScores, divided
 from vkssim.scoring.unfinished import Unfinished
 
 from ..frames.reading import NOTHING_SAID, describe, open_source
@@ -223,9 +223,8 @@ def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monk
         ranges = worker.do(_task(clips), _no_event).ranges
         done = worker.do(_task(clips, ranges[2]), lambda _job, event: events.append(event))
     assert asked == set(range(ranges[2].first, ranges[2].stop or 0))
-    assert isinstance(events[-1], RangeEnded)
-    assert isinstance(events[-1].outcome, RangeScores)
-    assert [frame.index for frame in events[-1].outcome.report.frames] == sorted(asked)
+    assert isinstance(events[-1], RangeScores)
+    assert [frame.index for frame in events[-1].report.frames] == sorted(asked)
     assert done.bytes == 2 * len(asked) * 24 * 32
 
 

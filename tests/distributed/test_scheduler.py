@@ -29,8 +29,8 @@ from vkssim.scoring.ranges import RangeBegun
 Answer = Callable[[], TaskResult]
 
 
-def _done(seconds: float = 1.0, device: str = "") -> TaskResult:
-    return TaskResult(1, 1, seconds, device)
+def _done(frames: int = 1) -> TaskResult:
+    return TaskResult(frames, seconds=1.0)
 
 
 def _name(clips: Clips) -> str:
@@ -481,10 +481,10 @@ def test_before_durations_are_known_another_machine_helps_out(clock: list[float]
 def test_of_two_that_are_at_a_late_task_the_first_counts(clock: list[float], winner: str) -> None:
     scheduler, slow, quick = _late(clock)
     first, second = (slow, quick) if winner == "slow" else (quick, slow)
-    first.settle(lambda: _done(device=winner))
+    first.settle(lambda: _done(frames=7))
     key, done = scheduler.take()
     assert isinstance(done, TaskResult)
-    assert (key.index, done.device) == (0, winner)
+    assert (key.index, done.frames) == (0, 7)
     _put(scheduler, 7)
     first.answer = _done
     second.settle(_done)

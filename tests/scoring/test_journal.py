@@ -17,8 +17,7 @@ from vkssim.frames.info import VideoPackets
 from vkssim.report.results import BackendInfo, FrameScores
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal
-from vkssim.scoring.ranges import FrameRange, RangeBoundary
-from vkssim.scoring.unfinished import ScoredFrame
+from vkssim.scoring.ranges import FrameRange, RangeBoundary, ScoredFrame
 from vkssim.storage.folder import Folder
 from vkssim.utils.wording import counted
 
@@ -46,7 +45,7 @@ def _begun(journal: Journal) -> list[FrameScores]:
     """The frames that one device goes on behind."""
     journal.check([INFO])
     journal.begin()
-    return list(journal.pair(journal.key).earlier(FrameRange()).frames)
+    return [frame for frame, _, _ in journal.pair(journal.key).earlier(FrameRange())]
 
 
 def _add(journal: Journal, numbers: range) -> None:
@@ -201,8 +200,8 @@ def test_frames_of_a_range_count_in_that_range_alone(path: Path) -> None:
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         assert (pair.ranges, pair.packets) == (RANGES, packets)
-        found = [pair.earlier(frame_range).frames for frame_range in (*RANGES, FrameRange())]
-        assert [[frame.index for frame in frames] for frames in found] == [[0, 3], [9], [15, 18], [0, 3]]
+        found = [pair.earlier(frame_range) for frame_range in (*RANGES, FrameRange())]
+        assert [[frame.index for frame, _, _ in frames] for frames in found] == [[0, 3], [9], [15, 18], [0, 3]]
         pair.start_over()
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
@@ -229,7 +228,7 @@ def test_the_record_of_a_finished_pair_replaces_its_frames(tmp_path: Path, monke
     with opened() as journal:
         assert list(journal.records) == KEYS[:1]
         assert list(journal.unfinished) == KEYS[1:]
-        assert _shown(list(journal.pair(KEYS[1]).earlier(FrameRange()).frames)) == _shown(4)
+        assert _shown([frame for frame, _, _ in journal.pair(KEYS[1]).earlier(FrameRange())]) == _shown(4)
         journal.finish(KEYS[1], {"key": KEYS[1], "error": {"type": "InputError", "message": "no"}})
     with opened() as journal:
         assert (list(journal.records), journal.frames) == (KEYS, 0)

@@ -125,8 +125,8 @@ class _State:
         if self.report is None:
             return None
         earlier = self.scored.earlier(self.range(0))  # a range that begins elsewhere is not known to be right before it ends
-        infos = [self.report.backend, *earlier.backends]
-        return self.completed(replace(self.report, frames=list(earlier.frames), backend=merged_info(infos)))
+        infos = [self.report.backend, *(backend for _, _, backend in earlier)]
+        return self.completed(replace(self.report, frames=[frame for frame, _, _ in earlier], backend=merged_info(infos)))
 
     def completed(self, report: ScoreReport) -> ScoreReport:
         """Return a report with the facts about the run."""
@@ -260,7 +260,7 @@ class Engine:
         state.seen, state.resumed = set(), 0
         for index in range(max(1, len(scored.ranges))):
             frame_range = state.range(index)
-            earlier = len(scored.earlier(frame_range).frames)
+            earlier = len(scored.earlier(frame_range))
             state.seen.update(range(frame_range.first, frame_range.first + earlier))
             state.resumed += earlier if index in scored.scores else max(0, earlier - 1)  # the last is scored again
 
@@ -271,10 +271,10 @@ class Engine:
         def make(batch: int | None) -> Task:
             left = [state for state in states if state.error is None and index not in state.scored.scores] or states[:1]
             earlier = [state.scored.earlier(state.range(index)) for state in left]
-            least = min(len(scores.frames) for scores in earlier)  # clips in step begin with the same frame
+            least = min(map(len, earlier))  # clips in step begin with the same frame
             parts = tuple(
-                Part(state.number, state.job.clips, replace(scores, frames=scores.frames[:least]), state.range(index))
-                for state, scores in zip(left, earlier, strict=True)
+                Part(state.number, state.job.clips, frames[:least], state.range(index))
+                for state, frames in zip(left, earlier, strict=True)
             )
             return Task(
                 parts,
@@ -344,11 +344,11 @@ class Engine:
             self._report_progress()
             if frame_range.start is None:  # frames after a seek wait until their range is known to be right
                 self._tell_frames(state, event.first, event.frames)
-        elif isinstance(event.outcome, Exception):
-            state.error = event.outcome
+        elif isinstance(event, Exception):
+            state.error = event
         elif key.index not in state.scored.scores:
             state.ended = time.perf_counter()
-            state.scored.end(key.index, event.outcome)
+            state.scored.end(key.index, event)
 
     def _tell_complete(self, state: _State) -> None:
         """Tell of the frames of complete ranges that follow those that were told of."""

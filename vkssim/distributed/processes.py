@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from weakref import WeakSet
 
-from ..scoring.ranges import Event, RangeEnded
+from ..scoring.ranges import Event
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
@@ -64,8 +64,8 @@ def _work(spec: WorkerSpec, connection: Connection) -> None:
 
 def _send(connection: Connection, sending: threading.Lock, first: int | TaskResult | Exception, second: Event | str) -> None:
     """Send an event with the number of its job, or an outcome."""
-    if isinstance(second, RangeEnded) and isinstance(second.outcome, Exception):
-        second = RangeEnded(_sendable(second.outcome))
+    if isinstance(second, Exception):
+        second = _sendable(second)
     with sending:
         connection.send((first, second))
 

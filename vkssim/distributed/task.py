@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import EarlierScores, Event, FrameRange
+from ..scoring.ranges import Event, FrameRange, ScoredFrame
 from ..scoring.record import ClipPackets
 from .rates import SECONDS
 
@@ -38,7 +38,7 @@ class Part:
 
     job: int
     clips: Clips
-    earlier: EarlierScores = field(default_factory=EarlierScores)
+    earlier: Sequence[ScoredFrame] = ()
     frame_range: FrameRange = field(default_factory=FrameRange)
 
 
@@ -77,13 +77,12 @@ class TaskResult:
     """The result of a task besides its events: `ranges` and `packets` if its clips were divided.
 
     `frames` is the number of scored frames, `bytes` the number of bytes that were read from the clips, and `seconds` the time
-    that the task took on `device`.
+    that the task took.
     """
 
-    frames: int
-    bytes: int
-    seconds: float
-    device: str
+    frames: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
     ranges: Sequence[FrameRange] = ()
     packets: ClipPackets | None = None
 

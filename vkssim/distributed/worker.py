@@ -24,7 +24,7 @@ from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import BatchScored, FrameRange, RangeBegun, RangeEnded, divided
+from ..scoring.ranges import BatchScored, FrameRange, RangeBegun, divided
 from ..scoring.run import OpenBackend, frame_metrics, score_range, video_packets
 from ..storage.location import is_url
 from ..utils.interruption import take
@@ -112,7 +112,7 @@ class Worker(Closable):
 
     def _alone(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
         (part,) = task.parts
-        done = TaskResult(0, 0, 0.0, self._spec.label)
+        done = TaskResult()
         with self._sources.use(task, options) as sources:
             if task.then is not None:
                 clips, following = task.then
@@ -143,20 +143,20 @@ class Worker(Closable):
         tell_of = partial(tell, part.job)
         how: dict[str, bool] = {"live": task.live, "profile": self._spec.profile}
         scores = score_range(sources, part.clips, opener, options, part.frame_range, part.earlier, tell_of, **how)
-        tell_of(RangeEnded(scores))
+        tell_of(scores)
 
     # -- several pairs of one reference ------------------------------------------------------------------------------
 
     def _in_step(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
         """Score the parts on a thread each, so that their reference is decoded once."""
-        done = TaskResult(0, 0, 0.0, self._spec.label)
+        done = TaskResult()
         parts: list[Part] = []
         for part in task.parts:
             missing = _why_missing(part.clips.distorted, part.clips.raw)
             if missing is None:
                 parts.append(part)
             else:
-                tell(part.job, RangeEnded(missing))
+                tell(part.job, missing)
         if not parts:
             return done
         failures: list[DeviceError] = []
@@ -167,7 +167,7 @@ class Worker(Closable):
                 raise
             except Exception as error:
                 for part in parts:
-                    tell(part.job, RangeEnded(copy(error)))
+                    tell(part.job, copy(error))
                 return done
             # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
             steps: SimpleQueue[Future[None] | tuple[int, TaskEvent]] = SimpleQueue()
@@ -197,7 +197,7 @@ class Worker(Closable):
                 if isinstance(failure, DeviceError):
                     failures.append(failure)
                 elif isinstance(failure, Exception):
-                    tell(runs[step].job, RangeEnded(failure))
+                    tell(runs[step].job, failure)
                 elif failure is not None:
                     raise failure
             done.bytes = references[0].bytes_read

@@ -9,14 +9,11 @@ from typing import Any
 
 from ..report.results import BackendInfo, FrameScores
 from ..utils.facts import from_json, to_json
-from .ranges import EarlierScores, FrameRange, RangeScores
+from .ranges import FrameRange, RangeScores, ScoredFrame
 from .record import ClipPackets
 
 Bounds = tuple[int, int | None]
 """The first pair of a range, and the pair after its last one; None at the end of the clips."""
-
-ScoredFrame = tuple[FrameScores, float | None, BackendInfo]
-"""The scores of a frame, its presentation time in the distorted clip, and the backend that computed them."""
 
 
 def _packed_frames(of: Bounds, first: int, scored: Sequence[ScoredFrame]) -> dict[str, Any]:
@@ -113,13 +110,8 @@ class Unfinished:
         facts = replace(scores, report=replace(scores.report, frames=[]), others=[])
         return {"range": bounds(self.ranges[index]), "end": to_json(facts)}
 
-    def earlier(self, frame_range: FrameRange) -> EarlierScores:
+    def earlier(self, frame_range: FrameRange) -> list[ScoredFrame]:
         """Return the scored frames of a range, from its first pair up to the first gap."""
-        found = self._scored(frame_range)
-        backends = dict.fromkeys(backend for _, _, backend in found)
-        return EarlierScores(tuple(frame for frame, _, _ in found), tuple(backends))
-
-    def _scored(self, frame_range: FrameRange) -> list[ScoredFrame]:
         whole, own = self.frames.get(_WHOLE, {}), self.frames.get(bounds(frame_range), {})
         found: list[ScoredFrame] = []
         number = frame_range.first
@@ -148,7 +140,7 @@ class Unfinished:
             if "end" in entry:
                 scores, ranges = from_json(RangeScores, entry["end"], "end"), self.ranges or [FrameRange()]
                 index = [bounds(frame_range) for frame_range in ranges].index(of)
-                found = self._scored(ranges[index])
+                found = self.earlier(ranges[index])
                 scores.report.frames, scores.others = [frame for frame, _, _ in found], [other for _, other, _ in found]
                 self.end(index, scores)
             else:
