@@ -70,12 +70,12 @@ def single_device(where: dict[str, Any]) -> dict[str, Any]:
     return where | {"device": str(several[0].uuid)} if several else where
 
 
-def score_options(values: dict[str, Any], **where: Any) -> ScoreOptions:
+def score_options(values: dict[str, Any], backend: str) -> ScoreOptions:
     """Take the values of the options that scores depend on out of those of a command, and return them as one."""
     from ..scoring.options import ScoreOptions
 
     names = ("features", "planes", "selection", "sync", "pictures", "strict", "decode")
-    return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, **where)
+    return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, backend=backend)
 
 
 def complete_features(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

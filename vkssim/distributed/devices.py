@@ -34,7 +34,9 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
         raise no_devices(device)
     devices = list_devices(shared_instance())
     if every:
-        return _all(devices)
+        suitable = [device for device in devices if not device.lacks]
+        gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
+        return gpus or suitable[:1] or [choose_device(devices)]
     if isinstance(device, str):
         try:
             choose_device(devices, device)  # a name may have commas
@@ -45,12 +47,6 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
     if not selectors:
         raise OptionError("the list of devices is empty; leave it out for the first GPU, or give 'all'")
     return [choose_device(devices, selector) for selector in selectors]
-
-
-def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
-    suitable = [device for device in devices if not device.lacks]
-    gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
-    return gpus or suitable[:1] or [choose_device(devices)]
 
 
 def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
@@ -68,17 +64,11 @@ def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> 
 
     `assigned` has the entries of CUDA_VISIBLE_DEVICES, of which there must be one. The entry is ``"GPU-"`` and a UUID or the
     beginning of one, or an index into the GPUs in the order of their PCI addresses. If there are GPUs of NVIDIA's, the index
-    counts only these, because clusters do not count the graphics unit of a processor.
-
-    Raises
-    ------
-    NoDeviceError
-        No device fits, or several do; the message names the assigned GPU and the devices that were found.
-    UnsuitableDeviceError
-        That device lacks something that the shaders need.
-
+    counts only these, because clusters do not count the graphics unit of a processor. Raises NoDeviceError if no device fits
+    or several do, and UnsuitableDeviceError if that device lacks something that the shaders need.
     """
-    found = _software(devices) if assigned is None else _gpus(devices, assigned)
+    software = [device for device in devices if device.kind is DeviceKind.CPU]
+    found = software[:1] if assigned is None else _gpus(devices, assigned)
     if len(found) != 1:
         wanted = "software is wanted" if assigned is None else f"Ray assigned GPU {', '.join(assigned) or 'none'}"
         there_are = "; ".join(f"{device.name} (UUID {device.uuid}, PCI {device.pci})" for device in devices) or "none"
@@ -87,10 +77,6 @@ def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> 
     if device.lacks:
         raise UnsuitableDeviceError(f"{device.description} cannot be used: it lacks {', '.join(device.lacks)}")
     return device
-
-
-def _software(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
-    return [device for device in devices if device.kind is DeviceKind.CPU][:1]
 
 
 def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[DeviceInfo]:
