@@ -63,31 +63,35 @@ def clips(tmp_path: Path) -> Clips:
     return Clips(write(tmp_path / "ref.y4m", y4m_bytes(luma)), write(tmp_path / "dis.y4m", y4m_bytes(luma // 16 * 16)))
 
 
+def _before_tasks(monkeypatch: pytest.MonkeyPatch, action: Callable[[Task], object]) -> None:
+    """Have `action` called with each task before a worker does it."""
+    do = Worker.do
+
+    def acting(self: Worker, task: Task, tell: Tell) -> TaskResult:
+        action(task)
+        return do(self, task, tell)
+
+    monkeypatch.setattr(Worker, "do", acting)
+
+
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """Record the first pairs of the tasks that the workers were given; None for a task that divides."""
     given: list[int | None] = []
-    do = Worker.do
-
-    def note(self: Worker, task: Task, tell: Tell) -> TaskResult:
-        given.append(None if task.divides else task.parts[0].frame_range.first)
-        return do(self, task, tell)
-
-    monkeypatch.setattr(Worker, "do", note)
+    _before_tasks(monkeypatch, lambda task: given.append(None if task.divides else task.parts[0].frame_range.first))
     return given
 
 
 def _fail_at(monkeypatch: pytest.MonkeyPatch, first: int, error: BaseException, times: int = 1) -> None:
     """Have a worker raise an error in place of scoring the range from that pair on."""
-    left, do = [error] * times, Worker.do
+    left = [error] * times
 
-    def failing(self: Worker, task: Task, tell: Tell) -> TaskResult:
+    def fail(task: Task) -> None:
         scored = task.parts[0].frame_range
         if not task.divides and scored.first == first and not scored.is_whole and left:
             raise left.pop()
-        return do(self, task, tell)
 
-    monkeypatch.setattr(Worker, "do", failing)
+    _before_tasks(monkeypatch, fail)
 
 
 def _in_one(clips: Clips) -> ScoreReport:
@@ -283,14 +287,6 @@ def test_stored_ranges_that_do_not_meet_are_not_taken(clips: Clips, tmp_path: Pa
     assert report.resumed == max(0, stop - 1)
 
 
-def test_frames_of_one_device_survive_ranges_that_are_refused(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _stopped_on_one(clips, tmp_path, 10)
-    _fail_at(monkeypatch, 12, RangeError("not there"))
-    assert _finished(clips, tmp_path).resumed == 9
-
-
 def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run goes on where one of its devices is among those that are there now."""
     other = replace(INFO, device="Made Up 9000")
@@ -326,10 +322,17 @@ def test_a_range_that_is_refused_has_all_scored_in_one(
     assert report.worker_warnings == []
 
 
-def test_a_refused_range_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _cut_off(clips, tmp_path, OutputError("full"))
+@pytest.mark.parametrize("on_one", [True, False])
+def test_a_refused_range_of_a_run_that_goes_on(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_one: bool
+) -> None:
+    """Frames that one device scored count all the same."""
+    if on_one:
+        _stopped_on_one(clips, tmp_path, 10)
+    else:
+        _cut_off(clips, tmp_path, OutputError("full"))
     _fail_at(monkeypatch, 16, RangeError("not there"))
-    assert _finished(clips, tmp_path).resumed == 0
+    assert _finished(clips, tmp_path).resumed == (9 if on_one else 0)
 
 
 @pytest.mark.parametrize("place", [1, 4])
@@ -359,10 +362,10 @@ def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: py
 def test_what_fails_with_all_in_one_range_is_an_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not tried for ever."""
 
-    def refused(self: Worker, task: Task, tell: Tell) -> TaskResult:
+    def refuse(_task: Task) -> None:
         raise RangeError("never")
 
-    monkeypatch.setattr(Worker, "do", refused)
+    _before_tasks(monkeypatch, refuse)
     with pytest.raises(RangeError, match="never"):
         _score(clips)
 
@@ -441,16 +444,14 @@ def test_frames_are_stored_before_they_are_passed_on(clips: Clips, tmp_path: Pat
 @pytest.mark.parametrize("several", [True, False])
 def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
     """One is refused in ranges, one kills its workers, one is no video: the others are as if they were alone."""
-    do = Worker.do
-    raises: dict[str, tuple[int, Exception]] = {"refused": (8, RangeError("no")), "deadly": (4, WorkerDiedError("gone"))}
+    raises = {("refused", 8): RangeError("no"), ("deadly", 4): WorkerDiedError("gone")}
 
-    def failing(self: Worker, task: Task, tell: Tell) -> TaskResult:
-        first, error = raises.get(Path(task.clips.distorted).stem, (0, None))
-        if error is not None and not task.divides and task.parts[0].frame_range.first == first and first:
+    def fail(task: Task) -> None:
+        error = raises.get((Path(task.clips.distorted).stem, task.parts[0].frame_range.first))
+        if error is not None:
             raise error
-        return do(self, task, tell)
 
-    monkeypatch.setattr(Worker, "do", failing)
+    _before_tasks(monkeypatch, fail)
     names = ("dis", "refused", "deadly", "no", "absent", "last")
     data = Path(clips.distorted).read_bytes()
     for name in names:
@@ -469,8 +470,9 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
         assert told(outcomes[name]) == [
             text.replace("dis.y4m", f"{name}.y4m") if isinstance(text, str) else text for text in expected
         ]
-    for name, kind in (("no", InputError), ("absent", InputError), *([("deadly", WorkerLostError)] if several else [])):
-        assert isinstance(outcomes[name], kind)
+    assert isinstance(outcomes["no"], InputError)
+    assert isinstance(outcomes["absent"], InputError)
+    assert isinstance(outcomes["deadly"], WorkerLostError) == several
 
 
 def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[int | None]) -> None:
@@ -524,13 +526,7 @@ def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
     clips: Clips, monkeypatch: pytest.MonkeyPatch, jobs: int, workers: int, shares: list[int]
 ) -> None:
     given: dict[int, int] = {}  # by job, since an idle worker may try a late one again
-    do = Worker.do
-
-    def note(self: Worker, task: Task, tell: Tell) -> TaskResult:
-        given.setdefault(task.parts[0].job, task.shares)
-        return do(self, task, tell)
-
-    monkeypatch.setattr(Worker, "do", note)
+    _before_tasks(monkeypatch, lambda task: given.setdefault(task.parts[0].job, task.shares))
     monkeypatch.setattr(engine_module, "_SHARES_EACH", 2)
     monkeypatch.setattr(FixedPool, "by_hardware", True)
     with FixedPool([_inline() for _ in range(workers)]) as pool:
