@@ -148,11 +148,6 @@ def test_pictures_and_planes(folder: Path, threes: None, kind: str, pictures: Pi
     assert same_in_ranges(*_clips(folder, kind), pictures=pictures, planes="all") > 1
 
 
-def test_by_time_is_one_range(folder: Path, threes: None) -> None:
-    assert same_in_ranges(*_clips(folder, "mp4"), sync="pts") == 1
-    assert same_in_ranges(*_clips(folder, "y4m"), sync="pts", selection=Selection(subsample=2)) == 1
-
-
 @pytest.mark.parametrize("kind", ["raw", "raw 10", "y4m"])
 def test_a_truncated_clip_is_one_range(folder: Path, tmp_path: Path, threes: None, kind: str) -> None:
     """Its end is an error, with the scores before it."""
@@ -230,36 +225,27 @@ def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monk
 
 @settings(deadline=None)
 @given(
-    lengths=st.tuples(st.integers(1, 14), st.integers(1, 14)),
-    skips=st.tuples(st.integers(0, 5), st.integers(0, 5)),
-    step=st.integers(1, 4),
-    count=st.none() | st.integers(1, 12),
-    offset=st.integers(-3, 3),
-    start=st.none() | st.integers(0, 12),
-    end=st.none() | st.integers(0, 14),
+    clips=st.tuples(*[st.tuples(st.integers(1, 14), st.sampled_from([".yuv", ".y4m"]))] * 2),
+    selection=st.builds(
+        Selection,
+        skip_reference=st.integers(0, 5),
+        skip_distorted=st.integers(0, 5),
+        subsample=st.integers(1, 4),
+        count=st.none() | st.integers(1, 12),
+        offset=st.integers(-3, 3),
+        start=st.none() | st.integers(0, 12),
+        end=st.none() | st.integers(0, 14),
+    ),
     pairs=st.integers(1, 5),
-    kinds=st.tuples(st.sampled_from([".yuv", ".y4m"]), st.sampled_from([".yuv", ".y4m"])),
 )
 def test_any_selection_of_clips_of_any_length(
-    tmp_path_factory: pytest.TempPathFactory,
-    lengths: tuple[int, int],
-    skips: tuple[int, int],
-    step: int,
-    count: int | None,
-    offset: int,
-    start: int | None,
-    end: int | None,
-    pairs: int,
-    kinds: tuple[str, str],
+    tmp_path_factory: pytest.TempPathFactory, clips: tuple[tuple[int, str], ...], selection: Selection, pairs: int
 ) -> None:
-    paths = [_any_clip(tmp_path_factory, *clips) for clips in zip(lengths, range(2), kinds, strict=True)]
-    selection = Selection(*skips, count, step, offset, start, end)
+    paths = []
+    for seed, (frames, ending) in enumerate(clips):
+        luma: Picture = clip(frames, 12, 16, seed=seed)
+        path = tmp_path_factory.getbasetemp() / f"any {frames} {seed}{ending}"
+        paths.append(write(path, y4m_bytes(luma) if ending == ".y4m" else raw_bytes(luma)))
     with pytest.MonkeyPatch.context() as patch:
         small_ranges(patch, pairs)
         same_in_ranges(paths[0], paths[1], describe(clip(1, 12, 16)), selection=selection)
-
-
-def _any_clip(factory: pytest.TempPathFactory, frames: int, seed: int, ending: str) -> str:
-    luma: Picture = clip(frames, 12, 16, seed=seed)
-    path = factory.getbasetemp() / f"any {frames} {seed}{ending}"
-    return str(path) if path.exists() else write(path, y4m_bytes(luma) if ending == ".y4m" else raw_bytes(luma))

@@ -22,7 +22,6 @@ from vkssim.distributed.scheduler import MOST_ATTEMPTS
 from vkssim.distributed.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
 from vkssim.distributed.worker import Worker
 from vkssim.errors import (
-    DeviceLostError,
     HostMemoryError,
     InputError,
     InterruptedRunError,
@@ -266,14 +265,6 @@ def test_ranges_are_not_scored_again_on_one_device(clips: Clips, tmp_path: Path,
     assert notes == ["the run continues after 12 frames that an earlier run scored"]
 
 
-def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: Path) -> None:
-    _stopped_on_one(clips, tmp_path, 6)
-    _cut_off(clips, tmp_path, OutputError("full"), resume=True)
-    _stopped_on_one(clips, tmp_path, 14, resume=True)
-    _cut_off(clips, tmp_path, OutputError("full"), 16, resume=True)
-    assert _finished(clips, tmp_path, on_one=True).resumed >= 14
-
-
 @pytest.mark.parametrize("stop", [0, 6])
 def test_stored_ranges_that_do_not_meet_are_not_taken(clips: Clips, tmp_path: Path, stop: int) -> None:
     """The frames of a range count only if its neighbours found the same frames at its ends; those of one device count."""
@@ -371,17 +362,6 @@ def test_what_fails_with_all_in_one_range_is_an_error(clips: Clips, monkeypatch:
 
 
 # -- failing workers --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("error", [WorkerDiedError("gone"), DeviceLostError("lost")])
-def test_a_failure_on_the_way_is_a_trouble_and_no_warning(
-    clips: Clips, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    _fail_at(monkeypatch, 8, error, 2)
-    report = _score(clips)
-    assert told(report) == told(_in_one(clips))
-    assert len(report.worker_warnings) == 2
-    assert report.warnings == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from vkssim.cli.options import single_device
 from vkssim.distributed import devices, pools
 from vkssim.distributed.devices import chosen_devices
-from vkssim.distributed.pools import WorkerOptions, has_lock, workers_of
+from vkssim.distributed.pools import WorkerOptions, has_lock
 from vkssim.distributed.task import WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -92,18 +92,16 @@ def test_an_older_python_has_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert has_lock()
 
 
-@pytest.mark.parametrize(("on", "workers"), [(True, [0, 0, 1, 1, 3, 4]), (False, [0, 1, 2, 3, 7, 8])])
-def test_workers_follow_the_lock(lock: Callable[[bool], None], on: bool, workers: list[int]) -> None:
-    lock(on)
-    assert [workers_of(engines) for engines in (0, 1, 2, 3, 7, 8)] == workers
-
-
 @pytest.mark.parametrize(
     ("on", "engines", "in_step", "expected"),
     [
+        (True, 0, 1, 1),
+        (True, 2, 1, 1),
+        (False, 2, 1, 2),
         (True, 3, 1, 1),
         (False, 3, 1, 3),
         (True, 7, 1, 3),
+        (True, 8, 1, 4),
         (False, 7, 1, 7),
         (True, 7, 2, 3),
         (False, 7, 2, 7),
