@@ -306,13 +306,6 @@ def test_the_task_of_a_worker_that_fails_goes_to_another(error: Exception, said:
     assert scheduler.workers == 2
 
 
-def test_the_only_worker_tries_again() -> None:
-    worker = FakeHandle("a", _failing(DIED, MOST_ATTEMPTS - 1))
-    scheduler, _, warned = _scheduler(worker, tasks=1)
-    assert _indices(scheduler, 1) == [0]
-    assert (len(worker.tasks), len(warned)) == (MOST_ATTEMPTS, MOST_ATTEMPTS - 1)
-
-
 def test_a_task_that_ends_every_worker_is_given_up_and_the_others_go_on() -> None:
     workers = [FakeHandle(str(number)) for number in range(2)]
     for worker in workers:

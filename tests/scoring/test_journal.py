@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
+from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
 from vkssim.report.results import BackendInfo, FrameScores
 from vkssim.scoring import journal as module
@@ -152,23 +152,23 @@ def test_another_run_is_an_error_that_says_what_differs(
     assert told == [f"{path} had 7 frames of a run that was cut off; with `resume` the run would have continued from them"]
 
 
-def test_it_goes_when_the_run_is_done(path: Path) -> None:
-    for failures in ([], [TruncatedInputError("ends within frame 7")]):
-        _written(path)
-        with _opened(path)[0] as journal:
-            _begun(journal)
-            journal.settle(failures)
-        assert not path.exists()
-
-
-@pytest.mark.parametrize("error", [InterruptedRunError("stopped"), OutputError("full")])
-def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunError) -> None:
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (None, 0),
+        (TruncatedInputError("cut"), 0),
+        (InterruptedRunError("stopped"), len(FRAMES)),
+        (OutputError("full"), len(FRAMES)),
+    ],
+)
+def test_it_stays_if_the_run_was_cut_off(path: Path, error: VkssimError | None, left: int) -> None:
     _written(path)
     with _opened(path)[0] as journal:
         _begun(journal)
-        journal.settle([error])
-    assert str(error).endswith("; `resume` continues from there")
-    assert len(_found(path)) == len(FRAMES)
+        journal.settle([error] if error else [])
+    assert path.exists() == bool(left) == str(error).endswith("; `resume` continues from there")
+    assert len(_found(path)) == left
+    assert path.exists() == bool(left), "without frames nothing is left"
 
 
 def test_a_run_that_never_began_leaves_what_it_found(path: Path) -> None:
@@ -177,12 +177,6 @@ def test_a_run_that_never_began_leaves_what_it_found(path: Path) -> None:
         with _opened(path, resume)[0] as journal:
             journal.settle([InputError("no video")])
         assert path.read_bytes() == before
-
-
-def test_without_frames_nothing_is_left(path: Path) -> None:
-    with _opened(path)[0] as journal:
-        _begun(journal)
-    assert not path.exists()
 
 
 # -- ranges -----------------------------------------------------------------------------------------------------------
