@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..backends.open import no_devices, unknown_backend
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError
@@ -38,11 +39,8 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
         gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
         return gpus or suitable[:1] or [choose_device(devices)]
     if isinstance(device, str):
-        try:
+        with suppress(NoDeviceError):
             choose_device(devices, device)  # a name may have commas
-        except NoDeviceError:
-            pass
-        else:
             return []
     if not selectors:
         raise OptionError("the list of devices is empty; leave it out for the first GPU, or give 'all'")

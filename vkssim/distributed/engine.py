@@ -227,17 +227,18 @@ class Engine:
             if not scored.ranges:
                 whole.append(state)
                 continue
-            group = self._new_group([state])
+            self._groups[number] = [state]
             if scored.complete:
                 if self._journal is not None:
                     self._journal.begin()
-                self._finish(group, state)
+                self._finish(number, state)
             else:
-                self._put_ranges(group, state)
+                self._put_ranges(number, state)
         shares = self._shares(left)
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
             if states:
-                self._put(self._new_group(states), 0, states, divides=self._pool.several, shares=shares)
+                self._groups[states[0].number] = states
+                self._put(states[0].number, 0, states, divides=self._pool.several, shares=shares)
 
     def _shares(self, left: int) -> int:
         """Return into how many shares the next of so many jobs is divided, which were not begun."""
@@ -249,11 +250,6 @@ class Engine:
         last = (self._jobs - 1) % workers + 1
         each = workers // last if left <= last else 1
         return _SHARES_EACH * each if each > 1 else 1
-
-    def _new_group(self, states: list[_State]) -> int:
-        group = next(self._numbers)
-        self._groups[group] = states
-        return group
 
     def _count_earlier(self, state: _State) -> None:
         scored = state.scored

@@ -57,23 +57,16 @@ class Worker(Closable):
         self._decoders: dict[str, HardwareDecoder | None] = {}
         self._sources = SourceCache()
         self._batch: int | None = None
-        self._own: SharedBackend | None = None
-        self._share = share or self._open()
+        self._own: SharedBackend | None = None  # other workers use a backend that is shared
+        self._share = share or self._new_backend(None)
 
-    def _open(self) -> Share:
-        """Return a backend for the next tasks. Its device is opened when it is used."""
-        spec = self._spec
-        self._own = SharedBackend(spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile)
-        return Share(self._own)
-
-    def _reopen(self, batch: int | None) -> None:
-        self._close_backend()
-        self._batch = batch
-        self._share = self._open()
-
-    def _close_backend(self) -> None:
-        if self._own is not None:  # other workers use a backend that is shared
+    def _new_backend(self, batch: int | None) -> Share:
+        """Return a backend for the next tasks, in place of the worker's own. Its device is opened when it is used."""
+        if self._own is not None:
             self._own.close()
+        spec, self._batch = self._spec, batch
+        self._own = SharedBackend(spec.backend, device=spec.device, batch=batch, slots=self._slots, profile=spec.profile)
+        return Share(self._own)
 
     def do(self, task: Task, tell: Tell) -> TaskResult:
         """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
@@ -95,7 +88,7 @@ class Worker(Closable):
 
         self._check()
         if task.batch != self._batch or self._share.backend.closed:  # closed if the device failed another worker
-            self._reopen(task.batch)
+            self._share = self._new_backend(task.batch)
         options = self._with_decoder(task.options, task)
         try:
             done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
@@ -103,7 +96,7 @@ class Worker(Closable):
             raise
         except DeviceError:
             self._share.backend.close()
-            self._reopen(None)  # the next task has the usual batches again
+            self._share = self._new_backend(None)  # the next task has the usual batches again
             raise
         done.frames, done.seconds = frames, time.perf_counter() - started
         if frames:
@@ -247,7 +240,8 @@ class Worker(Closable):
     def close(self) -> None:
         """Close the clips, and the device unless a thread that did not end still uses it. A second call does nothing."""
         self._sources.close()
-        self._close_backend()
+        if self._own is not None:
+            self._own.close()
 
 
 def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: ScoreOptions) -> Sequence[FrameSource]:
