@@ -127,12 +127,9 @@ def test_the_shorter_clip_may_be_either(folder: Path, threes: None, kind: str) -
         assert same_in_ranges(distorted, reference, raw, strict=strict) > 1
 
 
-@pytest.mark.parametrize("first", KINDS)
-def test_clips_of_two_kinds(folder: Path, threes: None, first: str) -> None:
+@pytest.mark.parametrize(("first", "second"), [("raw", "y4m"), ("y4m", "mp4"), ("mp4", "raw")])
+def test_clips_of_two_kinds(folder: Path, threes: None, first: str, second: str) -> None:
     """Lengths are known of some, met by reading of others."""
-    if first == "raw 10":
-        return
-    second = {"raw": "y4m", "y4m": "mp4", "mp4": "raw"}[first]
     raw = describe(clip(1))
     assert same_in_ranges(folder / f"ref.{first}", folder / f"dis.{second}", raw) > 1
     assert same_in_ranges(folder / f"dis.{first}", folder / f"ref.{second}", raw) > 1
