@@ -15,8 +15,8 @@ from spreads import Row, compared, measured
 
 from vkssim.distributed.devices import spec_of
 from vkssim.distributed.engine import Engine, Job, RunSettings
-from vkssim.distributed.processes import ProcessPool
-from vkssim.distributed.task import WorkerPool
+from vkssim.distributed.processes import ProcessHandle
+from vkssim.distributed.task import FixedPool, WorkerPool
 from vkssim.frames.options import RawDescription
 from vkssim.frames.raw import PlanarLayout, RawFile
 from vkssim.host.devices import DeviceInfo
@@ -37,7 +37,9 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
     where = {"section": "workers", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": _JOBS * frames}
     counts = sorted({1 << power for power in range(len(devices).bit_length())} | {len(devices)})
     with raw_clips(width, height, bits, frames) as clips, ExitStack() as stack:
-        engines = {n: stack.enter_context(ProcessPool([spec_of(device) for device in devices[:n]])) for n in counts}
+        engines = {
+            n: stack.enter_context(FixedPool([ProcessHandle(spec_of(device)) for device in devices[:n]])) for n in counts
+        }
         options = ScoreOptions((feature,))
         rates: dict[int, list[float]] = {n: [] for n in counts}
         for engine in engines.values():

@@ -16,6 +16,7 @@ from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.pools import InlineHandle
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
 from vkssim.distributed.task import FixedPool, Task, TaskResult, Tell, WorkerSpec
+from vkssim.distributed.worker import Worker
 from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
@@ -44,7 +45,7 @@ class _InTurn(InlineHandle):
     """One of two workers in this thread: what it does is noted."""
 
     def __init__(self, ranges: list[FrameRange]) -> None:
-        super().__init__(CPU)
+        super().__init__(Worker(CPU), "cpu")
         self._ranges = ranges
 
     def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:

@@ -61,8 +61,3 @@ def _command(number: int) -> bytes:
 def complete_ranges(output: Path) -> list[int]:
     """Return the first pair of each range of a run that is complete."""
     return ranges(Path(f"{output}.journal"))
-
-
-def has_first_range(output: Path) -> bool:
-    """Return whether the first range was scored, without which the frames of no other range can be reported."""
-    return 0 in complete_ranges(output)

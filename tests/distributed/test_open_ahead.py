@@ -15,7 +15,6 @@ from vkssim.distributed.open_sources import SourceCache
 from vkssim.distributed.task import Part, Task
 from vkssim.errors import InputError
 from vkssim.frames.decode.container import ContainerFile
-from vkssim.frames.open import open_file
 from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..ladder.ladders import encode
@@ -65,32 +64,20 @@ def test_a_clip_that_cannot_be_opened_ahead_fails_at_its_turn(pairs: list[tuple[
     assert errors == {0: None, 2: None}
 
 
-class _Sources:
-    """What a `SourceCache` opens and closes, by name."""
+def _clips(folder: Path, name: str) -> Clips:
+    path = write(folder / f"{name}.y4m", y4m_bytes(clip(2)))
+    return Clips(path, path)
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.open: Counter[str] = Counter()
-        self.clips = [Clips(write(folder / f"{name}.y4m", y4m_bytes(clip(2))), str(folder / f"{name}.y4m")) for name in "ab"]
 
-        def opened(*arguments: Any, **options: Any) -> Any:
-            source = open_file(*arguments, **options)
-            name, close = Path(arguments[0]).stem, source.close
-
-            def closed() -> None:
-                self.open[name] -= 1
-                close()
-
-            self.open[name] += 1
-            source.close = closed  # type: ignore[method-assign]
-            return source
-
-        monkeypatch.setattr("vkssim.frames.open.open_file", opened)
+def _open_files(folder: Path) -> Counter[str]:
+    """Return how often each file of a folder is open in this process."""
+    paths = [link.resolve() for link in Path("/proc/self/fd").iterdir()]
+    return Counter(path.stem for path in paths if path.parent == folder)
 
 
 @pytest.mark.parametrize("end", ["another task", "no task", "the end"])
-def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
-    first, second = made.clips
+def test_clips_that_no_task_wants_are_closed(tmp_path: Path, end: str) -> None:
+    first, second, sources = _clips(tmp_path, "a"), _clips(tmp_path, "b"), SourceCache()
     sources.open_ahead(first, OPTIONS)
     assert sources._open is not None
     opening = sources._open[1]
@@ -106,14 +93,14 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, monkeypatch: pytest
     assert closed.wait(30)
     sources.open_ahead(first, OPTIONS)  # a closed worker opens nothing
     assert sources._open is None
-    assert +made.open == Counter()
+    assert not _open_files(tmp_path)
 
 
 def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, sources = _Sources(tmp_path, monkeypatch), SourceCache()
-    sources.open_ahead(made.clips[0], OPTIONS)
+    clips, sources = _clips(tmp_path, "a"), SourceCache()
+    sources.open_ahead(clips, OPTIONS)
     monkeypatch.setattr(open_sources, "open_sources", pytest.fail)
-    with sources.use(Task((Part(0, made.clips[0]),), OPTIONS), OPTIONS) as (reference, _):
-        assert reference.info.path == made.clips[0].reference
-        assert made.open == Counter({"a": 2})
-    assert +made.open == Counter()
+    with sources.use(Task((Part(0, clips),), OPTIONS), OPTIONS) as (reference, _):
+        assert reference.info.path == clips.reference
+        assert _open_files(tmp_path) == {"a": 2}
+    assert not _open_files(tmp_path)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from vkssim.cli.options import single_device
 from vkssim.distributed import devices, pools
-from vkssim.distributed.devices import chosen_devices, single_selector
-from vkssim.distributed.pools import WorkerOptions, has_lock, workers_of
+from vkssim.distributed.devices import chosen_devices
+from vkssim.distributed.pools import WorkerOptions, has_lock
 from vkssim.distributed.task import WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -56,8 +57,8 @@ def test_lists(three: list[DeviceInfo]) -> None:
 def test_one_device_is_chosen_elsewhere(three: list[DeviceInfo]) -> None:
     assert _chosen(None) == _chosen(1) == _chosen("1") == _chosen("NVIDIA") == []
     assert _chosen("llvmpipe (LLVM 15, 256 bits)") == []  # a name with a comma
-    assert single_selector([], "NVIDIA") == "NVIDIA"
-    assert single_selector(three, "all") == str(three[0].uuid)
+    assert single_device({"backend": "vulkan", "device": "NVIDIA"})["device"] == "NVIDIA"
+    assert single_device({"backend": "vulkan", "device": "all"})["device"] == str(three[0].uuid)
 
 
 def test_what_there_is_not(three: list[DeviceInfo]) -> None:
@@ -91,35 +92,32 @@ def test_an_older_python_has_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert has_lock()
 
 
-@pytest.mark.parametrize(("on", "workers"), [(True, [0, 0, 1, 1, 3, 4]), (False, [0, 1, 2, 3, 7, 8])])
-def test_workers_follow_the_lock(lock: Callable[[bool], None], on: bool, workers: list[int]) -> None:
-    lock(on)
-    assert [workers_of(engines) for engines in (0, 1, 2, 3, 7, 8)] == workers
-
-
 @pytest.mark.parametrize(
     ("on", "engines", "in_step", "expected"),
     [
-        (True, 3, 1, None),
+        (True, 0, 1, 1),
+        (True, 2, 1, 1),
+        (False, 2, 1, 2),
+        (True, 3, 1, 1),
         (False, 3, 1, 3),
         (True, 7, 1, 3),
+        (True, 8, 1, 4),
         (False, 7, 1, 7),
         (True, 7, 2, 3),
         (False, 7, 2, 7),
-        (False, 7, 3, None),
-        (False, 1, 1, None),
+        (False, 7, 3, 1),
+        (False, 1, 1, 1),
     ],
 )
 def test_workers_of_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, lock: Callable[[bool], None], on: bool, engines: int, in_step: int, expected: int | None
+    monkeypatch: pytest.MonkeyPatch, lock: Callable[[bool], None], on: bool, engines: int, in_step: int, expected: int
 ) -> None:
     """Clips in step keep an engine busy each, and decode their reference once."""
     lock(on)
-    started: list[int | None] = []
+    started: list[int] = []
     monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [WorkerSpec("vulkan", None, "gpu", "made up")])
     monkeypatch.setattr(pools, "hardware_decoder", lambda *_which: HardwareDecoder("cuda"))
     monkeypatch.setattr(pools, "sessions", lambda _decoder: engines)
-    monkeypatch.setattr(pools, "EnginesPool", lambda _spec, workers: started.append(workers))
-    monkeypatch.setattr(pools, "LocalPool", lambda _spec, _in_step: started.append(None))
+    monkeypatch.setattr(pools, "DevicePool", lambda _spec, workers=1, **_how: started.append(workers))
     WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), in_step)
     assert started == [expected]

@@ -10,8 +10,6 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.source import KeyframeIndex
-
 from ..frames.encoding import encode_frames, moving_frames, video_frame
 from ..frames.reading import open_source, read
 from ..support.clips import write
@@ -292,21 +290,6 @@ def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: s
     exact = encode_frames(folder / "exact.avi", frames, "ffv1", options={"g": "1"})
     for paths in ((lying, exact), (exact, lying)):
         assert (same_in_ranges(*paths) == 1) == (codec in REFUSED)
-
-
-def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
-    """Nothing but the range before it tells."""
-    honest = _encode(folder / "plain.flv", "flv", {"g": str(GOP)})
-    lying = _remuxed(honest, folder / "lying.flv", key=True)
-    place = GOP + 4
-    with open_source(lying) as first, open_source(lying) as second:
-        marks = first.seek_index()
-        assert isinstance(marks, KeyframeIndex)
-        assert marks.before(place) == place
-        read(first, range(place))
-        expected = first.verify_boundary(place, marks.position(place - 1))
-        assert None is not second.seek(place, marks.position(place)) != expected
-        assert not second.damage
 
 
 @pytest.mark.parametrize("codec", ["mpeg2video", "libx264", "libx265", "libvpx-vp9"])

@@ -19,7 +19,7 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.host.device import Device
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import BatchScored, EarlierScores, RangeBegun, RangeEnded, RangeScores
+from vkssim.scoring.ranges import BatchScored, RangeBegun, RangeScores
 from vkssim.scoring.verdict import joined
 from vkssim.shaders.interface import Shape
 
@@ -64,9 +64,8 @@ def _worker(device: Device) -> Worker:
 def _scores(worker: Worker, task: Task) -> RangeScores:
     events: list[TaskEvent] = []
     worker.do(task, lambda _job, event: events.append(event))
-    assert isinstance(events[-1], RangeEnded)
-    assert isinstance(events[-1].outcome, RangeScores)
-    return events[-1].outcome
+    assert isinstance(events[-1], RangeScores)
+    return events[-1]
 
 
 def test_a_task_says_how_large_batches_are(task: Task, device: Device, batches: list[int]) -> None:
@@ -91,20 +90,20 @@ def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
         worker.do(task, lambda _job, event: events.append(event))
     begun, *batches, ended = events
     assert isinstance(begun, RangeBegun)
-    assert isinstance(ended, RangeEnded)
-    assert isinstance(ended.outcome, RangeScores)
+    assert isinstance(ended, RangeScores)
     assert begun.report.frames == []
     scored = [event for event in batches if isinstance(event, BatchScored)]
     assert [event.first for event in scored] == list(range(0, len(LUMA), len(scored[0].frames)))
-    assert [frame for event in scored for frame in event.frames] == ended.outcome.report.frames
-    assert [other for event in scored for other in event.others] == ended.outcome.others
-    earlier = EarlierScores(0, tuple(ended.outcome.report.frames[:7]))
+    assert [frame for event in scored for frame in event.frames] == ended.report.frames
+    assert [other for event in scored for other in event.others] == ended.others
+    earlier = [
+        (frame, other, begun.report.backend) for frame, other in zip(ended.report.frames[:7], ended.others, strict=False)
+    ]
     events.clear()
     with Worker(SPEC) as worker:
         worker.do(replace(task, parts=(replace(task.parts[0], earlier=earlier),)), lambda _job, event: events.append(event))
     assert next(event.first for event in events if isinstance(event, BatchScored)) == 6
-    assert isinstance(events[-1], RangeEnded)
-    assert events[-1].outcome == replace(ended.outcome, report=ANY)
+    assert events[-1] == replace(ended, report=ANY)
 
 
 def test_a_lost_device_is_opened_for_the_next_task(task: Task, device: Device, batches: list[int]) -> None:
@@ -120,6 +119,6 @@ def test_what_a_task_took(task: Task) -> None:
     with Worker(SPEC) as worker:
         done = worker.do(task, lambda _job, _event: None)
     header = len(y4m_bytes(LUMA[:0]))
-    assert (done.frames, done.device) == (len(LUMA), "here")
+    assert done.frames == len(LUMA)
     assert done.bytes == 2 * (len(y4m_bytes(LUMA)) - header - len(LUMA) * len("FRAME\n"))
     assert done.seconds > 0

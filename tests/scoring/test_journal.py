@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
+from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
 from vkssim.report.results import BackendInfo, FrameScores
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal
-from vkssim.scoring.ranges import FrameRange, RangeBoundary
-from vkssim.scoring.unfinished import ScoredFrame
+from vkssim.scoring.ranges import FrameRange, RangeBoundary, ScoredFrame
 from vkssim.storage.folder import Folder
 from vkssim.utils.wording import counted
 
@@ -46,13 +45,13 @@ def _begun(journal: Journal) -> list[FrameScores]:
     """The frames that one device goes on behind."""
     journal.check([INFO])
     journal.begin()
-    return list(journal.pair(journal.key).earlier(FrameRange()).frames)
+    return [frame for frame, _, _ in journal.pair(journal.key).earlier(FrameRange())]
 
 
 def _add(journal: Journal, numbers: range) -> None:
     """Add frames, each with an entry of its own."""
     for number in numbers:
-        journal.add(journal.key, WHOLE, journal.pair(journal.key).add(WHOLE, number, [FRAMES[number]]))
+        journal.pair(journal.key).add(WHOLE, number, [FRAMES[number]])
 
 
 def _written(path: Path) -> list[bytes]:
@@ -153,23 +152,23 @@ def test_another_run_is_an_error_that_says_what_differs(
     assert told == [f"{path} had 7 frames of a run that was cut off; with `resume` the run would have continued from them"]
 
 
-def test_it_goes_when_the_run_is_done(path: Path) -> None:
-    for failures in ([], [TruncatedInputError("ends within frame 7")]):
-        _written(path)
-        with _opened(path)[0] as journal:
-            _begun(journal)
-            journal.settle(failures)
-        assert not path.exists()
-
-
-@pytest.mark.parametrize("error", [InterruptedRunError("stopped"), OutputError("full")])
-def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunError) -> None:
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (None, 0),
+        (TruncatedInputError("cut"), 0),
+        (InterruptedRunError("stopped"), len(FRAMES)),
+        (OutputError("full"), len(FRAMES)),
+    ],
+)
+def test_it_stays_if_the_run_was_cut_off(path: Path, error: VkssimError | None, left: int) -> None:
     _written(path)
     with _opened(path)[0] as journal:
         _begun(journal)
-        journal.settle([error])
-    assert str(error).endswith("; `resume` continues from there")
-    assert len(_found(path)) == len(FRAMES)
+        journal.settle([error] if error else [])
+    assert path.exists() == bool(left) == str(error).endswith("; `resume` continues from there")
+    assert len(_found(path)) == left
+    assert path.exists() == bool(left), "without frames nothing is left"
 
 
 def test_a_run_that_never_began_leaves_what_it_found(path: Path) -> None:
@@ -180,12 +179,6 @@ def test_a_run_that_never_began_leaves_what_it_found(path: Path) -> None:
         assert path.read_bytes() == before
 
 
-def test_without_frames_nothing_is_left(path: Path) -> None:
-    with _opened(path)[0] as journal:
-        _begun(journal)
-    assert not path.exists()
-
-
 # -- ranges -----------------------------------------------------------------------------------------------------------
 
 
@@ -194,24 +187,16 @@ def test_frames_of_a_range_count_in_that_range_alone(path: Path) -> None:
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         packets = VideoPackets(5678, 1.25), None
-        pair.ranges, pair.packets = RANGES, packets
-        journal.divide(journal.key, RANGES, packets)
+        pair.divide(RANGES, packets)
         _add(journal, range(2))
-        for first, last in ((3, 4), (5, 7)):
-            frames = pair.add((3, 5) if first == 3 else (5, None), first, [FRAMES[number] for number in range(first, last)])
-            journal.add(journal.key, (3, 5) if first == 3 else (5, None), frames)
+        pair.add((3, 5), 3, [FRAMES[3]])
+        pair.add((5, None), 5, [FRAMES[5], FRAMES[6]])
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         assert (pair.ranges, pair.packets) == (RANGES, packets)
         found = [pair.earlier(frame_range) for frame_range in (*RANGES, FrameRange())]
-        assert [(scores.first, [frame.index for frame in scores.frames]) for scores in found] == [
-            (0, [0, 3]),
-            (3, [9]),
-            (5, [15, 18]),
-            (0, [0, 3]),
-        ]
+        assert [[frame.index for frame, _, _ in frames] for frames in found] == [[0, 3], [9], [15, 18], [0, 3]]
         pair.start_over()
-        journal.start_over(journal.key)
     with _opened(path)[0] as journal:
         pair = journal.pair(journal.key)
         assert (pair.ranges, journal.frames) == ([], 2)
@@ -232,12 +217,12 @@ def test_the_record_of_a_finished_pair_replaces_its_frames(tmp_path: Path, monke
     with opened() as journal:
         for key in KEYS:
             for number in range(4):
-                journal.add(key, WHOLE, journal.pair(key).add(WHOLE, number, [FRAMES[number]]))
+                journal.pair(key).add(WHOLE, number, [FRAMES[number]])
         journal.finish(KEYS[0], {"key": KEYS[0], "error": None})
     with opened() as journal:
         assert list(journal.records) == KEYS[:1]
         assert list(journal.unfinished) == KEYS[1:]
-        assert _shown(list(journal.pair(KEYS[1]).earlier(FrameRange()).frames)) == _shown(4)
+        assert _shown([frame for frame, _, _ in journal.pair(KEYS[1]).earlier(FrameRange())]) == _shown(4)
         journal.finish(KEYS[1], {"key": KEYS[1], "error": {"type": "InputError", "message": "no"}})
     with opened() as journal:
         assert (list(journal.records), journal.frames) == (KEYS, 0)
@@ -250,11 +235,12 @@ def test_frames_by_url_are_written_now_and_then(tmp_path: Path, monkeypatch: pyt
     folder = Folder(tmp_path)
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 3600.0)
     journal = RemoteJournal(folder)
-    journal.add(KEYS[0], WHOLE, {0: FRAMES[0]})
+    pair = journal.pair(KEYS[0])
+    pair.add(WHOLE, 0, [FRAMES[0]])
     assert folder.names() == set()
-    journal.divide(KEYS[0], RANGES, None)
+    pair.divide(RANGES, None)
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 0.0)
-    journal.add(KEYS[0], WHOLE, {1: FRAMES[1]})
+    pair.add(WHOLE, 1, [FRAMES[1]])
     assert len(folder.names()) == 2
     assert RemoteJournal(folder).frames == 2
 
@@ -266,13 +252,12 @@ def test_a_journal_does_not_grow_without_bound(tmp_path: Path, monkeypatch: pyte
     sizes = []
     with open_journal(tmp_path / "r.csv") as journal:
         unfinished = journal.pair("unfinished")
-        unfinished.ranges = RANGES
-        journal.divide("unfinished", RANGES, None)
+        unfinished.divide(RANGES, None)
         for number in (0, 1, 3):
-            journal.add("unfinished", WHOLE, unfinished.add(WHOLE, number, [FRAMES[number]]))
+            unfinished.add(WHOLE, number, [FRAMES[number]])
         for pair in range(100):
             for number in range(7):
-                journal.add(f"{pair}", WHOLE, journal.pair(f"{pair}").add(WHOLE, number, [FRAMES[number]]))
+                journal.pair(f"{pair}").add(WHOLE, number, [FRAMES[number]])
             journal.finish(f"{pair}", {"key": f"{pair}", "error": None})
             sizes.append(path.stat().st_size)
         with pytest.raises(OutputError, match="another process is writing the same output"):

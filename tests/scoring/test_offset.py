@@ -80,31 +80,22 @@ def test_still_pictures_have_none(tmp_path: Path) -> None:
     assert find_offset(_y4m(tmp_path / "a.y4m", still), _y4m(tmp_path / "b.y4m", _coarse(still))) == 0
 
 
-def test_what_repeats_itself_is_not_guessed(tmp_path: Path) -> None:
-    """Every offset that differs by a whole period is as good."""
-    loop = np.concatenate([CONTENT[:10]] * 6)
-    paths = _y4m(tmp_path / "a.y4m", loop), _y4m(tmp_path / "b.y4m", loop[4:])
-    with pytest.raises(InputError, match=r"move too little to find the offset; it may be one of -14, -4, 6, 16. Give `offset`"):
-        find_offset(*paths)
+LOOP = np.concatenate([CONTENT[:10]] * 6)
 
 
-def test_clips_of_something_else(tmp_path: Path) -> None:
-    paths = _y4m(tmp_path / "a.y4m", CONTENT), _y4m(tmp_path / "b.y4m", clip(60, 48, 64, seed=5))
-    with pytest.raises(InputError, match=r"at no offset of less than \d+ frames do the clips show the same pictures"):
-        find_offset(*paths)
-
-
-def test_an_offset_at_the_edge_of_what_is_looked_at_is_not_believed(tmp_path: Path) -> None:
-    """The right one may lie behind it."""
-    paths = _y4m(tmp_path / "a.y4m", CONTENT[:30]), _y4m(tmp_path / "b.y4m", CONTENT[11:41])
-    with pytest.raises(InputError, match="at no offset of less than 11 frames"):
-        find_offset(*paths)
-
-
-def test_too_short(tmp_path: Path) -> None:
-    paths = _y4m(tmp_path / "a.y4m", CONTENT[:8]), _y4m(tmp_path / "b.y4m", CONTENT[2:10])
-    with pytest.raises(InputError, match="clips of 8 frames are too short to find an offset"):
-        find_offset(*paths)
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        (LOOP, LOOP[4:], r"move too little to find the offset; it may be one of -14, -4, 6, 16. Give `offset`"),
+        (CONTENT, clip(60, 48, 64, seed=5), r"at no offset of less than \d+ frames do the clips show the same pictures"),
+        (CONTENT[:30], CONTENT[11:41], "at no offset of less than 11 frames"),  # the right one may lie behind the edge
+        (CONTENT[:8], CONTENT[2:10], "clips of 8 frames are too short to find an offset"),
+    ],
+    ids=["a loop", "something else", "at the edge", "too short"],
+)
+def test_what_is_not_certain_is_not_guessed(tmp_path: Path, first: Picture, second: Picture, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        find_offset(_y4m(tmp_path / "a.y4m", first), _y4m(tmp_path / "b.y4m", second))
 
 
 def test_what_can_be_read_once(tmp_path: Path) -> None:
@@ -219,6 +210,27 @@ def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Pat
     assert len(raised.value.report.frames) == 47
 
 
+@pytest.mark.parametrize(
+    ("paths", "names", "of_many", "hints"),
+    [
+        (("a", "b"), ("float_psnr", "float_ssim"), False, 1),
+        (("a", "b"), ("float_psnr",), False, 0),  # a dB value alone says little
+        (("a", "b"), ("float_ssim",), True, 1),
+        (("s3://clips/a.y4m", "b"), ("float_ssim",), True, 0),  # the clips of a batch by URL are not read again
+    ],
+)
+def test_a_similarity_tells_of_a_shift(
+    monkeypatch: pytest.MonkeyPatch, paths: tuple[str, str], names: tuple[str, ...], of_many: bool, hints: int
+) -> None:
+    monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: Shift(3, 12))
+    report = page_report(0, 12, names)
+    report.similarities = tuple(name for name in names if name != "float_psnr")
+    for frame in report.frames:
+        frame.metrics.update(float_psnr=20.0, float_ssim=0.5)  # type: ignore[attr-defined]
+    add_hint(report, Clips(*paths), ScoreOptions(names), of_many=of_many)
+    assert len(_hints(report)) == hints
+
+
 def _batch(folder: Path, *words: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
     """Score two shifted clips and one in step as a batch; return its rows, and what it said."""
     reference = _y4m(folder / "ref.y4m", CONTENT)
@@ -239,12 +251,6 @@ def test_a_batch_gives_the_hint_for_each_pair_that_is_shifted(tmp_path: Path) ->
     assert "--find-offset" not in said, "a batch has no such option"
 
 
-def test_a_batch_that_fails_a_pair_by_strict_has_the_hint(tmp_path: Path) -> None:
-    rows, _ = _batch(tmp_path, "--backend", "cpu", "--strict", code=1)
-    assert rows[0]["error_type"] == "ThresholdError"
-    assert "seem to be shifted" in rows[0]["warnings"]
-
-
 def test_a_batch_that_is_stopped_while_an_offset_is_looked_for_keeps_the_pair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,36 +260,21 @@ def test_a_batch_that_is_stopped_while_an_offset_is_looked_for_keeps_the_pair(
     assert len(records(tmp_path / "results2.jsonl.journal")) == 1
 
 
-def test_clips_of_a_batch_by_url_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = page_report(0, 12, ("float_ssim",))
-    report.similarities = ("float_ssim",)
-    for frame in report.frames:
-        frame.metrics["float_ssim"] = 0.5  # type: ignore[index]
-    monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: Shift(3, 8))
-    for paths, hints in ((("s3://clips/a.y4m", "b.y4m"), 0), (("a.y4m", "b.y4m"), 1)):
-        add_hint(report, Clips(*paths), ScoreOptions(("float_ssim",)), of_many=True)
-        assert len(_hints(report)) == hints
-
-
-def test_the_command_line_finds_it_says_it_and_uses_it(tmp_path: Path) -> None:
-    reference, distorted = _pair(tmp_path, 13)
+@pytest.mark.parametrize("offset", [13, 0])
+def test_the_command_line_finds_it_says_it_and_uses_it(tmp_path: Path, offset: int) -> None:
+    reference, distorted = _pair(tmp_path, offset)
     words = ["score", "-r", reference, "-d", distorted, "--feature", FEATURE, "--backend", "cpu"]
     outputs = [str(tmp_path / f"{number}.json") for number in range(2)]
     found = vkssim(*words, "--find-offset", "-o", outputs[0])
     assert found.exit_code == 0
-    assert "frame i of the reference is compared with frame i+13 of the distorted clip" in found.stderr
-    assert vkssim(*words, "--offset", "13", "-o", outputs[1]).exit_code == 0
+    said = "frame i of the reference is compared with frame i+13 of" if offset else "not shifted: frame i of the reference is"
+    assert said in found.stderr
+    assert vkssim(*words, "--offset", str(offset), "-o", outputs[1]).exit_code == 0
     first, second = (json.loads(Path(path).read_text("utf-8")) for path in outputs)
     assert first["frames"] == second["frames"]
-    assert first["offset"] == first["scoring"]["selection"]["offset"] == 13
+    assert first["scoring"]["selection"]["offset"] == offset
     assert first["scoring"]["command"] == second["scoring"]["command"]
-    assert "--offset 13" in first["scoring"]["command"]
-
-
-def test_the_command_line_says_that_clips_are_not_shifted(tmp_path: Path) -> None:
-    reference, distorted = _pair(tmp_path, 0)
-    words = ["score", "-r", reference, "-d", distorted, "--feature", FEATURE, "--backend", "cpu", "--find-offset"]
-    assert "the clips are not shifted: frame i of the reference is compared with frame i of the" in vkssim(*words).stderr
+    assert ("--offset 13" in first["scoring"]["command"]) == (offset == 13)
 
 
 def test_the_command_line_refuses_times(tmp_path: Path) -> None:

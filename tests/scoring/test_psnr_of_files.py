@@ -10,10 +10,7 @@ import pytest
 
 from vkssim import Selection, score_files
 from vkssim.errors import OptionError
-from vkssim.scoring.offset import Shift, add_hint
-from vkssim.scoring.options import Clips, ScoreOptions
 
-from ..page.pages import page_report
 from ..support.clips import write, y4m_bytes
 from ..support.commands import vkssim
 from ..support.golden import clip_paths
@@ -84,20 +81,6 @@ def test_a_page_offers_no_decibels_of_decibels(clips: tuple[str, str, str], tmp_
     assert vkssim("report", str(scores), "-o", str(target), "--worst", "0").exit_code == 0
     page = target.read_text("utf-8")
     assert '{"name":"float_psnr","decibels":false},{"name":"float_ssim","decibels":true}' in page
-
-
-def test_a_similarity_tells_of_a_shift_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: Shift(3, 12))
-    for names, similarities, expected in (
-        (("float_psnr", "float_ssim"), ("float_ssim",), 1),
-        (("float_psnr",), (), 0),
-    ):
-        report = page_report(0, 12, names)
-        report.similarities = similarities
-        for frame in report.frames:
-            frame.metrics.update(float_psnr=20.0, float_ssim=0.5)  # type: ignore[attr-defined]
-        add_hint(report, Clips("a", "b"), ScoreOptions(names))
-        assert sum("seem to be shifted" in warning for warning in report.warnings) == expected
 
 
 def test_the_defaults_are_two_similarities(clips: tuple[str, str, str]) -> None:

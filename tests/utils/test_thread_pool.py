@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.pools import EnginesPool
+from vkssim.distributed.pools import DevicePool
 from vkssim.distributed.task import Part, Task, WorkerSpec
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
@@ -166,7 +166,7 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(RawFile, "read", hang)
     monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.1)
-    engine = EnginesPool(WorkerSpec("cpu", None, "cpu", "cpu"), 2)
+    engine = DevicePool(WorkerSpec("cpu", None, "cpu", "cpu"), 2)
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
     worker, _ = engine.workers()
     future = worker.submit(Task((Part(0, clips),), ScoreOptions(("float_ssim=scale=1",))), lambda _job, _event: None)

@@ -123,7 +123,7 @@ def command(
     from ..scoring.options import check_options
 
     alone = single_device(where)
-    options = score_options(values, **alone)
+    options = score_options(values, where["backend"])
     thresholds = [parse_threshold(text) for text in fail_under]
     check_options(options, thresholds)
     workers = WorkerOptions(**where, **engine)

@@ -16,7 +16,7 @@ from ..utils.wording import counted
 from .batch import check_all_scored, score_rows
 from .command import make_command, option
 from .messages import say, say_findings
-from .options import backend_options, clip_options, force_option, pooling_option, score_options, single_device, urls_option
+from .options import backend_options, clip_options, force_option, pooling_option, score_options, urls_option
 from .output import json_text, print_text
 from .tables import TableLayout, print_table
 
@@ -103,7 +103,7 @@ def command(
     if not is_results(rows):
         if path is None:
             raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-        options, workers = score_options(values, **single_device(where)), WorkerOptions(**where)
+        options, workers = score_options(values, where["backend"]), WorkerOptions(**where)
         pairs = read_manifest(table, raw, urls=urls)
         for row in rows:
             number(row, opinion, str(row["distorted"]))  # an opinion that is no number is an error before anything is scored

@@ -63,17 +63,18 @@ def _flag(entry: DeclaredOption) -> Decorator:
 
 def single_device(where: dict[str, Any]) -> dict[str, Any]:
     """Return the values of `backend_options` with the first device alone if they name several."""
-    from ..distributed.devices import chosen_devices, single_selector
+    from ..distributed.devices import chosen_devices
 
-    return where | {"device": single_selector(chosen_devices(**where), where["device"])}
+    several = chosen_devices(**where)
+    return where | {"device": str(several[0].uuid)} if several else where
 
 
-def score_options(values: dict[str, Any], **where: Any) -> ScoreOptions:
+def score_options(values: dict[str, Any], backend: str) -> ScoreOptions:
     """Take the values of the options that scores depend on out of those of a command, and return them as one."""
     from ..scoring.options import ScoreOptions
 
     names = ("features", "planes", "selection", "sync", "pictures", "strict", "decode")
-    return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, **where)
+    return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, backend=backend)
 
 
 def complete_features(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

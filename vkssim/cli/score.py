@@ -172,7 +172,7 @@ def command(
     from ..scoring.offset import offset_of
     from ..scoring.options import Clips
 
-    options = score_options(values, backend=where["backend"])
+    options = score_options(values, where["backend"])
     asked = OutputOptions(**values)
     pair = Clips(*_name_clips(clips, reference, distorted), raw)
     asked.check()

@@ -103,8 +103,7 @@ class Cluster(WorkerPool):
     """A worker for each GPU of a Ray cluster.
 
     With `software`, each node without a GPU has one worker, on all of its CPUs. With the backend ``"cpu"`` there is one worker
-    for each CPU instead. Nodes may come and go; for at most `timeout` seconds there may be no worker. See `connect`
-    for `address` and errors.
+    for each CPU instead. Nodes may come and go. See `connect` for `address` and errors.
     """
 
     def __init__(
@@ -114,12 +113,10 @@ class Cluster(WorkerPool):
         profile: bool = False,
         address: str | None = None,
         software: bool = False,
-        timeout: float = SECONDS_WITHOUT_WORKER,
     ) -> None:
         self._backend = backend
         self._profile = profile
         self._software = software
-        self._timeout = timeout
         self._workers: dict[_Place, ClusterHandle] = {}
         self._dead: set[ClusterHandle] = set()
         self._updated = -_SECONDS_BETWEEN_LOOKS
@@ -127,7 +124,7 @@ class Cluster(WorkerPool):
         self._ours = connect(address)
 
     def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool. This method waits while there is no worker, and raises NoDeviceError after `timeout` seconds."""
+        """See WorkerPool. This method waits while there is no worker, and raises NoDeviceError after SECONDS_WITHOUT_WORKER."""
         called = time.monotonic()
         first, self._first = self._first, False
         while True:
@@ -144,9 +141,9 @@ class Cluster(WorkerPool):
             wait_for_all = first and now < called + _SECONDS_FOR_ALL
             if begun and (len(begun) == len(self._workers) or (ready and not wait_for_all)):
                 return begun  # workers that could not begin give the reason when they get a task
-            if now > called + self._timeout:
+            if now > called + SECONDS_WITHOUT_WORKER:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
-                raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
+                raise NoDeviceError(f"no worker began within {SECONDS_WITHOUT_WORKER:g} s: {_resources()}; {hint}")
             with interruptible():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 

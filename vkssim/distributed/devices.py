@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..backends.open import no_devices, unknown_backend
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError
@@ -16,7 +17,7 @@ _ALL = "all"
 
 
 def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
-    """Return the devices that ``"all"`` or a list names. Return an empty list for a single selector, see `single_device`.
+    """Return the devices that ``"all"`` or a list names. Return an empty list for a single selector.
 
     ``"all"`` names every GPU that can be used, or the software device of a machine without such a GPU. A list may name a device
     twice. Raises OptionError for a backend that is unknown or has no devices, and DeviceError if a device is missing or
@@ -34,36 +35,16 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
         raise no_devices(device)
     devices = list_devices(shared_instance())
     if every:
-        return _all(devices)
+        suitable = [device for device in devices if not device.lacks]
+        gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
+        return gpus or suitable[:1] or [choose_device(devices)]
     if isinstance(device, str):
-        try:
+        with suppress(NoDeviceError):
             choose_device(devices, device)  # a name may have commas
-        except NoDeviceError:
-            pass
-        else:
             return []
     if not selectors:
         raise OptionError("the list of devices is empty; leave it out for the first GPU, or give 'all'")
     return [choose_device(devices, selector) for selector in selectors]
-
-
-def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
-    suitable = [device for device in devices if not device.lacks]
-    gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
-    return gpus or suitable[:1] or [choose_device(devices)]
-
-
-def single_selector(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
-    """Return the selector of one device: the first of the `chosen_devices`, or `device` itself if that list is empty."""
-    if devices:
-        return str(devices[0].uuid)
-    assert device is None or isinstance(device, str | int)
-    return device
-
-
-def single_device(selector: str | int | None) -> DeviceInfo:
-    """Return the device that `Scorer` opens for a selector. Raises DeviceError if it is missing or cannot be used."""
-    return choose_device(list_devices(shared_instance()), selector)
 
 
 def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
@@ -81,17 +62,11 @@ def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> 
 
     `assigned` has the entries of CUDA_VISIBLE_DEVICES, of which there must be one. The entry is ``"GPU-"`` and a UUID or the
     beginning of one, or an index into the GPUs in the order of their PCI addresses. If there are GPUs of NVIDIA's, the index
-    counts only these, because clusters do not count the graphics unit of a processor.
-
-    Raises
-    ------
-    NoDeviceError
-        No device fits, or several do; the message names the assigned GPU and the devices that were found.
-    UnsuitableDeviceError
-        That device lacks something that the shaders need.
-
+    counts only these, because clusters do not count the graphics unit of a processor. Raises NoDeviceError if no device fits
+    or several do, and UnsuitableDeviceError if that device lacks something that the shaders need.
     """
-    found = _software(devices) if assigned is None else _gpus(devices, assigned)
+    software = [device for device in devices if device.kind is DeviceKind.CPU]
+    found = software[:1] if assigned is None else _gpus(devices, assigned)
     if len(found) != 1:
         wanted = "software is wanted" if assigned is None else f"Ray assigned GPU {', '.join(assigned) or 'none'}"
         there_are = "; ".join(f"{device.name} (UUID {device.uuid}, PCI {device.pci})" for device in devices) or "none"
@@ -100,10 +75,6 @@ def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> 
     if device.lacks:
         raise UnsuitableDeviceError(f"{device.description} cannot be used: it lacks {', '.join(device.lacks)}")
     return device
-
-
-def _software(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
-    return [device for device in devices if device.kind is DeviceKind.CPU][:1]
 
 
 def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[DeviceInfo]:

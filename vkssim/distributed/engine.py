@@ -15,6 +15,7 @@ from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
+from typing import TypeVar
 
 from ..errors import (
     DeviceError,
@@ -48,6 +49,7 @@ MOST_IN_STEP = 8
 _SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
 
 Outcome = ScoreReport | Exception
+Failure = TypeVar("Failure", bound=VkssimError)
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ class _State:
         if self.report is None:
             return None
         earlier = self.scored.earlier(self.range(0))  # a range that begins elsewhere is not known to be right before it ends
-        infos = [self.report.backend, *earlier.backends]
-        return self.completed(replace(self.report, frames=list(earlier.frames), backend=merged_info(infos)))
+        infos = [self.report.backend, *(backend for _, _, backend in earlier)]
+        return self.completed(replace(self.report, frames=[frame for frame, _, _ in earlier], backend=merged_info(infos)))
 
     def completed(self, report: ScoreReport) -> ScoreReport:
         """Return a report with the facts about the run."""
@@ -181,12 +183,16 @@ class Engine:
                             for state in [state for state in states if state.scored.complete]:
                                 self._finish(group, state)
         except KeyboardInterrupt as stop:
-            raise _stopped_early(stop, self._first_report()) from None
+            report = self._first_report()
+            frames = counted(0 if report is None else len(report.frames), "frame")
+            if report is not None:
+                report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
+            raise _stopped_error(stop, f"stopped after {frames}; what was scored is kept", report) from None
         except VkssimError as error:
             error.report = error.report or self._first_report()
             raise
         except MemoryError:
-            raise _no_memory_left(self._first_report()) from None
+            raise _with_report(HostMemoryError(), self._first_report()) from None
 
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
@@ -221,17 +227,18 @@ class Engine:
             if not scored.ranges:
                 whole.append(state)
                 continue
-            group = self._new_group([state])
+            self._groups[number] = [state]
             if scored.complete:
                 if self._journal is not None:
                     self._journal.begin()
-                self._finish(group, state)
+                self._finish(number, state)
             else:
-                self._put_ranges(group, state)
+                self._put_ranges(number, state)
         shares = self._shares(left)
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
             if states:
-                self._put(self._new_group(states), 0, states, divides=self._pool.several, shares=shares)
+                self._groups[states[0].number] = states
+                self._put(states[0].number, 0, states, divides=self._pool.several, shares=shares)
 
     def _shares(self, left: int) -> int:
         """Return into how many shares the next of so many jobs is divided, which were not begun."""
@@ -244,17 +251,12 @@ class Engine:
         each = workers // last if left <= last else 1
         return _SHARES_EACH * each if each > 1 else 1
 
-    def _new_group(self, states: list[_State]) -> int:
-        group = next(self._numbers)
-        self._groups[group] = states
-        return group
-
     def _count_earlier(self, state: _State) -> None:
         scored = state.scored
         state.seen, state.resumed = set(), 0
         for index in range(max(1, len(scored.ranges))):
             frame_range = state.range(index)
-            earlier = len(scored.earlier(frame_range).frames)
+            earlier = len(scored.earlier(frame_range))
             state.seen.update(range(frame_range.first, frame_range.first + earlier))
             state.resumed += earlier if index in scored.scores else max(0, earlier - 1)  # the last is scored again
 
@@ -265,10 +267,10 @@ class Engine:
         def make(batch: int | None) -> Task:
             left = [state for state in states if state.error is None and index not in state.scored.scores] or states[:1]
             earlier = [state.scored.earlier(state.range(index)) for state in left]
-            least = min(len(scores.frames) for scores in earlier)  # clips in step begin with the same frame
+            least = min(map(len, earlier))  # clips in step begin with the same frame
             parts = tuple(
-                Part(state.number, state.job.clips, replace(scores, frames=scores.frames[:least]), state.range(index))
-                for state, scores in zip(left, earlier, strict=True)
+                Part(state.number, state.job.clips, frames[:least], state.range(index))
+                for state, frames in zip(left, earlier, strict=True)
             )
             return Task(
                 parts,
@@ -293,9 +295,7 @@ class Engine:
         group = key.group
         if isinstance(done, TaskResult) and done.ranges:
             (state,) = self._groups[group]
-            state.scored.ranges, state.scored.packets = list(done.ranges), done.packets
-            if self._journal is not None:
-                self._journal.divide(state.job.key, state.scored.ranges, done.packets)
+            state.scored.divide(done.ranges, done.packets)
             self._put_ranges(group, state)
             return
         for state in list(self._groups[group]):
@@ -321,8 +321,6 @@ class Engine:
 
     def _drop_ranges(self, state: _State) -> None:
         state.scored.start_over()
-        if self._journal is not None:
-            self._journal.start_over(state.job.key)
         self._count_earlier(state)
 
     # -- events ------------------------------------------------------------------------------------------------------
@@ -337,22 +335,16 @@ class Engine:
             state.report = state.report or event.report
         elif isinstance(event, BatchScored):
             scored = ((frame, other, event.backend) for frame, other in zip(event.frames, event.others, strict=True))
-            fresh = state.scored.add(bounds(frame_range), event.first, scored)
-            if self._journal is not None:
-                self._journal.add(state.job.key, bounds(frame_range), fresh)
-            state.seen.update(fresh)
+            state.seen.update(state.scored.add(bounds(frame_range), event.first, scored))
             state.pairs, state.ended = event.pairs, time.perf_counter()
             self._report_progress()
             if frame_range.start is None:  # frames after a seek wait until their range is known to be right
                 self._tell_frames(state, event.first, event.frames)
-        elif isinstance(event.outcome, Exception):
-            state.error = event.outcome
+        elif isinstance(event, Exception):
+            state.error = event
         elif key.index not in state.scored.scores:
             state.ended = time.perf_counter()
-            state.scored.ranges = state.scored.ranges or [FrameRange()]
-            state.scored.scores[key.index] = event.outcome
-            if self._journal is not None and not event.outcome.problem:
-                self._journal.end(state.job.key, bounds(frame_range), event.outcome)
+            state.scored.end(key.index, event)
 
     def _tell_complete(self, state: _State) -> None:
         """Tell of the frames of complete ranges that follow those that were told of."""
@@ -417,7 +409,7 @@ class Engine:
                     failure.report = state.completed(failure.report)
                 return failure
         if isinstance(error, MemoryError):
-            return _no_memory_left(state.partial_report())
+            return _with_report(HostMemoryError(), state.partial_report())
         if isinstance(error, VkssimError) and error.report is None:
             error.report = state.partial_report()
         return error
@@ -436,11 +428,6 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
     return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
 
 
-def most_in_step(jobs: Sequence[Job]) -> int:
-    """Return the size of the largest group of jobs that one worker scores together."""
-    return max(map(len, _grouped(jobs)), default=1)
-
-
 def score_jobs(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, settings: RunSettings = RunSettings()
 ) -> Generator[tuple[Job, Outcome], None, None]:
@@ -449,7 +436,8 @@ def score_jobs(
     if settings.journal is not None:
         settings.journal.check(where.backends())
     engines = settings.on_frames is None and options.sync == "index"
-    with where.open([job.clips for job in jobs] if engines else [], options, most_in_step(jobs), settings.profile) as pool:
+    in_step = max(map(len, _grouped(jobs)), default=1)
+    with where.open([job.clips for job in jobs] if engines else [], options, in_step, settings.profile) as pool:
         yield from Engine(pool, options, settings).score(jobs)
 
 
@@ -481,19 +469,9 @@ def _stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | 
     """Return the error for a run that `stop` ended. `report` has the scores computed so far; None stands for no scores."""
     error = InterruptedRunError(problem)
     error.signal = getattr(stop, "signal", signal.SIGINT)
-    error.report = report
-    return error
+    return _with_report(error, report)
 
 
-def _stopped_early(stop: KeyboardInterrupt, report: ScoreReport | None) -> InterruptedRunError:
-    """Return the error for a run that was stopped before its last frame, and add a warning about this to the report."""
-    frames = counted(0 if report is None else len(report.frames), "frame")
-    if report is not None:
-        report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
-    return _stopped_error(stop, f"stopped after {frames}; what was scored is kept", report)
-
-
-def _no_memory_left(report: ScoreReport | None) -> HostMemoryError:
-    error = HostMemoryError()
+def _with_report(error: Failure, report: ScoreReport | None) -> Failure:
     error.report = report
     return error

@@ -19,12 +19,14 @@ from ..backends.open_device import info_of
 from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
 from ..frames.open import can_reopen, may_be_container
-from ..host.devices import DeviceInfo
+from ..host.devices import DeviceInfo, choose_device, list_devices
+from ..host.instance import shared_instance
 from ..report.results import BackendInfo
 from ..scoring.options import Clips, ScoreOptions, Selector
 from ..utils.choices import ENGINES
+from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
-from .devices import chosen_devices, single_device, spec_of
+from .devices import chosen_devices, spec_of
 from .task import FixedPool, Task, TaskResult, Tell, WorkerHandle, WorkerPool, WorkerSpec
 from .worker import Worker, slots_for
 
@@ -58,8 +60,17 @@ class WorkerOptions:
         """Return the devices of this machine if several are named; see `chosen_devices`."""
         return chosen_devices(self.backend, self.device)
 
+    def _devices(self) -> list[DeviceInfo]:
+        """Return the devices of this machine that score; none for the backend ``"cpu"``. Raises DeviceError or OptionError."""
+        if self.several or self.backend != "vulkan":
+            return self.several
+        assert self.device is None or isinstance(self.device, str | int)
+        return [choose_device(list_devices(shared_instance()), self.device)]
+
     def open(self, clips: Sequence[Clips], options: ScoreOptions, in_step: int = 1, profile: bool = False) -> WorkerPool:
-        """Start the workers for clips; `in_step` pairs may share a reference. Raises DeviceError if there is no device.
+        """Start the workers for clips; `in_step` pairs may share a reference.
+
+        Raises DeviceError if there is no device, and InputError for several devices if the current folder was removed.
 
         One GPU gets several workers if its video engines can decode more clips than one worker does. No `clips` stand for clips
         that one worker has to score in order.
@@ -70,15 +81,16 @@ class WorkerOptions:
             return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
         specs = self.specs(profile=profile)
         if len(specs) > 1:
-            from .processes import ProcessPool
+            from .processes import ProcessHandle
 
-            return ProcessPool(specs)
+            current_folder()
+            return FixedPool([ProcessHandle(spec) for spec in specs])
         (spec,) = specs
         engines = _engines(spec, clips, options)
         workers = workers_of(engines)
         if workers > 1 and (in_step == 1 or engines // (1 + in_step) > 1):
-            return EnginesPool(spec, workers)
-        return LocalPool(spec, in_step)
+            return DevicePool(spec, workers)
+        return DevicePool(spec, in_step=in_step)
 
     def kinds(self) -> tuple[list[str], int]:
         """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
@@ -90,25 +102,20 @@ class WorkerOptions:
 
     def backends(self) -> list[BackendInfo]:
         """Return the devices of this machine as reports name them."""
-        if self.backend != "vulkan":
-            return [INFO]
-        return [info_of(device) for device in self.several or [self._single()]]
+        return [info_of(device) for device in self._devices()] or [INFO]
 
     def specs(self, *, profile: bool = False) -> list[WorkerSpec]:
         """Return the workers of this machine."""
-        if self.several:
-            return [spec_of(device, profile=profile) for device in self.several]
-        if self.backend != "vulkan":
+        specs = [spec_of(device, profile=profile) for device in self._devices()]
+        if not specs:
             if self.device is not None:
                 raise no_devices(self.device)
             return [WorkerSpec(self.backend, None, "cpu", self.backend, profile)]
+        if self.several:
+            return specs
         assert self.device is None or isinstance(self.device, str | int)
         # A selector means the same device until the process ends; see `backends.open_device`.
-        return [replace(spec_of(self._single(), profile=profile), device=self.device)]
-
-    def _single(self) -> DeviceInfo:
-        assert self.device is None or isinstance(self.device, str | int)
-        return single_device(self.device)
+        return [replace(specs[0], device=self.device)]
 
 
 def has_lock() -> bool:
@@ -143,9 +150,9 @@ _BATCHES_OF_A_WORKER = 2  # one is decoded while the device has the other
 class InlineHandle(WorkerHandle):
     """A worker in the thread of the caller."""
 
-    def __init__(self, spec: WorkerSpec, share: Share | None = None, in_step: int = 1) -> None:
-        self.label = spec.label
-        self._worker = Worker(spec, share, in_step=in_step)
+    def __init__(self, worker: Worker, label: str) -> None:
+        self.label = label
+        self._worker = worker
 
     def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """See WorkerHandle."""
@@ -179,88 +186,64 @@ class ThreadHandle(WorkerHandle):
 
     def __init__(self, worker: Worker, label: str) -> None:
         self.label = label
-        self.worker = worker
-        self.thread = ThreadPool(1, "vkssim-worker")
+        self._worker = worker
+        self._thread = ThreadPool(1, "vkssim-worker")
 
     def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
         """See WorkerHandle."""
-        return self.thread.submit(self.worker.do, task, tell)
+        return self._thread.submit(self._worker.do, task, tell)
 
     def open_ahead(self, task: Task) -> None:
         """See WorkerHandle."""
-        self.thread.submit(self.worker.open_ahead, task)
+        self._thread.submit(self._worker.open_ahead, task)
 
     def rest(self) -> None:
         """See WorkerHandle."""
-        self.thread.submit(self.worker.rest)
+        self._thread.submit(self._worker.rest)
 
     def begin_to_close(self) -> None:
-        """Have the worker stop and close its clips, and do not wait for that."""
-        self.worker.stop()
-        self.thread.submit(self.worker.close)
+        """See WorkerHandle. To close the clips takes a hardware decoder some 0.02 s."""
+        self._worker.stop()
+        self._thread.submit(self._worker.close)
 
     def close(self) -> None:
         """See WorkerHandle."""
         self.begin_to_close()
-        self.thread.close(cancel=False)
-        self.worker.close()  # if the thread did not end
-
-
-class KeptBackend:
-    """A backend of one device for the workers of a pool, which the next pool of the process finds open."""
-
-    def __init__(self, spec: WorkerSpec, slots: int) -> None:
-        self._key = spec.backend, spec.device, slots, spec.profile
-        self.shared = kept.take(self._key) or SharedBackend(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
-
-    def close(self, *, failed: bool) -> None:
-        """Keep the backend for the next pool, or close it if it may still be at work for a run that failed."""
-        shared = self.shared
-        if not failed and shared.begin_again():
-            kept.put(self._key, shared)
-        else:
-            shared.close()
+        self._thread.close(cancel=False)
+        self._worker.close()  # if the thread did not end
 
 
 kept: DeviceCache[SharedBackend] = DeviceCache(most=1)
-"""The backend of the last pool that ended well."""
+"""The backend of the last pool that ended well, which the next pool of the process finds open."""
 
 
-class LocalPool(FixedPool):
-    """One worker in the thread of the caller, which scores up to `in_step` pairs of a reference at a time."""
+class DevicePool(FixedPool):
+    """Workers of one device in this process: one in the thread of the caller, or several on threads.
 
-    def __init__(self, spec: WorkerSpec, in_step: int = 1) -> None:
-        self._backend = KeptBackend(spec, slots_for(in_step))
-        super().__init__([InlineHandle(spec, Share(self._backend.shared), in_step)])
-
-    def close(self, *, failed: bool = False) -> None:
-        """See WorkerPool."""
-        super().close()
-        self._backend.close(failed=failed)
-
-
-class EnginesPool(FixedPool):
-    """As many workers of one GPU as its video engines keep busy, on threads of this process.
-
-    They share a backend, because to open a device takes longer than to score a short clip. The times of stages are those of a
-    backend, so that workers that measure them have one each.
+    One worker scores up to `in_step` pairs of a reference at a time. Several keep the video engines of a GPU busy; they share a
+    backend, because to open a device takes longer than to score a short clip. The times of stages are those of a backend, so
+    that several workers that measure them have one each.
     """
 
-    by_hardware = True
-
-    def __init__(self, spec: WorkerSpec, workers: int) -> None:
-        self._backend: KeptBackend | None = None
-        shares: list[Share | None] = [None] * workers
-        if not spec.profile:
-            self._backend = KeptBackend(spec, _BATCHES_OF_A_WORKER * workers)
-            shares = [Share(self._backend.shared, number, workers) for number in range(workers)]
-        self._handles = [ThreadHandle(Worker(spec, share), spec.label) for share in shares]
-        super().__init__(self._handles)
+    def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
+        self.by_hardware = workers > 1
+        slots = _BATCHES_OF_A_WORKER * workers if workers > 1 else slots_for(in_step)
+        self._key = spec.backend, spec.device, slots, spec.profile
+        self._backend: SharedBackend | None = None
+        if workers == 1 or not spec.profile:
+            self._backend = kept.take(self._key)
+            self._backend = self._backend or SharedBackend(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
+        shares = [Share(self._backend, number, workers) if self._backend else None for number in range(workers)]
+        handle = ThreadHandle if workers > 1 else InlineHandle
+        super().__init__([handle(Worker(spec, share, in_step=in_step), spec.label) for share in shares])
 
     def close(self, *, failed: bool = False) -> None:
-        """See WorkerPool. The workers close their clips side by side, which takes a hardware decoder some 0.02 s."""
-        for handle in self._handles:
-            handle.begin_to_close()
+        """See WorkerPool. The backend is closed if it may still be at work for a run that failed."""
         super().close()
-        if self._backend is not None:
-            self._backend.close(failed=failed)
+        backend, self._backend = self._backend, None
+        if backend is None:
+            return
+        if not failed and backend.begin_again():
+            kept.put(self._key, backend)
+        else:
+            backend.close()

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -18,11 +17,11 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from weakref import WeakSet
 
-from ..scoring.ranges import Event, RangeEnded
+from ..scoring.ranges import Event
 from ..utils.interruption import SIGNALS
-from ..utils.spawning import SPAWN, current_folder
+from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
-from .task import FixedPool, Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
+from .task import Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
 from .worker import Worker
 
 SECONDS_TO_BEGIN = 300.0
@@ -65,8 +64,8 @@ def _work(spec: WorkerSpec, connection: Connection) -> None:
 
 def _send(connection: Connection, sending: threading.Lock, first: int | TaskResult | Exception, second: Event | str) -> None:
     """Send an event with the number of its job, or an outcome."""
-    if isinstance(second, RangeEnded) and isinstance(second.outcome, Exception):
-        second = RangeEnded(_sendable(second.outcome))
+    if isinstance(second, Exception):
+        second = _sendable(second)
     with sending:
         connection.send((first, second))
 
@@ -209,11 +208,3 @@ if hasattr(os, "register_at_fork"):
 def _close_all() -> None:
     for handle in list(_handles):
         handle.close()
-
-
-class ProcessPool(FixedPool):
-    """A worker for each of `specs`, two for a device listed twice. Raises InputError if the current folder was removed."""
-
-    def __init__(self, specs: Sequence[WorkerSpec]) -> None:
-        current_folder()
-        super().__init__([ProcessHandle(spec) for spec in specs])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import ray
 from ray.util.metrics import Counter
@@ -19,6 +18,13 @@ from .task import Task, TaskEvent, TaskResult, WorkerSpec
 from .worker import Worker
 
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
+_COUNTERS = {
+    "vkssim_frames": "Frames scored.",
+    "vkssim_bytes_read": "Bytes read of clips.",
+    "vkssim_busy_seconds": "Seconds spent on tasks.",
+    "vkssim_failures": "Tasks that ended in an error.",
+}
+"""The counters of each worker, labelled with its device and node. Ray offers them to Prometheus on a port of each node."""
 
 
 class RemoteWorker:
@@ -37,18 +43,26 @@ class RemoteWorker:
             os.chdir(folder)
         spec = _spec(node, backend, profile, cpus)
         self._worker = Worker(spec)
-        self._counters = Counters(spec.label)
+        tags = {"device": spec.label, "node": ray.get_runtime_context().get_node_id()}
+        self._counters = {name: Counter(name, text, tuple(tags)) for name, text in _COUNTERS.items()}
+        for counter in self._counters.values():
+            counter.set_default_tags(tags)
         return spec.label
 
     def do(self, task: Task) -> tuple[list[tuple[int, TaskEvent]], TaskResult | Exception]:
         """Return the events of a task, and its result or error; see `Worker.do`. Frames travel when their task has ended."""
         events: list[tuple[int, TaskEvent]] = []
+        started = time.perf_counter()
+        counts: dict[str, float] = {"vkssim_failures": 1}
         try:
-            with self._counters.attempt():
-                done = self._worker.do(task, lambda job, event: events.append((job, event)))
+            done = self._worker.do(task, lambda job, event: events.append((job, event)))
+            counts = {"vkssim_frames": done.frames, "vkssim_bytes_read": done.bytes}
         except VkssimError as error:
             return events, error
-        self._counters.add(done)
+        finally:
+            for name, amount in {**counts, "vkssim_busy_seconds": time.perf_counter() - started}.items():
+                if amount:  # Ray's counters take no zero
+                    self._counters[name].inc(amount)
         return events, done
 
 
@@ -64,34 +78,3 @@ def _spec(node: str, backend: str, profile: bool, cpus: int | None) -> WorkerSpe
         os.environ[_LAVAPIPE_THREADS] = str(cpus)
     device = device_of(list_devices(shared_instance()), assigned)
     return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)
-
-
-class Counters:
-    """The counters of one worker for Prometheus, labelled with its device and node. Ray offers them on a port of each node."""
-
-    def __init__(self, device: str) -> None:
-        tags = {"device": device, "node": ray.get_runtime_context().get_node_id()}
-        self._frames = Counter("vkssim_frames", "Frames scored.", tuple(tags))
-        self._bytes = Counter("vkssim_bytes_read", "Bytes read of clips.", tuple(tags))
-        self._seconds = Counter("vkssim_busy_seconds", "Seconds spent on tasks.", tuple(tags))
-        self._failures = Counter("vkssim_failures", "Tasks that ended in an error.", tuple(tags))
-        for counter in (self._frames, self._bytes, self._seconds, self._failures):
-            counter.set_default_tags(tags)
-
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
-        """Count the seconds of a task, and its error."""
-        started = time.perf_counter()
-        try:
-            yield
-        except Exception:
-            self._failures.inc()
-            raise
-        finally:
-            self._seconds.inc(time.perf_counter() - started)
-
-    def add(self, done: TaskResult) -> None:
-        """Count the result of a task."""
-        for counter, amount in ((self._frames, done.frames), (self._bytes, done.bytes)):
-            if amount:  # Ray's counters take no zero
-                counter.inc(amount)

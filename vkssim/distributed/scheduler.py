@@ -284,8 +284,6 @@ class Scheduler:
                 return error
             self._on_retry(pending.key, error, pending.policy.batch)
             pending.tried_by.discard(worker)
-            self._requeue(pending)
-            return None
         except RangeError as error:
             return error
         except DecoderBusyError as error:  # the other workers of the device go on
@@ -298,27 +296,24 @@ class Scheduler:
             if str(error) not in self._busy_decoders:
                 self._busy_decoders.add(str(error))
                 self._tell(str(error))
-            self._requeue(pending)
-            return None
         except DeviceError as error:
             self._last_error = error
             self._retire(worker, str(error))
-            self._requeue(pending)
-            return None
         except InputError as error:  # a node may lack a share that the others have
             elsewhere = {other for other in self._workers if other.host != worker.host}
             if pending.unreadable or not elsewhere:
                 return error
             pending.unreadable = True
             pending.tried_by.update(set(self._workers) - elsewhere)
-            self._requeue(pending)
-            return None
         except Exception as error:
             return error
-        self._failures[worker] = self._given_up = 0
-        if not done.ranges:
-            self._durations.append(done.seconds)
-        return done
+        else:
+            self._failures[worker] = self._given_up = 0
+            if not done.ranges:
+                self._durations.append(done.seconds)
+            return done
+        self._requeue(pending)
+        return None
 
     def _failed(self, pending: _PendingTask, worker: WorkerHandle, why: str) -> VkssimError | None:
         """Return the error for a task that has failed too often; None if it is tried again or another worker still tries it."""

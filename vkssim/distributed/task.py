@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import EarlierScores, Event, FrameRange
+from ..scoring.ranges import Event, FrameRange, ScoredFrame
 from ..scoring.record import ClipPackets
 from .rates import SECONDS
 
@@ -38,7 +38,7 @@ class Part:
 
     job: int
     clips: Clips
-    earlier: EarlierScores = field(default_factory=EarlierScores)
+    earlier: Sequence[ScoredFrame] = ()
     frame_range: FrameRange = field(default_factory=FrameRange)
 
 
@@ -77,13 +77,12 @@ class TaskResult:
     """The result of a task besides its events: `ranges` and `packets` if its clips were divided.
 
     `frames` is the number of scored frames, `bytes` the number of bytes that were read from the clips, and `seconds` the time
-    that the task took on `device`.
+    that the task took.
     """
 
-    frames: int
-    bytes: int
-    seconds: float
-    device: str
+    frames: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
     ranges: Sequence[FrameRange] = ()
     packets: ClipPackets | None = None
 
@@ -128,6 +127,9 @@ class WorkerHandle(ABC):
     def rest(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
         """Have the worker close its clips, because there will probably be no other task for it."""
 
+    def begin_to_close(self) -> None:  # noqa: B027 - most workers end at once
+        """Have the worker end what it does, and do not wait for that."""
+
     @abstractmethod
     def close(self) -> None:
         """End the worker, even during a task; a second call does nothing."""
@@ -138,11 +140,8 @@ class WorkerPool(ABC):
 
     by_hardware = False
     """True if the workers share one GPU, so that they are faster than one of them only if the GPU decodes the clips."""
-
-    @property
-    def several(self) -> bool:
-        """Return True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
-        return True
+    several = True
+    """True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
@@ -164,11 +163,7 @@ class FixedPool(WorkerPool):
 
     def __init__(self, workers: Sequence[WorkerHandle]) -> None:
         self._workers = workers
-
-    @property
-    def several(self) -> bool:
-        """See WorkerPool."""
-        return len(self._workers) > 1
+        self.several = len(workers) > 1
 
     def workers(self) -> Sequence[WorkerHandle]:
         """See WorkerPool."""
@@ -176,5 +171,7 @@ class FixedPool(WorkerPool):
 
     def close(self, *, failed: bool = False) -> None:
         """See WorkerPool."""
+        for worker in self._workers:
+            worker.begin_to_close()
         for worker in self._workers:
             worker.close()

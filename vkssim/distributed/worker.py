@@ -24,7 +24,7 @@ from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import BatchScored, FrameRange, RangeBegun, RangeEnded, divided
+from ..scoring.ranges import BatchScored, FrameRange, RangeBegun, divided
 from ..scoring.run import OpenBackend, frame_metrics, score_range, video_packets
 from ..storage.location import is_url
 from ..utils.interruption import take
@@ -57,23 +57,16 @@ class Worker(Closable):
         self._decoders: dict[str, HardwareDecoder | None] = {}
         self._sources = SourceCache()
         self._batch: int | None = None
-        self._own: SharedBackend | None = None
-        self._share = share or self._open()
+        self._own: SharedBackend | None = None  # other workers use a backend that is shared
+        self._share = share or self._new_backend(None)
 
-    def _open(self) -> Share:
-        """Return a backend for the next tasks. Its device is opened when it is used."""
-        spec = self._spec
-        self._own = SharedBackend(spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile)
-        return Share(self._own)
-
-    def _reopen(self, batch: int | None) -> None:
-        self._close_backend()
-        self._batch = batch
-        self._share = self._open()
-
-    def _close_backend(self) -> None:
-        if self._own is not None:  # other workers use a backend that is shared
+    def _new_backend(self, batch: int | None) -> Share:
+        """Return a backend for the next tasks, in place of the worker's own. Its device is opened when it is used."""
+        if self._own is not None:
             self._own.close()
+        spec, self._batch = self._spec, batch
+        self._own = SharedBackend(spec.backend, device=spec.device, batch=batch, slots=self._slots, profile=spec.profile)
+        return Share(self._own)
 
     def do(self, task: Task, tell: Tell) -> TaskResult:
         """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
@@ -95,7 +88,7 @@ class Worker(Closable):
 
         self._check()
         if task.batch != self._batch or self._share.backend.closed:  # closed if the device failed another worker
-            self._reopen(task.batch)
+            self._share = self._new_backend(task.batch)
         options = self._with_decoder(task.options, task)
         try:
             done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
@@ -103,7 +96,7 @@ class Worker(Closable):
             raise
         except DeviceError:
             self._share.backend.close()
-            self._reopen(None)  # the next task has the usual batches again
+            self._share = self._new_backend(None)  # the next task has the usual batches again
             raise
         done.frames, done.seconds = frames, time.perf_counter() - started
         if frames:
@@ -112,7 +105,7 @@ class Worker(Closable):
 
     def _alone(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
         (part,) = task.parts
-        done = TaskResult(0, 0, 0.0, self._spec.label)
+        done = TaskResult()
         with self._sources.use(task, options) as sources:
             if task.then is not None:
                 clips, following = task.then
@@ -143,20 +136,20 @@ class Worker(Closable):
         tell_of = partial(tell, part.job)
         how: dict[str, bool] = {"live": task.live, "profile": self._spec.profile}
         scores = score_range(sources, part.clips, opener, options, part.frame_range, part.earlier, tell_of, **how)
-        tell_of(RangeEnded(scores))
+        tell_of(scores)
 
     # -- several pairs of one reference ------------------------------------------------------------------------------
 
     def _in_step(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
         """Score the parts on a thread each, so that their reference is decoded once."""
-        done = TaskResult(0, 0, 0.0, self._spec.label)
+        done = TaskResult()
         parts: list[Part] = []
         for part in task.parts:
             missing = _why_missing(part.clips.distorted, part.clips.raw)
             if missing is None:
                 parts.append(part)
             else:
-                tell(part.job, RangeEnded(missing))
+                tell(part.job, missing)
         if not parts:
             return done
         failures: list[DeviceError] = []
@@ -167,7 +160,7 @@ class Worker(Closable):
                 raise
             except Exception as error:
                 for part in parts:
-                    tell(part.job, RangeEnded(copy(error)))
+                    tell(part.job, copy(error))
                 return done
             # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
             steps: SimpleQueue[Future[None] | tuple[int, TaskEvent]] = SimpleQueue()
@@ -197,7 +190,7 @@ class Worker(Closable):
                 if isinstance(failure, DeviceError):
                     failures.append(failure)
                 elif isinstance(failure, Exception):
-                    tell(runs[step].job, RangeEnded(failure))
+                    tell(runs[step].job, failure)
                 elif failure is not None:
                     raise failure
             done.bytes = references[0].bytes_read
@@ -247,7 +240,8 @@ class Worker(Closable):
     def close(self) -> None:
         """Close the clips, and the device unless a thread that did not end still uses it. A second call does nothing."""
         self._sources.close()
-        self._close_backend()
+        if self._own is not None:
+            self._own.close()
 
 
 def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: ScoreOptions) -> Sequence[FrameSource]:

@@ -44,7 +44,7 @@ _ASKED_AT_ONCE = 32
 def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
     """Return the key of each pair: a digest of its files with their sizes and change times, and of the options.
 
-    The device is not part of the key, because every row names it. Each file is examined once, and many URLs at a time.
+    The device is no option, and every row names it. Each file is examined once, and many URLs at a time.
     """
     paths = list(dict.fromkeys(path for pair in pairs for path in pair.clips.paths))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, paths)) else 1) as pool:
@@ -52,7 +52,7 @@ def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
     @cache  # many rows have the same
     def how(own: ScoreOptions, merge: str | None, raw: RawDescription) -> tuple[str, str]:
-        scored = _as_json({**asdict(own), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
+        scored = _as_json(asdict(own) | dict.fromkeys(_NOT_OF_SCORES))
         return _as_json(asdict(raw)), scored + ("" if merge is None else _as_json(input_states(merge)))
 
     keys = []

@@ -63,7 +63,8 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
     for entry in scored:
         if entry.record is None:
             continue
-        key = entry.reference, _feature_key(entry.record), compared_facts(entry.record)
+        features = repr(entry.record.features)  # their options are no keys of a set
+        key = entry.reference, features, compared_facts(entry.record)
         if key in seen:
             continue
         seen.add(key)
@@ -76,14 +77,16 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
             text = sentence(difference for difference in unlike if difference.differs is differs)
             if text:
                 found.setdefault((differs, text), []).append(f"{name} and {entry.name}")
-    unknown = [entry.name for entry in scored if entry.record is None]
     said: dict[ComparisonRule, list[str]] = {differs: [] for differs in ComparisonRule}
     for (differs, text), pairs in found.items():
-        said[differs].append(
-            f"{_counted(pairs)} {'were not scored alike' if differs is ComparisonRule.REFUSED else 'differ'}: {text}"
-        )
+        more = f" (and {len(pairs) - 1} more)" if len(pairs) > 1 else ""
+        verdict = "were not scored alike" if differs is ComparisonRule.REFUSED else "differ"
+        said[differs].append(f"{pairs[0]}{more} {verdict}: {text}")
+    unknown = [entry.name for entry in scored if entry.record is None]
     if unknown and len(scored) > 1:
-        said[ComparisonRule.NOTED].append(_unknown(unknown))
+        more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+        named = f"{', '.join(unknown[:_MOST_NAMED])}{more} {'was' if len(unknown) == 1 else 'were'}"
+        said[ComparisonRule.NOTED].append(f"it is unknown how {named} scored, by another tool or an older version")
     return Findings(said[ComparisonRule.REFUSED], said[ComparisonRule.WARNED], said[ComparisonRule.NOTED])
 
 
@@ -93,22 +96,6 @@ def _different_references(scored: Sequence[Scored]) -> list[str]:
     if len(set(names.values())) < 2:
         return []
     return ["; ".join(f"the reference of {name} is {reference}" for name, reference in names.items())]
-
-
-def _counted(pairs: Sequence[str]) -> str:
-    return pairs[0] if len(pairs) == 1 else f"{pairs[0]} (and {len(pairs) - 1} more)"
-
-
-def _unknown(names: Sequence[str]) -> str:
-    named = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
-    return f"it is unknown how {named} {'was' if len(names) == 1 else 'were'} scored, by another tool or an older version"
-
-
-def _feature_key(record: ScoringRecord) -> tuple[object, ...]:
-    return tuple(
-        (feature.name, feature.plane, tuple(feature.options.items()), feature.automatic, feature.limit_db)
-        for feature in record.features
-    )
 
 
 def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Iterator[Difference]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,7 @@ from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import FrameRange, RangeScores
-from .record import ClipPackets
-from .unfinished import Bounds, ScoredFrame, Unfinished, packed_division, packed_end, packed_frames
+from .unfinished import Unfinished
 
 Identity = Mapping[str, Any]
 """Everything that a run's scores depend on, as JSON values, under names that a user understands."""
@@ -83,7 +82,7 @@ class Journal(Closable):
     ) -> None:
         self._tell = tell
         self._identity: dict[str, Any] | None = None if identity is None else json.loads(json.dumps(identity))
-        self.key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self.key = _sha256(identity)
         self.records: dict[str, Record] = {}
         self.unfinished: dict[str, Unfinished] = {}
         self.begun = False
@@ -110,7 +109,10 @@ class Journal(Closable):
         if not isinstance(key, str):
             raise TypeError("a pair has a text as its key")
         if "record" in entry:
-            self.records[key] = as_record(entry["record"])
+            record: Record = entry["record"]
+            if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
+                raise TypeError("a record must have the key of its pair, and its error or null")
+            self.records[key] = record
             self.unfinished.pop(key, None)
         else:
             self.unfinished.setdefault(key, Unfinished()).take(entry)
@@ -175,36 +177,20 @@ class Journal(Closable):
         self.begun = True
 
     def _write(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Add an entry. One of frames leaves out what it has in common with the entry of frames before it."""
         self.begin()
-        self._file.add({"pair": key, **entry})
-
-    def pair(self, key: str) -> Unfinished:
-        """Return the scores of a pair so far."""
-        return self.unfinished.setdefault(key, Unfinished())
-
-    def divide(self, key: str, ranges: list[FrameRange], packets: ClipPackets | None) -> None:
-        """Add the division of a pair into ranges."""
-        self._write(key, packed_division(ranges, packets))
-
-    def add(self, key: str, of: Bounds, frames: Mapping[int, ScoredFrame]) -> None:
-        """Add frames with consecutive numbers at once, so that a killed process loses none of them."""
-        if frames:
-            self._add(key, {"range": of} | packed_frames(min(frames), list(frames.values())))
-
-    def _add(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Write frames. An entry leaves out what it has in common with the entry of frames before it."""
-        self.begin()
-        common, frames = _split({"pair": key, **entry})
-        self._file.add(frames if common == self._common else common | frames)
+        entry, common = {"pair": key, **entry}, self._common
+        if "frames" in entry:
+            common, frames = _split(entry)
+            entry = frames if common == self._common else entry
+        self._file.add(entry)
         self._common = common
 
-    def end(self, key: str, of: Bounds, scores: RangeScores) -> None:
-        """Add the facts of a range whose frames are all there."""
-        self._write(key, packed_end(of, scores))
-
-    def start_over(self, key: str) -> None:
-        """Add that a pair is scored in one range, because it cannot be scored in several."""
-        self._write(key, {"over": True})
+    def pair(self, key: str) -> Unfinished:
+        """Return the scores of a pair so far, which write their changes here."""
+        pair = self.unfinished.setdefault(key, Unfinished())
+        pair.write = partial(self._write, key)
+        return pair
 
     def finish(self, key: str, record: Record) -> None:
         """Put the record of a finished pair in place of its frames."""
@@ -316,8 +302,6 @@ class RemoteJournal(Journal):
         if "frames" not in entry or time.monotonic() - self._written >= _SECONDS_BETWEEN_OBJECTS:
             self._flush()
 
-    _add = _write
-
     def _flush(self) -> None:
         self._written = time.monotonic()
         while self._waiting:
@@ -348,14 +332,6 @@ def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text:
     return RemoteJournal(Folder(f"{place}.journal"), tell) if is_url(place) else Journal(journal_path(Path(place)), tell)
 
 
-def as_record(entry: Any) -> Record:
-    """Return an entry of a journal as a record. Raises TypeError or KeyError if it is not a record."""
-    record: Record = entry
-    if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
-        raise TypeError("a record must have the key of its pair, and its error or null")
-    return record
-
-
 def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     """Return everything that the scores of two files depend on, except the device.
 
@@ -363,8 +339,8 @@ def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     """
     return {
         "version of vkssim": __version__,
-        "reference": _digest(clips.reference),
-        "distorted clip": _digest(clips.distorted),
+        "reference": _sha256(input_states(clips.reference)),
+        "distorted clip": _sha256(input_states(clips.distorted)),
         "description of raw files": asdict(clips.raw),
         "features": list(options.features),
         "planes": options.planes,
@@ -375,8 +351,8 @@ def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     }
 
 
-def _digest(path: str) -> str:
-    return hashlib.sha256(json.dumps(input_states(path)).encode()).hexdigest()
+def _sha256(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def open_run_journal(

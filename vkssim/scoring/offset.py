@@ -111,13 +111,7 @@ def offset_of(clips: Clips, options: ScoreOptions) -> int:
     return find_offset(*clips.paths, raw=clips.raw, selection=options.selection, pictures=options.pictures)
 
 
-def add_hint(
-    outcome: ScoreReport | Exception,
-    clips: Clips,
-    options: ScoreOptions,
-    *,
-    of_many: bool = False,
-) -> None:
+def add_hint(outcome: ScoreReport | Exception, clips: Clips, options: ScoreOptions, *, of_many: bool = False) -> None:
     """Give a report at most one advice on how to pair the frames; the report of a ThresholdError too.
 
     If the clips scored low or their times differ, the first frames of both are read once more. If one offset matches all their
@@ -143,17 +137,14 @@ def add_hint(
         return
     if shift.holds and not shift.times_match:
         report.warnings[:] = [warning.removesuffix(PTS_ADVICE) for warning in report.warnings]
-        report.warnings += [_hint(shift, clips, options, of_many)] if shift.offset else []
-
-
-def _hint(shift: Shift, clips: Clips, options: ScoreOptions, of_many: bool) -> str:
-    """Return the warning about two clips that seem to be shifted."""
-    offset = options.selection.offset + shift.offset
-    cure = "would match them, and shifts every other pair as well" if of_many else "or --find-offset would match them"
-    return (
-        f"the clips seem to be shifted: frame i of {redact_url(clips.reference)} looks like frame i{offset:+d} of"
-        f" {redact_url(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset {offset} {cure}"
-    )
+        if shift.offset:
+            offset = options.selection.offset + shift.offset
+            cure = "would match them, and shifts every other pair as well" if of_many else "or --find-offset would match them"
+            report.warnings.append(
+                f"the clips seem to be shifted: frame i of {redact_url(clips.reference)} looks like frame i{offset:+d} of"
+                f" {redact_url(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset"
+                f" {offset} {cure}"
+            )
 
 
 def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, longest: int) -> Shift:

@@ -50,7 +50,6 @@ class ScoreOptions:
     pictures: PictureOptions = field(default_factory=PictureOptions)
     strict: bool = False
     backend: str = "vulkan"
-    device: str | int | None = None
     decode: str = DECODERS[0]
     decoder: HardwareDecoder | None = None
 

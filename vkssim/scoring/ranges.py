@@ -20,6 +20,9 @@ _LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first 
 Fingerprints = tuple[int | None, int | None]
 """The fingerprints of a frame of the reference and of a frame of the distorted clip."""
 
+ScoredFrame = tuple[FrameScores, float | None, BackendInfo]
+"""The scores of a frame, its presentation time in the distorted clip, and the backend that computed them."""
+
 
 @dataclass(frozen=True)
 class RangeBoundary:
@@ -86,15 +89,6 @@ class RangeScores:
 
 
 @dataclass(frozen=True)
-class EarlierScores:
-    """The scores of consecutive pairs from number `first` on, and the backends of the earlier run that computed them."""
-
-    first: int = 0
-    frames: tuple[FrameScores, ...] = ()
-    backends: tuple[BackendInfo, ...] = ()
-
-
-@dataclass(frozen=True)
 class RangeBegun:
     """A range whose device is open. `report` has no frames, and `batch` is the number of frames of a batch."""
 
@@ -116,15 +110,8 @@ class BatchScored:
     backend: BackendInfo
 
 
-@dataclass(frozen=True)
-class RangeEnded:
-    """The end of a range: its scores, or the error that prevented some of them."""
-
-    outcome: RangeScores | Exception
-
-
-Event = RangeBegun | BatchScored | RangeEnded
-"""The steps of a range that is scored, in order."""
+Event = RangeBegun | BatchScored | RangeScores | Exception
+"""The steps of a range that is scored, in order. The last one is its scores, or the error that prevented some of them."""
 
 
 def divided(
@@ -170,9 +157,6 @@ def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], most: int, sha
         at = wanted - back // schedule.step
         if at > before:
             first, second = schedule.frames(at)
-            places = [
-                (mark.position(number - 1), mark.position(number)) for mark, number in zip(marks, (first, second), strict=True)
-            ]
-            (last, following), (other_last, other_following) = places
-            yield RangeBoundary(at, (last, other_last), (following, other_following))
+            last = reference.position(first - 1), distorted.position(second - 1)
+            yield RangeBoundary(at, last, (reference.position(first), distorted.position(second)))
             before = at

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -27,7 +27,7 @@ from ..utils.interruption import interruptible, result_of
 from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import BatchScored, EarlierScores, Event, Fingerprints, FrameRange, RangeBegun, RangeBoundary, RangeScores
+from .ranges import BatchScored, Event, Fingerprints, FrameRange, RangeBegun, RangeBoundary, RangeScores, ScoredFrame
 from .record import ClipPackets, scoring_record
 
 _MOST_READERS = 4  # for each file; more threads would only wait for each other between reads
@@ -42,7 +42,7 @@ def score_range(
     open_backend: OpenBackend,
     options: ScoreOptions,
     frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
-    earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
+    earlier: Sequence[ScoredFrame] = (),
     tell: Callable[[Event], object] = lambda _event: None,
     *,
     live: bool = False,
@@ -52,8 +52,9 @@ def score_range(
 
     `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
     `options.pictures` to the sources. The backend is closed at the end; the sources are not. `tell` gets the events of the
-    range, except its end. The frames of `earlier` are read again, because only reading shows how the clips continue, but only
-    the last of them is scored again. With `live`, frames are told of as soon as they are scored.
+    range, except its end. The frames of `earlier` are the first of the range; they are read again, because only reading shows
+    how the clips continue, but only the last of them is scored again. With `live`, frames are told of as soon as they are
+    scored.
 
     This function does not judge the scores: `verdict.py` does that once all ranges are complete. Raises RangeError if the
     sources turn out not to be readable in ranges, and VkssimError as `score_files` does.
@@ -66,20 +67,24 @@ def score_range(
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
         report = _new_report(sources, clips, metrics, backend, options)
         tell(RangeBegun(replace(report, frames=[], warnings=[*report.warnings]), backend.batch_size))
-        report.backend = merged_info([report.backend, *earlier.backends])
-        report.frames += earlier.frames[:-1]  # the last is scored again
-        run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, tell, live))
+        report.backend = merged_info([report.backend, *(scored_by for _, _, scored_by in earlier)])
+        report.frames += [frame for frame, _, _ in earlier[:-1]]  # the last is scored again
+        others = [other for _, other, _ in earlier[:-1]]
+        run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, tell, live, others))
         run.score()
         follows = _check_range(frame_range, sources, schedule, report)
+        reference, distorted = sources
+        pairs, skips = frame_range.first + len(report.frames), schedule.pairing.skips
+        last = schedule.frames(pairs - 1) if pairs else (None, None)
         if profile:
             seconds = {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return RangeScores(
             report,
             run.others,
-            _clip_ends(sources, schedule, frame_range.first + len(report.frames)),
+            (ReadOutcome.of(reference, last[0]), ReadOutcome.of(distorted, last[1])),
             run.shorter,
-            _first_times(sources, schedule) if options.sync == "pts" else None,
+            (reference.time(skips[0]) or 0.0, distorted.time(skips[1]) or 0.0) if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             follows,
@@ -115,12 +120,6 @@ def _check_range(
     (reference, distorted), (last, other) = sources, frame_range.end.last
     first, second = schedule.frames(frame_range.end.pairs)
     return reference.verify_boundary(first, last), distorted.verify_boundary(second, other)
-
-
-def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ReadOutcome, ReadOutcome]:
-    """Return how both clips ended. `pairs` is how many pairs were scored, counted from the first."""
-    reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
-    return ReadOutcome.of(sources[0], reference), ReadOutcome.of(sources[1], distorted)
 
 
 def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
@@ -167,12 +166,6 @@ def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection
     return sources[0].packets(), sources[1].packets()
 
 
-def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> tuple[float, float]:
-    """Return the presentation times of the first frames that are not skipped, once they were read."""
-    (reference, distorted), (first, second) = sources, schedule.pairing.skips
-    return reference.time(first) or 0.0, distorted.time(second) or 0.0
-
-
 @dataclass
 class _Run:
     """The loop that reads batches, passes them to the device, and collects their scores; use with `with`.
@@ -190,14 +183,13 @@ class _Run:
     frame_range: FrameRange
     on_batch: Callable[[BatchScored], object]
     live: bool
-    others: list[float | None] = field(default_factory=list)
+    others: list[float | None]
     read_seconds: float = 0.0
     host_seconds: float = 0.0
     found_beyond: bool = False
 
     def __post_init__(self) -> None:
         self.readers = [_SourceReader(source) for source in self.sources]
-        self.scored_before = bool(self.report.frames)
         self.shorter = self.schedule.unmatched
 
     def score(self) -> None:
@@ -218,7 +210,9 @@ class _Run:
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
             if in_flight and (
-                not reading or (not free and backend.is_done(in_flight[0][0])) or (self.live and not _all_done(reading[0][2]))
+                not reading
+                or (not free and backend.is_done(in_flight[0][0]))
+                or (self.live and not all(future.done() for reads in reading[0][2] for future in reads))
             ):
                 free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
@@ -257,7 +251,7 @@ class _Run:
         return min(counts)
 
     def _collect(self, batch: Batch, numbers: range, started: float) -> Batch:
-        report, start = self.report, self.schedule.start
+        report = self.report
         with interruptible():
             means = self.backend.collect(batch)
         collected = time.perf_counter()
@@ -266,10 +260,6 @@ class _Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
-        if self.scored_before:  # the times of these frames are there only after they were read
-            first = start + self.frame_range.first * numbers.step
-            self.others += self._times(range(first, numbers.start, numbers.step))[1]
-            self.scored_before = False
         times, others = self._times(numbers)
         self.others += others
         scored = rows(columns, self.schedule.pairing.indices(numbers), times)
@@ -277,7 +267,7 @@ class _Run:
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if scored:
-            first = (numbers.start - start) // numbers.step
+            first = (numbers.start - self.schedule.start) // numbers.step
             self.on_batch(BatchScored(first, scored, others, self.schedule.pairs, self.backend.info))
         return batch
 
@@ -316,10 +306,6 @@ class _Run:
         ended = [reader.close() for reader in self.readers]
         if failure is not None and not all(ended):
             mark_in_use(failure)
-
-
-def _all_done(futures: list[list[Future[int]]]) -> bool:
-    return all(future.done() for reads in futures for future in reads)
 
 
 class _SourceReader:

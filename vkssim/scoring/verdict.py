@@ -60,8 +60,8 @@ def joined(
     Raises VkssimError as `score_files`; its attribute `report` has the scores.
     """
     report, ends, shorter = merged(range_scores), _ends(range_scores), range_scores[-1].shorter
-    counted = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
-    report.scoring = with_whole_clips(report.scoring, counted, ends, shorter)
+    packets = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
+    report.scoring = with_whole_clips(report.scoring, packets, ends, shorter)
     others = chain.from_iterable(scores.others for scores in range_scores)
     out_of_step = _out_of_step(report, others, range_scores[0].starts)
     unequal = [text for text in (shorter, out_of_step) if text is not None]
@@ -92,7 +92,10 @@ def _evaluate(
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
-            report.warnings.append(_null_warning(name, missing))
+            report.warnings.append(
+                f"{name} is null in {counted(len(missing), 'frame')} ({listed_frames(missing)}): their mean structure is"
+                " negative, or samples are not numbers. negative=clamp counts a negative mean as 0"
+            )
     for end in ends:
         report.warnings += end.warnings()
         if end.problem is not None:
@@ -118,11 +121,9 @@ def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:
     It states the lengths in the files: how far each clip was read is chance.
     """
     record = report.scoring
-    asked = ""
-    if record is not None:
-        asked = " ".join(given_flags(replace(record.selection, stream_reference=None, stream_distorted=None)))
-    rates = (None, None) if record is None else (record.reference.fps, record.distorted.fps)
-    lengths = [_length(end, rate) for end, rate in zip(ends, rates, strict=True)]
+    assert record is not None
+    asked = " ".join(given_flags(replace(record.selection, stream_reference=None, stream_distorted=None)))
+    lengths = [_length(end, clip.fps) for end, clip in zip(ends, (record.reference, record.distorted), strict=True)]
     if not asked:
         return f"no frame to score: {' or '.join(dict.fromkeys(end.path for end in ends))} has no frames"
     return f"no frame to score: {asked} leaves none of {' and '.join(dict.fromkeys(lengths))}"
@@ -175,11 +176,4 @@ def _out_of_step(report: ScoreReport, others: Iterable[float | None], starts: tu
     return (
         f"{report.reference} has {rate:g} frames a second, {report.distorted} {other_rate:g}, and frames were paired by their"
         f" numbers{PTS_ADVICE}"
-    )
-
-
-def _null_warning(name: str, missing: Sequence[int]) -> str:
-    return (
-        f"{name} is null in {counted(len(missing), 'frame')} ({listed_frames(missing)}): their mean structure is negative, or"
-        " samples are not numbers. negative=clamp counts a negative mean as 0"
     )
