@@ -183,6 +183,10 @@ def test_a_report_to_a_bucket(tmp_path: Path, bucket: Bucket, ladder: str) -> No
     assert vkssim("score", *words, "-o", str(tmp_path / "a.csv")).exit_code == 0
     assert vkssim("score", *words, "-o", "s3://results/a.csv").exit_code == 0
     assert Folder("s3://results").read("a.csv") == (tmp_path / "a.csv").read_bytes()
+    page = tmp_path / "a.html"
+    assert vkssim("score", *words, "--html", str(page)).exit_code == 0
+    assert vkssim("score", *words, "--html", "s3://results/a.html").exit_code == 0
+    assert Folder("s3://results").read("a.html") == page.read_bytes()
     refused = vkssim("score", *words, "-o", "s3://results/a.csv", "--resume")
     assert refused.exit_code == 2
     assert "--resume is not possible" in refused.output
