@@ -1,8 +1,7 @@
-"""Test the Dockerfile and the recipe for conda: they install what the package needs. `ci/lint_packages` runs their linters."""
+"""Test the recipe for conda: it installs what the package needs. `ci/lint_packages` runs its linter."""
 
 from __future__ import annotations
 
-import re
 import sys
 import tomllib
 from pathlib import Path
@@ -18,45 +17,13 @@ from .support.commands import python_process, run_program
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
 RECIPE: dict[str, Any] = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
 
 
-def _instructions(name: str, text: str = DOCKERFILE) -> list[str]:
-    return re.findall(rf"^{name} +(.*)$", text, re.MULTILINE)
-
-
-def test_the_image_has_a_driver_for_cpus_and_the_libraries_of_nvidias() -> None:
-    installed = " ".join(_instructions("RUN", LAST_STAGE)).split()
-    assert {"libvulkan1", "mesa-vulkan-drivers", "libx11-6", "libxext6"} <= set(installed)
-    settings = dict(re.findall(r"(\w+)=(\S+)", " ".join(_instructions("ENV", LAST_STAGE))))
-    assert set(settings["NVIDIA_DRIVER_CAPABILITIES"].split(",")) == {"compute", "video", "graphics", "utility"}
-    nvidia, lavapipe = settings["VK_DRIVER_FILES"].split(":")
-    assert f"docker/nvidia_icd.json {nvidia}" in _instructions("COPY", LAST_STAGE)
-    assert lavapipe == "/usr/share/vulkan/icd.d/lvp_icd.json", "Debian 13 names it so"
-    assert "-trixie" in _instructions("FROM")[-1]
-
-
-def test_the_image_is_built_from_what_the_wheel_is_built_from() -> None:
-    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    assert [name for name in let_through if not (ROOT / name).exists()] == []
-    project, tools = PROJECT["project"], PROJECT["tool"]["setuptools"]
-    needed = {
-        project["readme"],
-        *project["license-files"],
-        *tools["package-dir"].values(),
-        *tools["data-files"]["share/man/man1"],
-    }
-    needed |= {"pyproject.toml", "setup.py", "MANIFEST.in"}
-    needed |= set((ROOT / "MANIFEST.in").read_text().split("include ")[1].split("\n")[0].split())
-    needed |= set(re.findall(r"ci/requirements/\S+", DOCKERFILE))
-    needed |= {line.split()[0] for line in _instructions("COPY") if not line.startswith(("--from", ". "))}
-    assert needed <= let_through
-
-
-def test_the_recipe_is_of_this_version_and_has_every_requirement() -> None:
+def test_recipe_and_citation_are_of_this_version_and_the_recipe_has_every_requirement() -> None:
     project, context = PROJECT["project"], RECIPE["context"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["license"]) == (__version__, project["license"])
     assert (context["name"], context["version"]) == (project["name"], __version__)
     assert f">={context['python_min']}" == project["requires-python"]
     run = [line for line in RECIPE["requirements"]["run"] if not line.startswith(("python ", "libvulkan-loader"))]
@@ -65,11 +32,6 @@ def test_the_recipe_is_of_this_version_and_has_every_requirement() -> None:
     (setuptools,) = map(Requirement, PROJECT["build-system"]["requires"])
     assert f"{setuptools.name} {setuptools.specifier}" in RECIPE["requirements"]["host"]
     assert {"glslang", "spirv-tools"} == set(RECIPE["requirements"]["build"])
-
-
-def test_the_citation_is_of_this_version() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert (citation["version"], citation["license"]) == (__version__, PROJECT["project"]["license"])
 
 
 @pytest.mark.parametrize("words", [("-m", "vkssim", "features"), ("-c", "import vkssim")])
