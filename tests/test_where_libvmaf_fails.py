@@ -1,7 +1,7 @@
 """Inputs on which libvmaf's tool crashes or gives wrong results: vkssim scores them, or gives an error that names the cause.
 
-Each test names the behaviour of libvmaf's tool (v3.2.0), where it differs. The tool also crashes at odd sizes of 4:2:0, 4:2:2 and
-grey Y4M, and scores containers as raw samples: tests/frames/ has these.
+Each test names the behaviour of libvmaf's tool (v3.2.0), where it differs. The tool also crashes at odd sizes of 4:2:0, 4:2:2
+and grey Y4M, and scores containers as raw samples: tests/frames/ has these.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def test_no_gpu_or_no_driver(tmp_path: Path, missing: str) -> None:
         "loader": {"PYTHONPATH": str(tmp_path)},
     }[missing]
     path = write(tmp_path / "clip.y4m", y4m_bytes(LUMA))
-    process = vkssim_process("score", path, path, "--feature", "float_ssim", "--json", environment=environment, text=True)
-    assert (process.returncode, process.stdout) == (3, "")
-    assert ("absent.json" if missing == "file" else "mesa-vulkan-drivers") in process.stderr
-    assert "`vkssim doctor` finds out what is missing" in process.stderr
-    assert "Traceback" not in process.stderr
+    process = vkssim_process("score", path, path, "--feature", "float_ssim", "--json", environment=environment)
+    assert (process.returncode, process.stdout) == (3, b"")
+    assert (b"absent.json" if missing == "file" else b"mesa-vulkan-drivers") in process.stderr
+    assert b"`vkssim doctor` finds out what is missing" in process.stderr
+    assert b"Traceback" not in process.stderr

@@ -34,24 +34,18 @@ class EncoderError(Exception):
 class CodedClip(ABC):
     """A clip of the corpus.
 
-    `pixel_format` is FFmpeg's name of the source's format. `frames` are shown, after `hidden` ones that are coded and not
+    `pixel_format` is FFmpeg's name for the format of the source. `frames` are shown, after `hidden` ones that are coded and not
     shown. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None if pictures are progressive.
     """
 
     name: str
     stresses: str
-    codec: str
     width: int = 192
     height: int = 160
     frames: int = 48
     hidden: int = 0
     pixel_format: str = "yuv420p"
     field_order: str | None = None
-
-    @property
-    def damaged(self) -> bool:
-        """Return whether the clip is damaged on purpose."""
-        return False
 
     @property
     def chroma(self) -> str:
@@ -189,11 +183,6 @@ class Damaged(CodedClip):
 
     of: CodedClip
     kind: str
-
-    @property
-    def damaged(self) -> bool:
-        """See CodedClip."""
-        return True
 
     def write(self, folder: Path) -> None:
         """Write the copy; the sound clip is encoded if it is missing."""
