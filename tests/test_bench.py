@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+import coded
+import decoding
+import machine
 import pytest
+import spreads
+from sections import Sections
 
 import vkssim
 
 from .support.commands import python_process
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "bench"))
-
-import coded  # noqa: E402
-import decoding  # noqa: E402
-import machine  # noqa: E402
-import spreads  # noqa: E402
-from sections import Sections  # noqa: E402
 
 SMALL = ("--size", "192x176", "--frames", "4")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import check_drivers
+import driver_checks
 import pytest
+import subgroups
+from check_drivers import NAMES, DriverRow
 from click.testing import CliRunner
 
 from vkssim.backends import open_device as open_device_module
@@ -18,13 +21,6 @@ from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.shaders import load_module
-
-sys.path.append(str(Path(__file__).parents[1] / "scripts"))
-
-import check_drivers
-import driver_checks
-import subgroups
-from check_drivers import NAMES, DriverRow
 
 UNIFORM = "float_ssim=scale=1:window=uniform8"
 KINDS = (UNIFORM, f"{UNIFORM} from its map", "the largest sample", "misplaced samples of Cb and Cr", "SSIM and its gradient")

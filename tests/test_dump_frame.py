@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
+import dump_frame
 import numpy as np
 import pytest
 
@@ -23,9 +23,6 @@ from .support import tolerances
 from .support.pictures import distort, texture
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-sys.path.append(str(SCRIPTS))
-
-import dump_frame  # noqa: E402 - scripts/ is no package
 
 FRAME = FrameFormat.of_bits(301, 203, 10)
 

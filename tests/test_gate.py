@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gate_matrix
 import numpy as np
 import pytest
+from cross_backend_diff import main
+from gate_matrix import PAIRS, CasePair, Form, compare, tolerance_of
 
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.features import with_options
@@ -27,11 +29,6 @@ from vkssim.shaders.interface import Precision, Shape, module_name, modules
 from .support.commands import python_process
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-sys.path.append(str(SCRIPTS))
-
-import gate_matrix  # noqa: E402 - scripts/ is no package
-from cross_backend_diff import main  # noqa: E402
-from gate_matrix import PAIRS, CasePair, Form, compare, tolerance_of  # noqa: E402
 
 Metrics = dict[str, float | None]
 ONE = replace(PAIRS[0], builds=((Shape.STAGED, Precision.EXACT),))

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cluster import Cluster, Work, ranges, simulate
+from costs import costs, read
 
 from .support.commands import python_process
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
-sys.path.append(str(BENCH))
-
-from cluster import Cluster, Work, ranges, simulate  # noqa: E402 - bench/ is no package
-from costs import costs, read  # noqa: E402
 
 HARSH = Cluster(20, gpus=2, straggling=0.1, slowdown=3, mtbf=200, repair=60, driver=0.01, result=0.1, attempts=50)
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
+import site_pages
 
 from vkssim.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tools"))
-
-import site_pages  # noqa: E402 - tools/ is no package
 
 
 def _page(name: str) -> str:
