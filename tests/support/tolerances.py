@@ -180,12 +180,6 @@ LOSS_SAMPLE = Tolerance(
     0.0,
     "in units of the plane's largest; moments, derivatives and their windows in float32",
 )
-LOSS_FIREFLY = Tolerance(
-    "value of a loss, samples far beyond the range",
-    1e-6,
-    0.0,
-    "what LOSS_VALUE allows; windows with such a sample have large squares and small deficits",
-)
 LOSS_PYRAMID = Tolerance("plane of a loss's pyramid", 5e-7, 0.0, "of range 1; four or 81 products in float32")
 LOSS_COLLECT = Tolerance("gradient of loss_collect", 2e-6, 0.0, "of range 1; two sums of up to 25 products in float32")
 LOSS_MEANS = Tolerance("numbers of loss_means", 1e-5, 0.0, "relative; a power, which Vulkan allows 16 last places or so")
