@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,9 @@ from click.testing import CliRunner
 import vkssim
 from vkssim.errors import InputError
 
-from .support import compared_scores
 from .support.coded_clips import CLIPS
-from .support.compared_scores import REFUSED, Outcome, differ, verdict
 
-TOOL = Path(__file__).parents[1] / "tools" / "compare_decoders"
+tool: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "tools" / "compare_decoders"), run_name="tool"))
 SOUND = "h264_pyramid.mkv"
 
 
@@ -31,16 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clips")
     next(clip for clip in CLIPS if clip.name == SOUND).write(folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def main() -> Any:
-    loader = SourceFileLoader("compare_decoders", str(TOOL))
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module.main
 
 
 def _by(decoder: str) -> Callable[[Any], Any]:
@@ -73,7 +61,6 @@ def _fail(report: Any) -> Any:
     ids=["equal", "the last bit of a score", "an error of one", "the CPU decodes everything"],
 )
 def test_outcomes(
-    main: Any,
     folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -88,10 +75,10 @@ def test_outcomes(
         report = score_files(reference, distorted, **words)
         return report if decode == "cpu" else change(report)
 
-    monkeypatch.setattr(compared_scores, "score_files", stand_in)
+    monkeypatch.setitem(tool.score.__globals__, "score_files", stand_in)
     table = tmp_path / "table.json"
     words = ["--folder", str(folder), "--backend", "cpu", "--clip", SOUND, "--json", str(table)]
-    result = CliRunner().invoke(main, words)
+    result = CliRunner().invoke(tool.main, words)
     assert result.exit_code == code, result.output
     assert [text for text in said if text not in result.output] == []
     (row,) = json.loads(table.read_text())["clips"]
@@ -100,19 +87,19 @@ def test_outcomes(
 
 def test_what_counts_as_a_difference() -> None:
     nan = float("nan")
-    assert differ({0: {"a": nan, "b": None}}, {0: {"a": nan, "b": None}}).equal
-    assert differ({0: {"a": 0.0}}, {0: {"a": -0.0}}).first == 0
-    assert differ({0: {"a": 0.5}, 1: {"a": 0.5}}, {0: {"a": 0.5}}).first == 1
-    assert differ({0: {"a": 0.5}}, {0: {"a": None}}).first == 0
-    assert differ({0: {"a": 0.5}, 1: {"a": 0.25}}, {0: {"a": 0.5}, 1: {"a": 0.5}}).greatest == 0.25
+    assert tool.differ({0: {"a": nan, "b": None}}, {0: {"a": nan, "b": None}}).equal
+    assert tool.differ({0: {"a": 0.0}}, {0: {"a": -0.0}}).first == 0
+    assert tool.differ({0: {"a": 0.5}, 1: {"a": 0.5}}, {0: {"a": 0.5}}).first == 1
+    assert tool.differ({0: {"a": 0.5}}, {0: {"a": None}}).first == 0
+    assert tool.differ({0: {"a": 0.5}, 1: {"a": 0.25}}, {0: {"a": 0.5}, 1: {"a": 0.5}}).greatest == 0.25
 
 
 def test_damage_is_noticed_where_there_is_a_complaint_that_the_sound_clip_does_not_draw() -> None:
-    cpu = Outcome({0: {"a": 0.5}}, [], "h264", 0)
-    other = Outcome({0: {"a": 0.25}}, ["usual"], "device", 0)
-    assert verdict(cpu, other, damaged=True, usual=["usual"]) == "damage is not noticed"
-    assert verdict(cpu, other, damaged=True, usual=[]) is None
-    assert verdict(cpu, cpu, damaged=True, usual=[]) is None
-    refused = Outcome({}, [f"error: CLIP: the cuda {REFUSED}: its frames are yuv422p"], "", 0)
-    assert verdict(cpu, refused, damaged=False, usual=[]) is None
-    assert verdict(cpu, replace(refused, complaints=["error: no"]), damaged=False, usual=[]) == "scores differ"
+    cpu = tool.Outcome({0: {"a": 0.5}}, [], "h264", 0)
+    other = tool.Outcome({0: {"a": 0.25}}, ["usual"], "device", 0)
+    assert tool.verdict(cpu, other, damaged=True, usual=["usual"]) == "damage is not noticed"
+    assert tool.verdict(cpu, other, damaged=True, usual=[]) is None
+    assert tool.verdict(cpu, cpu, damaged=True, usual=[]) is None
+    refused = tool.Outcome({}, [f"error: CLIP: the cuda {tool.REFUSED}: its frames are yuv422p"], "", 0)
+    assert tool.verdict(cpu, refused, damaged=False, usual=[]) is None
+    assert tool.verdict(cpu, replace(refused, complaints=["error: no"]), damaged=False, usual=[]) == "scores differ"
