@@ -26,13 +26,15 @@ FUNCTIONS = (vkssim.ms_ssim, vkssim.ssim)
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_one_image_gives_a_float_and_a_stack_an_array(function: Any, backend: str) -> None:
-    reference = clip(3, 180, 190)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_one_image_gives_a_float_and_a_stack_an_array(function: Any, backend: str, dtype: type[Any]) -> None:
+    reference = clip(3, 180, 190).astype(dtype)
     distorted = np.roll(reference, 1, axis=1)
-    stack = function(reference, distorted, backend=backend)
+    function = partial(function, backend=backend, data_range=255)
+    stack = function(reference, distorted)
     assert (stack.shape, stack.dtype) == ((3,), np.float64)
     for scores, first, second in zip(stack, reference, distorted, strict=True):
-        single = function(first, second, backend=backend)
+        single = function(first, second)
         assert type(single) is float
         assert single == scores
 

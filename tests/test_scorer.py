@@ -173,11 +173,7 @@ def test_types_that_lose_nothing_that_counts(opened_for: dict[str, Any], fed: An
 
 @pytest.mark.parametrize(
     ("opened_for", "cure"),
-    [
-        ({"bits": 12}, "bits=10"),
-        ({"bits": 16}, "bits=10"),
-        ({"bits": None, "dtype": np.uint16}, "data_range=1023"),
-    ],
+    [({"bits": 12}, "bits=10"), ({"bits": 16}, "bits=10"), ({"bits": None, "dtype": np.uint16}, "data_range=1023")],
 )
 def test_samples_of_a_smaller_depth_are_warned_of(opened_for: dict[str, Any], cure: str) -> None:
     """The clip is warned of, and not the frame: it may begin in the dark."""

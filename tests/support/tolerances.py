@@ -101,12 +101,7 @@ SSIM_MAP_FAST = Tolerance(
     4.8e-5,
     "textures; moments and quotients in float32, one window's with no others to average it with",
 )
-SSIM_MAP_EXACT = Tolerance(
-    "window of a map",
-    1e-6,
-    2.4e-7,
-    "the twin's moments, quotients in float32",
-)
+SSIM_MAP_EXACT = Tolerance("window of a map", 1e-6, 2.4e-7, "the twin's moments, quotients in float32")
 MAP_MEAN = Tolerance("mean of a map against its score", 1e-6, 1.9e-9, "windows in float32, sums of a workgroup in float32")
 
 UNIFORM = Tolerance(
@@ -117,10 +112,7 @@ UNIFORM = Tolerance(
 )
 
 UNIFORM_MAP = Tolerance(
-    "window of a map of ssim_uniform",
-    2e-6,
-    3.0e-7,
-    "as of ssim_uniform, one window's with no others to average it with",
+    "window of a map of ssim_uniform", 2e-6, 3.0e-7, "as of ssim_uniform, one window's with no others to average it with"
 )
 
 UNIFORM_BACKENDS = Tolerance(
