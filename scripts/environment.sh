@@ -186,6 +186,7 @@ install_package() { # install_package [test]: in the CI with the pinned versions
         pip install --require-hashes --no-deps --requirement "$PINS/test.txt" # which has the dependencies of all
         [[ -z $tests ]] || install_torch
         pip install --no-build-isolation --no-deps --editable .
+        pip check >&2 # that the pins fit the project
     else
         [[ -z $tests ]] || install_torch
         pip install --editable ".${tests:+[$tests]}"

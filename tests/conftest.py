@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -21,11 +22,12 @@ from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance, shared_instance, shared_instances
 from vkssim.host.pipelines import PipelineBuilder
+from vkssim.shaders import load_module
 from vkssim.shaders.interface import Precision, Shape
 
 from .support import differences
 from .support.commands import end_processes, usual_signals
-from .support.compiled import kept_pipelines, opened_device, shared, unshared
+from .support.compiled import opened_device, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
 
@@ -81,35 +83,18 @@ def instance() -> Instance:
 
 
 @pytest.fixture(autouse=True)
-def ordinary_priority() -> Iterator[None]:
-    """Give the test's thread its ordinary priority back.
+def nothing_left() -> Iterator[None]:
+    """End what a test has started, and close what it scored with: another test may count, patch or break it.
 
-    SVT-AV1 gives the thread that encodes, and with it all threads that it starts later, the highest priority in real time where
-    it runs as root: nothing else runs on the machine then.
+    SVT-AV1 gives the thread that encodes, and with it all threads that it starts later, the highest priority in real time if it
+    runs as root: nothing else runs on the machine then. Under the validation layer a test that draws a message fails, whoever
+    else passed over it.
     """
     yield
+    end_processes()
+    kept.close()
     if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
-@pytest.fixture(autouse=True)
-def ended_processes() -> Iterator[None]:
-    """End the processes that a test has started."""
-    yield
-    end_processes()
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept() -> Iterator[None]:
-    """What a test scores with is open for its own next run, and not for another test, which may count, patch or break it."""
-    yield
-    kept.close()
-
-
-@pytest.fixture(autouse=True)
-def validated() -> Iterator[None]:
-    """Under the validation layer a test that draws a message fails, whoever else passed over it."""
-    yield
     for instance in shared_instances.values():
         instance.check()
 
@@ -124,8 +109,8 @@ def device(instance: Instance) -> Iterator[Device]:
 @pytest.fixture(scope="session")
 def pipelines(device: Device) -> Iterator[PipelineBuilder]:
     """Kernels of that device, which are compiled once."""
-    with kept_pipelines(device) as compiled:
-        yield compiled
+    with ExitStack() as stack:
+        yield PipelineBuilder(device, stack, load_module)
 
 
 @pytest.fixture(scope="module")

@@ -126,12 +126,6 @@ def test_depths_that_fill_their_type_have_no_larger_samples(tmp_path: Path, bits
     assert report.column("float_ssim").tolist() == [1, 1]
 
 
-def test_in_ranges(tmp_path: Path, wrong: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_ranges(monkeypatch, 8)
-    path = write(tmp_path / "clip", raw_bytes(wrong, "400"))
-    assert same_in_ranges(path, path, RAW) == 1
-
-
 # -- arrays -----------------------------------------------------------------------------------------------------------
 
 

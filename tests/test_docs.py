@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -138,18 +139,36 @@ def test_command_lines_can_be_parsed(page: Path) -> None:
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
 def test_names_of_the_package_can_be_imported(page: Path) -> None:
     for name in DOTTED.findall(BLOCK.sub("", page.read_text("utf-8"))):
-        assert _found(name), f"{name} is neither a module nor a name in one"
+        resolve_name(name if name.startswith("vkssim.") else f"vkssim.{name}")
 
 
-def _found(name: str) -> bool:
-    """Return whether a dotted name leads to something: modules first, then their attributes."""
-    package, *rest = name.split(".")
-    found: Any = importlib.import_module(package if package == "vkssim" else f"vkssim.{package}")
-    for part in rest:
-        if not hasattr(found, part):
-            try:
-                importlib.import_module(f"{found.__name__}.{part}")
-            except (ImportError, AttributeError):
-                return False
-        found = getattr(found, part)
-    return True
+# -- where things are: the layers that import-linter checks, and files that are there ----------------------------------------
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+LAYERS = [line.split(" | ") for line in LINTER["contracts"][0]["layers"]]
+PLACEHOLDER = re.compile(r"NAME|KERNEL|METRIC")
+PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|bench|tools|ci|docs|fixtures|examples)/[\w./*-]*)(?=[` :])")
+GUIDES = sorted(
+    {*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "bench/README.md", "tests/README.md", "tools/README.md"))}
+)
+
+
+def test_the_drawing_has_the_layers_from_the_top_down() -> None:
+    drawing = re.search(r"```\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    assert drawing is not None
+    lines = [re.split(r"\s{3,}", line.strip())[0] for line in drawing[1].splitlines() if "───" not in line]
+    assert [re.split(r"\s*│\s*", line) for line in lines] == LAYERS
+
+
+def test_every_layer_has_one_sentence() -> None:
+    section = ARCHITECTURE.split("\n## ")[1]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE)
+    assert [name for name, _ in rows] == [name for line in LAYERS for name in line]
+    assert all(sentence.endswith(".") for _, sentence in rows)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    named = [path for path in PATH.findall(page.read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
+    assert [path for path in named if not any(ROOT.glob(path))] == []

@@ -98,10 +98,7 @@ def test_scored(folder: Path, line: str, output: str, form: str, names: list[str
             f"{Y4M} --feature psnr --output output.xml",
             f"unknown feature 'psnr' (did you mean float_psnr?). Available features: {KNOWN}",
         ),
-        (
-            f"{Y4M} --feature float_ms_ssim --feature ciede",
-            f"unknown feature 'ciede'. Available features: {KNOWN}",
-        ),
+        (f"{Y4M} --feature float_ms_ssim --feature ciede", f"unknown feature 'ciede'. Available features: {KNOWN}"),
         (f"{Y4M} --feature float_ssim=enable_chroma=true", "float_ssim has no option 'enable_chroma'"),
         (
             f"{Y4M} --feature float_ssim=enable_db",

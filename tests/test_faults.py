@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,7 @@ def _recovers(run: str, function: str, error: str) -> bool:
 
 @pytest.fixture(scope="module")
 def reuse() -> Iterator[Reuse]:
-    with Reuse() as made:
+    with closing(Reuse()) as made:
         yield made
 
 

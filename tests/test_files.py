@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,10 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer, ScoreReport, score_files, score_many
-from vkssim.errors import DeviceLostError, InputError, OptionError, ReadError, ThresholdError
+from vkssim.errors import InputError, OptionError, ReadError, ThresholdError
 from vkssim.frames import raw
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
-from vkssim.host.executor import Executor
 from vkssim.report.results import FrameScores
-from vkssim.scoring.journal import Journal
 from vkssim.utils.progress import ProgressBar
 
 from .support.clips import raw_bytes, write, y4m_bytes
@@ -49,11 +46,11 @@ def _score(folder: Path, kind: str, reference: Picture, distorted: Picture, **op
     """Score two clips as files of a kind, on the CPU if nothing else is said."""
     make, raw = KINDS[kind]
     paths = [write(folder / name, make(luma)) for name, luma in (("ref", reference), ("dis", distorted))]
-    return score_files(*paths, **{"features": "float_ssim=scale=1", "raw": raw, "backend": "cpu", **options})
+    return score_files(*paths, **{"features": FEATURE, "raw": raw, "backend": "cpu", **options})
 
 
 def _expected(reference: Picture, distorted: Picture) -> list[float]:
-    with Scorer(32, 24, bits=8, features=["float_ssim=scale=1"], backend="cpu") as scorer:
+    with Scorer(32, 24, bits=8, features=FEATURE, backend="cpu") as scorer:
         return [scores.metrics["float_ssim"] for scores in scorer.score(zip(reference, distorted, strict=True))]
 
 
@@ -115,14 +112,12 @@ def test_shorter_file(tmp_path: Path, kind: str, reference: int, distorted: int,
 
 
 @every_kind
-def test_strict_is_content_with_equal_lengths(tmp_path: Path, kind: str) -> None:
-    assert len(_score(tmp_path, kind, LUMA, DISTORTED, strict=True).frames) == 12
-
-
-@every_kind
-def test_what_was_cut_off_on_purpose_is_no_shorter_file(tmp_path: Path, kind: str) -> None:
-    report = _score(tmp_path, kind, LUMA, DISTORTED[:9], selection=Selection(count=9), strict=True)
-    assert len(report.frames) == 9
+@pytest.mark.parametrize(("distorted", "count"), [(12, None), (9, 9)])
+def test_strict_is_content_with_what_is_cut_off_on_purpose(
+    tmp_path: Path, kind: str, distorted: int, count: int | None
+) -> None:
+    report = _score(tmp_path, kind, LUMA, DISTORTED[:distorted], selection=Selection(count=count), strict=True)
+    assert len(report.frames) == distorted
 
 
 @every_kind
@@ -165,73 +160,45 @@ def test_progress_is_told_to_the_last_frame(tmp_path: Path, kind: str) -> None:
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-def test_a_bar_counts_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_counts_frames_and_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int | None] | str] = []
     monkeypatch.setattr(ProgressBar, "__call__", lambda _self, done, total: told.append((done, total)))
     monkeypatch.setattr(ProgressBar, "close", lambda _self: told.append("closed"))
     _score(tmp_path, "raw", LUMA, DISTORTED, progress=True)
-    assert told[-2:] == [(12, 12), "closed"]
     _score(tmp_path, "raw", LUMA, DISTORTED, progress=False)
-    assert told[-1] == "closed"
+    assert told[-2:] == [(12, 12), "closed"]
     assert told.count("closed") == 1
-
-
-@every_kind
-@pytest.mark.parametrize("subsample", [1, 3])
-def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The frames done stay as they are, all but the last, which is scored again."""
-    selection = Selection(skip_reference=1, subsample=subsample)
-    whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
-    marked = {
-        n: (replace(frame, metrics={"float_ssim": -1.0 - n}), None, whole.backend) for n, frame in enumerate(whole.frames[:3])
-    }
-    load = Journal._load
-
-    def with_marked(self: Journal, path: Path) -> None:
-        load(self, path)
-        self.pair(self.key).frames[0, None] = dict(marked)
-        self._file.head = self._identity
-
-    monkeypatch.setattr(Journal, "_load", with_marked)
-    told: list[FrameScores] = []
-    resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, resume=tmp_path / "store", on_frames=told.extend)
-    assert resumed.frames == [marked[0][0], marked[1][0], *whole.frames[2:]]
-    assert told == whole.frames[3:]
-    assert resumed.warnings == whole.warnings
 
 
 class _Stopped(Exception):  # noqa: N818 - no error of vkssim
     """As if the process ended there."""
 
 
-def _stop_behind(index: int) -> Callable[[Sequence[FrameScores]], None]:
-    """Raise _Stopped once the frame of that number is scored."""
-
-    def stop(frames: Sequence[FrameScores]) -> None:
-        if frames[-1].index == index:
-            raise _Stopped
-
-    return stop
-
-
 @every_kind
-def test_a_run_that_was_cut_off_is_resumed(tmp_path: Path, kind: str) -> None:
-    """From Python, by a path beside which the frames lie until all are scored; nothing is left then."""
+@pytest.mark.parametrize("subsample", [1, 3])
+def test_a_run_that_was_cut_off_is_resumed(tmp_path: Path, kind: str, subsample: int) -> None:
+    """By a path beside which the frames lie until all are scored; nothing is left then. The last frame done is scored again."""
     make, raw = KINDS[kind]
     paths = [write(tmp_path / name, make(luma)) for name, luma in (("ref", LUMA), ("dis", DISTORTED))]
     store = tmp_path / "store" / "run"
     store.parent.mkdir()
-    score = partial(score_files, *paths, features=FEATURE, raw=raw, backend="cpu")
+    selection = Selection(skip_reference=1, subsample=subsample)
+    score = partial(score_files, *paths, features=FEATURE, raw=raw, backend="cpu", selection=selection)
     whole = score()
+
+    def stop(frames: Sequence[FrameScores]) -> None:
+        if frames[-1] == whole.frames[2]:
+            raise _Stopped
+
     with pytest.raises(_Stopped):
-        score(resume=store, on_frames=_stop_behind(6))
+        score(resume=store, on_frames=stop)
     assert [path.name for path in store.parent.iterdir()] == ["run.journal"]
     with pytest.raises(OptionError, match="belongs to another run: selection of frames differ"):
         score(resume=store, selection=Selection(count=3))
     told: list[FrameScores] = []
     resumed = score(resume=str(store), on_frames=told.extend)
     assert resumed.frames == whole.frames
-    assert (resumed.resumed, told) == (6, whole.frames[7:])
+    assert (resumed.resumed, told) == (2, whole.frames[3:])
     assert list(store.parent.iterdir()) == []
 
 
@@ -262,57 +229,14 @@ def test_a_disk_that_fails_keeps_what_was_scored(tmp_path: Path, kind: str, monk
     with pytest.raises(ReadError, match="cannot be read on: Input/output error") as caught:
         _score(tmp_path, kind, many, many)
     assert 0 < len(caught.value.report.frames) < 48
-    assert caught.value.report.frames == _score_whole(tmp_path, kind, many, monkeypatch)[: len(caught.value.report.frames)]
-
-
-def _score_whole(folder: Path, kind: str, luma: Picture, monkeypatch: pytest.MonkeyPatch) -> list[FrameScores]:
     monkeypatch.undo()
-    return _score(folder, kind, luma, luma).frames
+    assert caught.value.report.frames == _score(tmp_path, kind, many, many).frames[: len(caught.value.report.frames)]
 
 
 def test_profile_has_reading_and_every_stage(tmp_path: Path) -> None:
     report = _score(tmp_path, "raw", LUMA, DISTORTED, profile=True, backend="vulkan")
     assert {"read", "upload", "ssim"} <= set(report.stage_seconds)
     assert _score(tmp_path, "raw", LUMA, DISTORTED).stage_seconds == {}
-
-
-def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _score(tmp_path, "raw", LUMA, LUMA, backend="vulkan")  # the self-test of the device has waits of its own
-    wait = Executor.wait
-    waits = 0
-
-    def lose(self: Executor, slot: Any) -> int:
-        nonlocal waits
-        waits += 1
-        if waits == 2 or waits > 6:  # the waits of the first loss are for the batches in flight
-            raise DeviceLostError("lost in this test")
-        return wait(self, slot)
-
-    monkeypatch.setattr(Executor, "wait", lose)
-    many = np.concatenate([LUMA] * 30)
-    with pytest.raises(DeviceLostError) as caught:
-        _score(tmp_path, "raw", many, many, backend="vulkan")
-    scored = caught.value.report.frames
-    assert waits > 6
-    assert 8 < len(scored) <= 7 + 4 * 8  # waits 3 to 6 collect four batches at most, beginning with the last scored frame
-    assert [frame.index for frame in scored] == list(range(len(scored)))
-    assert all(frame.metrics == {"float_ssim": 1.0} for frame in scored)
-
-
-def test_memory_does_not_grow_with_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames are read into as many places as there are batches, however long the clip is."""
-    _score(tmp_path, "y4m", LUMA, LUMA, backend="vulkan")  # the self-test of the device has places of its own
-    places: set[int] = set()
-    submit = Executor.submit
-
-    def note(self: Executor, slot: Any, frames: int, **options: Any) -> None:
-        places.add(id(slot))
-        submit(self, slot, frames, **options)
-
-    monkeypatch.setattr(Executor, "submit", note)
-    many = np.concatenate([LUMA] * 20)
-    assert len(_score(tmp_path, "y4m", many, many, backend="vulkan").frames) == 240
-    assert len(places) <= 4
 
 
 def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:

@@ -35,35 +35,25 @@ def test_a_child_is_told_what_to_do(seen: Mapping[str, Any], use: str) -> None:
     assert 'get_context("spawn")' in said
 
 
-def test_the_cpu_backend_needs_no_device(seen: Mapping[str, Any]) -> None:
+def test_parents_go_on_and_children_wait_for_nothing(seen: Mapping[str, Any]) -> None:
+    """With the same bits, of the frames too that were on their way at a fork, and that children meant to write over.
+
+    A child has neither the threads of its parent's readers nor the one that was in a scorer.
+    """
+    assert seen["after_opening"]["parent"] == "True"
+    assert seen["while_reading"] == {"child": "ends", "parent": "48"}
+    assert seen["while_another_thread_scores"] == {"child": "None", "parent": "1"}
     assert float(seen["after_opening"]["cpu"]) == pytest.approx(float(seen["pools"]["parent"]), abs=1e-6)
 
 
-def test_the_parent_goes_on_with_the_same_bits(seen: Mapping[str, Any]) -> None:
-    """With the frames too that were on their way when it forked, and that children meant to write over."""
-    assert seen["after_opening"]["parent"] == "True"
-
-
-def test_a_child_does_not_wait_for_threads_that_it_has_not(seen: Mapping[str, Any]) -> None:
-    assert seen["while_reading"] == {"child": "ends", "parent": "48"}
-
-
-def test_a_child_does_not_wait_for_a_thread_in_a_scorer(seen: Mapping[str, Any]) -> None:
-    assert seen["while_another_thread_scores"] == {"child": "None", "parent": "1"}
-
-
-@pytest.mark.parametrize("how", ["fork", "DataLoader"])
-def test_workers_that_were_forked(seen: Mapping[str, Any], how: str) -> None:
-    """The error comes back to whoever asked them."""
-    said = seen["pools"][f"{how}, device"]
-    assert said.startswith("ForkError")
-    assert "spawn" in said
-    assert seen["pools"][f"{how}, cpu"] == seen["after_opening"]["cpu"]
-
-
-def test_workers_that_were_spawned(seen: Mapping[str, Any]) -> None:
-    assert seen["pools"]["spawn, device"] == seen["pools"]["parent"]
-    assert seen["pools"]["spawn, cpu"] == seen["after_opening"]["cpu"]
+def test_workers_that_were_forked_or_spawned(seen: Mapping[str, Any]) -> None:
+    """The error comes back to whoever asked them; a backend without a device needs no spawned process."""
+    pools = seen["pools"]
+    for how in ("fork", "DataLoader"):
+        assert pools[f"{how}, device"].startswith("ForkError")
+        assert "spawn" in pools[f"{how}, device"]
+    assert pools["spawn, device"] == pools["parent"]
+    assert {pools[f"{how}, cpu"] for how in ("fork", "DataLoader", "spawn")} == {seen["after_opening"]["cpu"]}
 
 
 def test_forks_from_before_each_open_their_own() -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gate_matrix
 import numpy as np
 import pytest
+from cross_backend_diff import main
+from gate_matrix import PAIRS, CasePair, Form, compare, tolerance_of
 
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.host import executor
-from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
 from vkssim.host.division import SubmissionBudget
@@ -28,42 +29,28 @@ from vkssim.shaders.interface import Precision, Shape, module_name, modules
 from .support.commands import python_process
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-sys.path.append(str(SCRIPTS))
 
-import gate_matrix  # noqa: E402 - scripts/ is no package
-from gate_matrix import PAIRS, CasePair, Form, Scores, compare, difference, tolerance_of  # noqa: E402
-
-GATE = str(SCRIPTS / "cross_backend_diff.py")
+Metrics = dict[str, float | None]
 ONE = replace(PAIRS[0], builds=((Shape.STAGED, Precision.EXACT),))
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [(0.5, 0.25, 0.25), (None, None, 0.0), (math.nan, None, 0.0), (None, 0.5, math.inf), (0.5, math.nan, math.inf)],
+    ("first", "second", "agree"),
+    [
+        ({"a": 0.5}, {"a": 0.5 + 4.9e-5}, True),
+        ({"a": 0.5}, {"a": 0.5 + 5.1e-5}, False),
+        ({"a": None}, {"a": math.nan}, True),
+        ({"a": math.inf}, {"a": math.inf}, True),
+        *(({"a": missing}, {"a": 0.5}, False) for missing in (None, math.nan, math.inf)),
+        ({"a": 0.5, "b": None}, {"a": 0.5}, False),
+        ({}, {"a": 0.5}, False),
+    ],
 )
-def test_difference(first: float | None, second: float | None, expected: float) -> None:
-    assert difference(first, second) == expected
-    assert difference(second, first) == expected
-
-
-def test_infinite_scores_differ_from_finite_ones_alone() -> None:
-    assert difference(math.inf, math.inf) == 0.0
-    assert difference(math.inf, 1.0) == math.inf
-
-
-def test_places_are_half_a_unit_of_the_last() -> None:
-    assert tolerance_of(4) == pytest.approx(5e-5, rel=1e-12)
-    inside, outside = ({0: {"a": 0.5 + step}} for step in (4.9e-5, 5.1e-5))
-    assert [compare(side, {0: {"a": 0.5}}, tolerance_of(4))[0].mismatches for side in (inside, outside)] == [(), (0,)]
-
-
-def test_what_one_side_lacks_is_a_mismatch() -> None:
-    tested: Scores = {0: {"a": 1.0, "b": None}, 1: {"a": 1.0, "b": 1.0}}
-    lacking: tuple[Scores, ...] = ({0: {"a": 1.0}, 1: {"a": 1.0}}, {0: {"a": 1.0, "b": None}})
-    for other in lacking:
-        found = [compare(tested, other, 0.5), compare(other, tested, 0.5)]
-        assert [score.mismatches for score in found[0]] == [score.mismatches for score in found[1]]
-        assert any(score.mismatches for score in found[0])
+def test_scores_agree_to_half_a_unit_of_the_last_place(first: Metrics, second: Metrics, agree: bool) -> None:
+    """A score or a frame that one side lacks is a mismatch."""
+    for sides in ((first, second), (second, first)):
+        tested, trusted = ({0: side} if side else {} for side in sides)
+        assert all(not score.mismatches for score in compare(tested, trusted, tolerance_of(4))) == agree
 
 
 def test_the_matrix_runs_every_kernel_that_scores() -> None:
@@ -176,38 +163,26 @@ def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None
     assert any("the host makes float_ms_ssim_" in problem for problem in row.problems)
 
 
-def test_dispatches_are_recorded_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = vk.vkCmdDispatch
-    _run(monkeypatch, replace(ONE, features=ONE.features[1:]))
-    assert vk.vkCmdDispatch is record
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--places", "3"), "--feature says what is compared"),
-        (("--frame_cnt", "2"), "--feature says what is compared"),
         (("--backend", "cpu"), "is the reference itself"),
         (("--device", "no such device"), "no such device"),
     ],
 )
 def test_what_cannot_run_ends_with_2(words: tuple[str, ...], message: str) -> None:
-    process = python_process(GATE, *words)
+    process = python_process(str(SCRIPTS / "cross_backend_diff.py"), *words)
     assert process.returncode == 2, process.stdout.decode()
     assert message in process.stderr.decode()
 
 
-def test_a_metric_without_further_scores_over_a_clip() -> None:
-    process = python_process(GATE, "--feature", "float_psnr", "--places", "6", "--frame_cnt", "2", "--json")
-    assert process.returncode == 0, process.stderr.decode()
-    assert list(json.loads(process.stdout)["scores"]) == ["float_psnr"]
-
-
-@pytest.mark.parametrize(("places", "expected"), [("4", 0), ("12", 1)])
-def test_a_clip(places: str, expected: int) -> None:
-    process = python_process(GATE, "--feature", "float_ssim", "--places", places, "--frame_cnt", "2", "--json")
-    assert process.returncode == expected, process.stderr.decode()
-    found = json.loads(process.stdout)
-    assert found["agree"] == (expected == 0)
-    assert found["frames"] == 2
-    assert list(found["scores"]) == ["float_ssim", "float_ssim_l", "float_ssim_c", "float_ssim_s"]
+@pytest.mark.parametrize(
+    ("feature", "places", "code"), [("float_ssim", "4", 0), ("float_ssim", "12", 1), ("float_psnr", "6", 0)]
+)
+def test_a_clip(capsys: pytest.CaptureFixture[str], feature: str, places: str, code: int) -> None:
+    words = ["--feature", feature, "--places", places, "--frame_cnt", "2", "--json"]
+    assert main.main(words, standalone_mode=False) == code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["agree"], found["frames"]) == (code == 0, 2)
+    assert list(found["scores"]) == [feature, *(f"{feature}_{term}" for term in "lcs" if feature == "float_ssim")]

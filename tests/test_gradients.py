@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from .loss.images import images, relative, twin
 from .support.commands import python_process
 from .support.differences import check_array, check_number
 from .support.tolerances import (
-    LOSS_FIREFLY,
     LOSS_GRADIENT,
     LOSS_GRADIENT_FLAT,
     LOSS_SLOPE,
@@ -192,7 +190,7 @@ def test_a_firefly_spoils_no_gradient_but_its_own(function: Call) -> None:
     options: dict[str, Any] = {"weights": THREE} if function is vkssim.ms_ssim_and_grad else {}
     value, gradient = function(reference, distorted, data_range=1.0, **options)
     expected = twin(reference, distorted, **options)
-    check_number(LOSS_FIREFLY, "arrays", "firefly", value, expected[0])
+    check_number(LOSS_VALUE, "arrays", "firefly", value, expected[0])
     near = np.s_[19:42, 25:48]
     for changed in (gradient, expected[1]):
         changed[near] = 0.0
@@ -209,16 +207,6 @@ def test_memory_that_nobody_wrote_is_not_read(pyramid: str) -> None:
     )
     result = python_process("-c", code, environment={"MALLOC_PERTURB_": "128"})
     assert result.returncode == 0, result.stderr
-
-
-@pytest.mark.usefixtures("own_devices")
-def test_threads_may_call_at_a_time() -> None:
-    """Of two sizes in turn, so that they also take the kept device from each other."""
-    pairs = [images("natural", 20 + number % 2, 33) for number in range(8)]
-    alone = [vkssim.ssim_and_grad(*pair, data_range=1.0) for pair in pairs]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda pair: vkssim.ssim_and_grad(*pair, data_range=1.0), pairs))
-    np.testing.assert_equal(together, alone)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -1,8 +1,8 @@
-"""Test the Dockerfile and the recipe for conda: they install what the package needs. `ci/lint_packages` runs their linters."""
+"""Test the recipe for conda, a checkout that is not installed, and the scripts that install it."""
 
 from __future__ import annotations
 
-import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -14,49 +14,18 @@ from packaging.requirements import Requirement
 
 from vkssim import __version__
 
+from .storage.test_writing import contents
 from .support.commands import python_process, run_program
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
 RECIPE: dict[str, Any] = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
 
 
-def _instructions(name: str, text: str = DOCKERFILE) -> list[str]:
-    return re.findall(rf"^{name} +(.*)$", text, re.MULTILINE)
-
-
-def test_the_image_has_a_driver_for_cpus_and_the_libraries_of_nvidias() -> None:
-    installed = " ".join(_instructions("RUN", LAST_STAGE)).split()
-    assert {"libvulkan1", "mesa-vulkan-drivers", "libx11-6", "libxext6"} <= set(installed)
-    settings = dict(re.findall(r"(\w+)=(\S+)", " ".join(_instructions("ENV", LAST_STAGE))))
-    assert set(settings["NVIDIA_DRIVER_CAPABILITIES"].split(",")) == {"compute", "video", "graphics", "utility"}
-    nvidia, lavapipe = settings["VK_DRIVER_FILES"].split(":")
-    assert f"docker/nvidia_icd.json {nvidia}" in _instructions("COPY", LAST_STAGE)
-    assert lavapipe == "/usr/share/vulkan/icd.d/lvp_icd.json", "Debian 13 names it so"
-    assert "-trixie" in _instructions("FROM")[-1]
-
-
-def test_the_image_is_built_from_what_the_wheel_is_built_from() -> None:
-    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    assert [name for name in let_through if not (ROOT / name).exists()] == []
-    project, tools = PROJECT["project"], PROJECT["tool"]["setuptools"]
-    needed = {
-        project["readme"],
-        *project["license-files"],
-        *tools["package-dir"].values(),
-        *tools["data-files"]["share/man/man1"],
-    }
-    needed |= {"pyproject.toml", "setup.py", "MANIFEST.in"}
-    needed |= set((ROOT / "MANIFEST.in").read_text().split("include ")[1].split("\n")[0].split())
-    needed |= set(re.findall(r"ci/requirements/\S+", DOCKERFILE))
-    needed |= {line.split()[0] for line in _instructions("COPY") if not line.startswith(("--from", ". "))}
-    assert needed <= let_through
-
-
-def test_the_recipe_is_of_this_version_and_has_every_requirement() -> None:
+def test_recipe_and_citation_are_of_this_version_and_the_recipe_has_every_requirement() -> None:
     project, context = PROJECT["project"], RECIPE["context"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["license"]) == (__version__, project["license"])
     assert (context["name"], context["version"]) == (project["name"], __version__)
     assert f">={context['python_min']}" == project["requires-python"]
     run = [line for line in RECIPE["requirements"]["run"] if not line.startswith(("python ", "libvulkan-loader"))]
@@ -65,11 +34,6 @@ def test_the_recipe_is_of_this_version_and_has_every_requirement() -> None:
     (setuptools,) = map(Requirement, PROJECT["build-system"]["requires"])
     assert f"{setuptools.name} {setuptools.specifier}" in RECIPE["requirements"]["host"]
     assert {"glslang", "spirv-tools"} == set(RECIPE["requirements"]["build"])
-
-
-def test_the_citation_is_of_this_version() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert (citation["version"], citation["license"]) == (__version__, PROJECT["project"]["license"])
 
 
 @pytest.mark.parametrize("words", [("-m", "vkssim", "features"), ("-c", "import vkssim")])
@@ -93,3 +57,47 @@ def test_the_recipe_of_a_release_has_the_sdist_as_its_source(tmp_path: Path) -> 
     }
     assert made.pop("extra") == {"recipe-maintainers": ["somebody"]}
     assert made == {key: value for key, value in RECIPE.items() if key != "source"}
+
+
+ENVIRONMENT = """
+source "$1"
+cd "$2"
+find_python() { echo make; }
+make() { mkdir -p .venv/bin; echo made >.venv/pyvenv.cfg; }
+make_environment .venv/vkssim-installed
+"""
+
+
+def _environment(folder: Path) -> subprocess.CompletedProcess[str]:
+    words = ("-c", ENVIRONMENT, "test", str(ROOT / "scripts" / "environment.sh"), str(folder))
+    return run_program("bash", *words, text=True)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "link to one that it made"])
+def test_an_environment_of_somebody_else_is_not_cleared(tmp_path: Path, kind: str) -> None:
+    folder, others = tmp_path / "checkout", tmp_path / "others"
+    others.mkdir()
+    (others / "precious").write_bytes(b"precious")
+    folder.mkdir()
+    if kind == "folder":
+        others.rename(folder / ".venv")
+    else:
+        (folder / ".venv").symlink_to(others)
+    if kind == "link to one that it made":
+        (others / "vkssim-installed").touch()
+    before = contents(tmp_path)
+    process = _environment(folder)
+    assert process.returncode == 2
+    assert "/.venv has no Python that vkssim supports, and this script did not make it. Move it away" in process.stderr
+    assert contents(tmp_path) == before
+
+
+def test_a_build_without_a_compiler_says_what_is_missing(tmp_path: Path) -> None:
+    """The sentence is the last thing that is printed, and no traceback is."""
+    process = python_process(str(ROOT / "setup.py"), "build_py", environment={"PATH": str(tmp_path)}, cwd=ROOT)
+    said = process.stderr.decode()
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("The shaders of vkssim cannot be built from source. build_shaders: glslangValidator not found")
+    assert "`apt install glslang-tools spirv-tools`" in last

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vkssim import Scorer
 from vkssim.features import with_options
 
-from .support.differences import check_scores
+from .support.differences import check_number, check_scores
 from .support.metrics import SIMILARITIES
 from .support.pictures import Picture, quantise, texture
 from .support.tolerances import BACKENDS, RANGE, SYMMETRY
@@ -147,30 +147,20 @@ def test_layout_in_memory_does_not_matter(layout: str, dtype: str) -> None:
 @few
 @given(pictures())
 def test_range_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    """Floats in 0..1 of range 1 are the same, to the bit, as their products with 255 of range 255."""
-    ones = [picture.astype(np.float32) for picture in pair]
-    one, many = _of_both_ranges(ones)
-    for backend in ("vulkan", "cpu"):
-        np.testing.assert_equal(many.scores(backend), one.scores(backend))
+    """Floats in 0..1 of range 1 are the same, to the bit, as their products with 255 of range 255.
 
-
-@few
-@given(pictures())
-def test_range_of_doubles_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    """Doubles are rounded to float32 before the product with 255 here and after it there: the scores hardly move."""
-    for backend in ("vulkan", "cpu"):
-        one, many = (
-            {name: value for name, value in sample.scores(backend).items() if name in SIMILARITIES}
-            for sample in _of_both_ranges(pair)
-        )
-        check_scores(RANGE, f"{backend}, {pair[0].shape}", many, one)
-
-
-def _of_both_ranges(pair: Sequence[np.ndarray]) -> tuple[Sample, Sample]:
-    """Pictures in 0..1 as they are, and times 255."""
-    dtype = pair[0].dtype
-    one = Sample(pair[0], pair[1], {"dtype": dtype, "data_range": 1.0})
-    return one, Sample(255 * pair[0], 255 * pair[1], {"dtype": dtype, "data_range": 255.0})
+    Doubles are rounded to float32 before the product with 255 here and after it there: the scores hardly move.
+    """
+    for dtype in (np.float32, np.float64):
+        ones = [picture.astype(dtype) for picture in pair]
+        one = Sample(ones[0], ones[1], {"dtype": dtype, "data_range": 1.0})
+        many = Sample(255 * ones[0], 255 * ones[1], {"dtype": dtype, "data_range": 255.0})
+        for backend in ("vulkan", "cpu"):
+            got, expected = many.scores(backend), one.scores(backend)
+            if dtype is np.float32:
+                np.testing.assert_equal(got, expected)
+            for name in SIMILARITIES:
+                check_number(RANGE, name, f"{backend}, {ones[0].shape}", got[name], expected[name])
 
 
 def test_backends_agree_on_bright_noise_of_the_smallest_size() -> None:

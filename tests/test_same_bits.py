@@ -23,7 +23,7 @@ from vkssim.types import FrameFormat
 
 from .support.clips import raw_bytes, write
 from .support.geometry import use_shape
-from .support.pictures import Picture, clip, distort, texture
+from .support.pictures import Picture, clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -121,16 +121,6 @@ def test_random_sizes_slots_and_partly_filled_batches(precision: str) -> None:
             for _ in range(5):
                 parts = [chance.choices(range(9), k=chance.randrange(1, 9)) for _ in range(6)]
                 assert _run(backend, metrics, pairs, parts) == [alone[number] for part in parts for number in part]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_floats(dtype: type[np.floating[Any]]) -> None:
-    reference = np.stack([texture(40, 50, seed) for seed in range(5)]).astype(dtype)
-    distorted = np.stack([distort(picture, seed) for seed, picture in enumerate(reference)]).astype(dtype)
-    stack = vkssim.ssim(reference, distorted, data_range=1.0)
-    assert isinstance(stack, np.ndarray)
-    alone = [vkssim.ssim(*pair, data_range=1.0) for pair in zip(reference, distorted, strict=True)]
-    assert [value.hex() for value in stack.tolist()] == [float(value).hex() for value in alone]
 
 
 def test_planes_and_metrics_beside() -> None:

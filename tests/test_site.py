@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import re
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import click
-import pytest
+import site_pages
 
 from vkssim.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture(scope="module")
-def site() -> ModuleType:
-    tools = str(ROOT / "tools")
-    spec = importlib.util.spec_from_file_location("site_pages", f"{tools}/site_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, tools)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(tools)
-    return module
-
-
-def _page(site: ModuleType, name: str) -> str:
+def _page(name: str) -> str:
     """Return the Markdown of a page as the site has it."""
     page = SimpleNamespace(file=SimpleNamespace(src_uri=name), meta={})
-    return str(site.on_page_markdown((ROOT / "docs" / name).read_text(encoding="utf-8"), page))
+    return str(site_pages.on_page_markdown((ROOT / "docs" / name).read_text(encoding="utf-8"), page))
 
 
-def test_every_command_has_a_page_with_every_option(site: ModuleType) -> None:
-    text = _page(site, "cli.md")
+def test_every_command_has_a_page_with_every_option() -> None:
+    text = _page("cli.md")
     top = click.Context(main, info_name="vkssim")
     for name in main.list_commands(top):
         command = main.get_command(top, name)
         assert command is not None
-        page = "\n".join(site.command_text(click.Context(command, info_name=name, parent=top)))
+        page = "\n".join(site_pages.command_text(click.Context(command, info_name=name, parent=top)))
         assert page.startswith(f"# vkssim {name}\n")
         assert f"| [`vkssim {name}`](cli/{name}.md) | " in text
         for option in command.params:
@@ -52,16 +36,16 @@ def test_every_command_has_a_page_with_every_option(site: ModuleType) -> None:
                 assert f"| `{', '.join(option.opts)}" in page
 
 
-def test_every_key_of_the_schema_is_in_the_reference(site: ModuleType) -> None:
-    rows = re.findall(r"^\| `(\S+)` \|", _page(site, "formats.md"), re.MULTILINE)
+def test_every_key_of_the_schema_is_in_the_reference() -> None:
+    rows = re.findall(r"^\| `(\S+)` \|", _page("formats.md"), re.MULTILINE)
     schema = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
     assert set(schema["properties"]) <= set(rows)
     assert {"frames[].frameNum", "scoring.features[].options", "scoring.reference.codec"} <= set(rows)
     assert len(set(rows)) == len(rows)
 
 
-def test_every_public_name_is_in_the_reference(site: ModuleType) -> None:
-    named = set(re.findall(r"^::: (\S+)$", _page(site, "api.md"), re.MULTILINE))
+def test_every_public_name_is_in_the_reference() -> None:
+    named = set(re.findall(r"^::: (\S+)$", _page("api.md"), re.MULTILINE))
     modules = {"errors", "maps", "report"}
     assert {f"vkssim.{name}" for name in set(importlib.import_module("vkssim").__all__) - modules - {"__version__"}} <= named
     assert {f"vkssim.report.{name}" for name in importlib.import_module("vkssim.report").__all__} <= named

@@ -17,6 +17,8 @@ from .support.differences import check_array, check_number, check_scores
 from .support.tolerances import Tolerance
 from .support.waiting import until
 
+ROOT = Path(__file__).parent.parent
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 NARROW = Tolerance("of these tests", 0.01, 0.0, "made up")
 
 
@@ -26,6 +28,12 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(differences, "_LARGEST", {})
 
 
+def _pytest(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> tuple[int, str]:
+    """Run tests as a process of their own, and return its exit code and what it says."""
+    process = python_process(*words, environment={"PYTHONPATH": str(ROOT), **environment}, cwd=cwd)
+    return process.returncode, process.stdout.decode()
+
+
 @pytest.mark.parametrize(
     "environment",
     [{"VK_DRIVER_FILES": "/absent.json", "VK_ICD_FILENAMES": "/absent.json"}, {"VKSSIM_TEST_DEVICE": "voodoo"}],
@@ -33,21 +41,10 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_missing_driver_fails_the_tests(environment: dict[str, str]) -> None:
     """It never skips them."""
-    tests = Path(__file__).parent
-    words = (
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={tests.parent}",
-        str(tests / "host" / "test_executor.py"),
+    code, said = _pytest(
+        *PYTEST, f"--rootdir={ROOT}", str(ROOT / "tests" / "host" / "test_executor.py"), environment=environment
     )
-    process = python_process(*words, environment=environment, cwd=tests.parent)
-    assert process.returncode == 1, process.stdout.decode()
-    assert b"the tests need" in process.stdout
-    for word in (b"passed", b"skipped"):
-        assert word not in process.stdout
+    assert (code, "the tests need" in said, "passed" in said, "skipped" in said) == (1, True, False, False), said
 
 
 LEAK = """
@@ -67,12 +64,11 @@ def test_other(device):
 def test_a_message_of_the_validation_layer_fails_its_test(tmp_path: Path) -> None:
     """And that one alone."""
     (tmp_path / "test_leak.py").write_text(LEAK)
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
-    environment = {VALIDATION_VARIABLE: str(tmp_path / "messages")}
-    process = python_process(*words, environment=environment, cwd=Path(__file__).parent.parent)
-    assert process.returncode != 0
-    assert b"ERROR at teardown of test_leak" in process.stdout, process.stdout.decode()
-    assert b"2 passed, 1 error" in process.stdout
+    words = (*PYTEST, "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
+    code, said = _pytest(*words, environment={VALIDATION_VARIABLE: str(tmp_path / "messages")})
+    assert code != 0
+    assert "ERROR at teardown of test_leak" in said, said
+    assert "2 passed, 1 error" in said
 
 
 CHILDREN = """
@@ -105,10 +101,9 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 def test_programs_of_tests_have_the_default_signals_and_end_with_their_test(tmp_path: Path) -> None:
     """Also where the tests were started by `nohup`, or in the background of a shell; and where they are killed."""
     (tmp_path / "test_children.py").write_text(CHILDREN)
-    root = Path(__file__).parent.parent
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
-    process = python_process("-c", IGNORING, *words, environment={"PYTHONPATH": str(root)}, cwd=tmp_path)
-    assert process.returncode == -signal.SIGKILL, process.stdout.decode()
+    words = ("-c", IGNORING, *PYTEST, "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
+    code, said = _pytest(*words, environment={}, cwd=tmp_path)
+    assert code == -signal.SIGKILL, said
     children = [int((tmp_path / name).read_text()) for name in ("left", "killed")]
     until(lambda: not any(Path(f"/proc/{number}").exists() for number in children))
 
@@ -132,10 +127,9 @@ def test_numbers_that_differ(got: float | None, expected: float | None, message:
 def test_what_differs_is_named(wrong: float) -> None:
     with pytest.raises(AssertionError, match=r"metrics differ: \['b', 'c'\]"):
         check_scores(NARROW, "here", {"a": 1.0, "b": 1.0}, {"a": 1.0, "c": 1.0})
-    expected = np.zeros((3, 4))
-    got = expected.copy()
+    got = np.zeros((3, 4))
     got[0, 1], got[2, 3] = 0.02, wrong
     with pytest.raises(AssertionError, match=rf"at \(2, 3\) got .*{wrong}.*expected .*0\.0.*2 of 12 differ"):
-        check_array(NARROW, "here", got, expected)
+        check_array(NARROW, "here", got, np.zeros((3, 4)))
     with pytest.raises(AssertionError, match="shape"):
-        check_array(NARROW, "here", got, expected[:2])
+        check_array(NARROW, "here", got, got[:2])

@@ -84,7 +84,7 @@ def test_array_functions_in_threads() -> None:
     stacks = [clip(3, height, width) for width, height in SIZES]
     calls: list[Callable[[], Any]] = [
         *(partial(vkssim.ssim, stack, stack[::-1], window="uniform8") for stack in stacks),
-        *(partial(vkssim.ssim_and_grad, stack, stack[::-1], reduction="none") for stack in stacks[:2]),
+        *(partial(vkssim.ssim_and_grad, stack, stack[::-1], reduction="none") for stack in stacks),
     ]
     expected = [call() for call in calls]
     for found, values in zip(_at_once(*calls), expected, strict=True):
@@ -226,24 +226,3 @@ def test_spawned_processes_on_one_device(alone: list[list[str]]) -> None:
         assert pool.map(score, SIZES, chunksize=1) == alone
         after = list(scorer.score([(FRAME, FRAME)]))
         assert [frame.metrics for frame in after] == [frame.metrics for frame in before]
-
-
-SCRIPT = """
-import multiprocessing
-import numpy as np
-import vkssim
-
-def work(seed):
-    images = np.random.default_rng(seed).integers(0, 256, (2, 3, 40, 40), np.uint8)
-    return [score.hex() for score in vkssim.ssim(*images, window="uniform8").tolist()]
-
-if __name__ == "__main__":
-    here = [work(seed) for seed in range(4)]
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        print(pool.map(work, range(4)) == here)
-"""
-
-
-def test_a_script_with_a_pool(tmp_path: Path) -> None:
-    process = python_process(write(tmp_path / "script.py", SCRIPT.encode()))
-    assert (process.returncode, process.stdout.strip(), process.stderr) == (0, b"True", b"")

@@ -21,23 +21,6 @@ from .support.pictures import Picture, clip, distort, quantise, texture
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-FORMATS = {
-    "GRAY8": ("GRAY", "INTEGER", 8),
-    "YUV420P8": ("YUV", "INTEGER", 8),
-    "YUV420P10": ("YUV", "INTEGER", 10),
-    "GRAY16": ("GRAY", "INTEGER", 16),
-    "GRAYS": ("GRAY", "FLOAT", 32),
-    "GRAYH": ("GRAY", "FLOAT", 16),
-    "RGB24": ("RGB", "INTEGER", 8),
-}
-
-
-def stand_in_clip(form: str, luma: Picture) -> Any:
-    family, kind, bits = FORMATS[form]
-    return stand_in.clip_of(
-        stand_in.VideoFormat(form.replace("GRAY", "Gray"), stand_in.ColorFamily[family], stand_in.SampleType[kind], bits), luma
-    )
-
 
 def real_clip(form: str, luma: Picture) -> Any:
     import vapoursynth
@@ -60,7 +43,7 @@ DISTORTED = np.roll(LUMA, 1, axis=2)
 TINY: dict[str, Any] = {"backend": "cpu", "features": "float_ssim=scale=1"}
 
 
-@pytest.fixture(params=[stand_in_clip, *([real_clip] if find_spec("vapoursynth") else [])])
+@pytest.fixture(params=[stand_in.clip_of, *([real_clip] if find_spec("vapoursynth") else [])])
 def make_clip(request: pytest.FixtureRequest) -> MakeClip:
     make: MakeClip = request.param
     return make

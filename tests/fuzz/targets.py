@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from vkssim import PictureOptions, RawDescription, Selection, score_files
+from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind, choose_device
+from vkssim.frames.info import VideoInfo
+from vkssim.frames.picture.steps import Crop
+from vkssim.host.device import Device
+from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind, choose_device, list_devices
+from vkssim.host.instance import shared_instance
+from vkssim.host.pipelines import PipelineBuilder, PipelineCache, unpacked
+from vkssim.host.plan import Kernel
 from vkssim.ladder.compare import DropLimit, compare_reports
 from vkssim.ladder.manifest import read_manifest
 from vkssim.ladder.tables import FORMS, as_rows, check_labels, read_table, render_rows
+from vkssim.maps.frames import choose_frames
 from vkssim.report import WRITERS, render
+from vkssim.report.numbers import NumberFormat
 from vkssim.report.reading import read_report
+from vkssim.report.results import BackendInfo, FrameScores
+from vkssim.report.thresholds import check_names, parse_threshold, unmet
 from vkssim.scoring.journal import Journal
+from vkssim.shaders import load_module
 from vkssim.types import FrameFormat
 
 from ..frames.reading import open_source
@@ -24,8 +37,6 @@ from ..host.made_up import device_info
 from ..support.commands import TINY
 from .command_line import command_line
 from .harness import REFERENCE, SCRATCH, Choices, command, pipe_of, refusals, scratch
-from .pipeline_cache import pipeline_cache
-from .texts import texts
 
 CPU: dict[str, Any] = {"features": TINY[3], "backend": "cpu"}
 ENDINGS = ["mkv", "mp4", "mov", "webm", "avi", "ts", "png", "jpg", "gif", "tif", "webp", "bmp", "ivf", "h264", "obu", "mpg"]
@@ -176,9 +187,75 @@ def devices(data: bytes) -> None:
             assert choose_device(devices, text) in devices
 
 
-Target = Callable[[bytes], None]
+NAME = "float_ssim"
+REPORT = ScoreReport("a", "b", 64, 48, 8, (NAME,), BackendInfo("cpu", "", ""), [FrameScores(i, {NAME: 0.9}) for i in range(9)])
+INFO = VideoInfo("clip", "raw", 64, 48, 8)
 
-TARGETS: dict[str, Target] = {
+
+def _fail_under(text: str) -> None:
+    threshold = parse_threshold(text)
+    check_names([threshold], REPORT.names, ())
+    unmet([threshold], REPORT)
+
+
+def _crop(text: str) -> None:
+    if PictureOptions(crop=text).crop != "auto":
+        str(Crop.parse(text).info(INFO))
+
+
+READERS: tuple[Callable[[str], object], ...] = (
+    _fail_under,
+    _crop,
+    lambda text: Selection(start=text),
+    lambda text: Selection(end=text),
+    lambda text: PictureOptions(scale=text),
+    lambda text: PictureOptions(resampler=text),
+    lambda text: choose_frames(REPORT, text),
+    lambda text: NumberFormat.parse(text).text(0.5, ""),
+    lambda text: DropLimit.parse(text),
+    lambda text: DropLimit.parse(text, frame=True),
+)
+
+
+def texts(data: bytes) -> None:
+    """Texts of options other than features: thresholds, positions, rectangles, sizes, selections of frames, precision."""
+    choices = Choices(data)
+    reader = choices.pick(READERS)
+    with refusals():
+        reader(choices.text())
+
+
+PIPELINES = SCRATCH / "pipelines"
+KERNEL = Kernel("ingest.staged", ((0, 64), (1, 1)))
+
+
+@functools.cache
+def _device() -> Device:
+    return Device(choose_device(list_devices(shared_instance())))
+
+
+@functools.cache
+def _whole() -> tuple[str, bytes]:
+    """The name and the content of a file that vkssim wrote itself."""
+    with ExitStack() as stack:
+        PipelineBuilder(_device(), stack, load_module, PIPELINES).build((KERNEL,))
+    (file,) = PIPELINES.iterdir()
+    return file.name, file.read_bytes()
+
+
+def pipeline_cache(data: bytes) -> None:
+    """Open a cache on a file of those bytes, or on a real one with those bytes somewhere in it; save it again."""
+    name, whole = _whole()
+    choices = Choices(data)
+    place = choices.pick([None, *range(len(whole))])
+    content = choices.rest() if place is None else whole[:place] + choices.rest() + whole[place + len(choices.rest()) :]
+    (PIPELINES / name).write_bytes(content)
+    assert unpacked(content) in (b"", unpacked(whole)), "only what was written whole reaches a driver"
+    with ExitStack() as stack:
+        PipelineCache(_device(), stack, PIPELINES).save()
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
         *(y4m, raw, container, paths, command_line, features, texts, manifests, tables, reports, journals, devices),

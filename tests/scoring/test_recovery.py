@@ -291,8 +291,7 @@ def test_tensors_are_scored_again() -> None:
 
 
 def test_a_clip_of_vapoursynth_goes_on(expected: list[float]) -> None:
-    gray = stand_in.VideoFormat("Gray8", stand_in.ColorFamily.GRAY, stand_in.SampleType.INTEGER, 8)
-    clips = [stand_in.clip_of(gray, frames) for frames in (FRAMES, DISTORTED)]
+    clips = [stand_in.clip_of("GRAY8", frames) for frames in (FRAMES, DISTORTED)]
     marked = vkssim.vapoursynth.ssim(*clips, features=FEATURE)
     with new_layer(Fault("vkWaitForFences", 1, LOST)) as made:
         got = [marked.get_frame(number).props["float_ssim"] for number in range(4)]

@@ -20,7 +20,7 @@ from vkssim.shaders.interface import Shape
 
 from ..loss.images import images
 from ..support.differences import check_array, check_number
-from ..support.tolerances import LOSS_FIREFLY, LOSS_SAMPLE, LOSS_VALUE
+from ..support.tolerances import LOSS_SAMPLE, LOSS_VALUE
 from .buffers import UNWRITTEN, Floats, alone, pack_rows, run_buffers, unpack_rows
 from .harness import push_of
 
@@ -207,7 +207,7 @@ def _check_beside(
     beside = np.where(spoilt, 0.0, sums.rest / (WEIGHT * unit))
     check_array(LOSS_SAMPLE, f"beside a sample, {where}", beside, np.where(spoilt, 0.0, slopes / unit))
     if np.isfinite(hot):
-        check_array(LOSS_FIREFLY, where, sums.means, means)
+        check_array(LOSS_VALUE, where, sums.means, means)
     else:
         assert np.isnan(sums.means).all()
         assert np.isnan(np.where(spoilt, sums.rest, np.nan)).all(), "a number where a window is none"
@@ -243,7 +243,7 @@ def test_a_lamp_leaves_the_dark_part_alone(device: Device, kernel_shape: KernelS
     dark = np.s_[:, :, edge + REACH :]
     unit = np.abs(slopes[dark]).max()
     check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {share}", sums.rest[dark] / (WEIGHT * unit), slopes[dark] / unit)
-    check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, lamp {share}", sums.means, means)
+    check_array(LOSS_VALUE, f"{kernel_shape.shape.value}, lamp {share}", sums.means, means)
 
 
 @by_term
@@ -270,7 +270,7 @@ def test_denominators_do_not_overflow(device: Device, kernel_shape: KernelShape,
     means, _ = case.twin(reference, distorted)
     for gradient in (False, True):
         got = _windows(device, case.plan(kernel_shape, gradient=gradient), case, distorted, reference).means
-        check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", got, means)
+        check_array(LOSS_VALUE, f"{kernel_shape.shape.value}, {hot}", got, means)
 
 
 @pytest.mark.parametrize("data_range", [1e-15, 1e-9, 1e9, 1e15])

@@ -1,4 +1,7 @@
-"""Kinds of small clips for comparing decoders: what each is, and how its file is written. The table is coded_clips.py."""
+"""Kinds of small clips for comparing decoders: what each is, and how its file is written. The table is coded_clips.py.
+
+Their pictures are a real clip, made smaller, moved by a steady pan, with a little noise and one cut.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 
-from vkssim.types import Planes
+from vkssim.types import CHROMA_STEPS, Planes
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.fields import write_fields
-from .coded_content import picture, woven
 from .damage import remux, with_stray_bytes
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -34,24 +37,18 @@ class EncoderError(Exception):
 class CodedClip(ABC):
     """A clip of the corpus.
 
-    `pixel_format` is FFmpeg's name of the source's format. `frames` are shown, after `hidden` ones that are coded and not
+    `pixel_format` is FFmpeg's name for the format of the source. `frames` are shown, after `hidden` ones that are coded and not
     shown. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None if pictures are progressive.
     """
 
     name: str
     stresses: str
-    codec: str
     width: int = 192
     height: int = 160
     frames: int = 48
     hidden: int = 0
     pixel_format: str = "yuv420p"
     field_order: str | None = None
-
-    @property
-    def damaged(self) -> bool:
-        """Return whether the clip is damaged on purpose."""
-        return False
 
     @property
     def chroma(self) -> str:
@@ -190,11 +187,6 @@ class Damaged(CodedClip):
     of: CodedClip
     kind: str
 
-    @property
-    def damaged(self) -> bool:
-        """See CodedClip."""
-        return True
-
     def write(self, folder: Path) -> None:
         """Write the copy; the sound clip is encoded if it is missing."""
         sound, target = folder / self.of.name, folder / self.name
@@ -253,3 +245,57 @@ def write_reference(clip: CodedClip, folder: Path) -> Path:
             for planes in clip.pictures()[clip.hidden :]:
                 file.write(b"FRAME\n" + b"".join(plane.astype(plane.dtype.newbyteorder("<")).tobytes() for plane in planes))
     return path
+
+
+_PAN = 3  # samples a frame
+_NOISE = 3  # largest value that is added, in steps of 8 bits
+_CUT = 27  # the frame after which the picture is another part of the clip
+
+
+def picture(number: int, width: int, height: int, chroma: str = "420", bits: int = 8) -> Planes:
+    """Return the planes of a frame: (H, W) luma, and chroma if there is any, uint8 or uint16, of limited range.
+
+    Everything is integer arithmetic of NumPy, so that the planes are the same on every machine.
+    """
+    rng = np.random.default_rng(number)
+    pan = _PAN * number + (width if number > _CUT else 0)
+    rows = np.arange(height) + number // 4
+    columns = np.arange(width) + pan
+    steps = CHROMA_STEPS[chroma]
+    planes: list[np.ndarray] = []
+    for plane, (row_step, column_step) in zip(_source(number), [(1, 1)] + [steps] * 2 if steps else [(1, 1)], strict=False):
+        part = plane.take(rows[::row_step], 0, mode="wrap").take(columns[::column_step], 1, mode="wrap")
+        if row_step == column_step == 1 and not planes:
+            part = np.clip(part + rng.integers(-_NOISE, _NOISE + 1, part.shape), 16, 235)
+        deep = (part.astype(np.uint16) << (bits - 8)) + rng.integers(0, 1 << (bits - 8), part.shape, np.uint16)
+        planes.append(deep.astype(np.uint8 if bits == 8 else np.uint16))
+    return tuple(planes)
+
+
+def woven(number: int, width: int, height: int, *, bottom_first: bool = False) -> Planes:
+    """Return an interlaced 4:2:0 frame of 8 bits: its two fields are of different moments."""
+    earlier, later = (picture(2 * number + field, width, height) for field in (0, 1))
+    for plane, other in zip(earlier, later, strict=True):
+        plane[0 if bottom_first else 1 :: 2] = other[0 if bottom_first else 1 :: 2]
+    return earlier
+
+
+def _source(number: int) -> Planes:
+    """Return the planes of a frame of the source, all of the size of its chroma; frames go forth and back."""
+    clip = _clip()
+    number %= 2 * len(clip) - 2
+    return clip[min(number, 2 * len(clip) - 2 - number)]
+
+
+@cache
+def _clip() -> list[Planes]:
+    with av.open(str(FIXTURES / "bbb_576x324_ref.mp4")) as container:
+        return [_halved(frame) for frame in container.decode(video=0)]
+
+
+def _halved(frame: Any) -> Planes:
+    luma, *chroma = (
+        np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: plane.height, : plane.width] for plane in frame.planes
+    )
+    rows = luma[::2].astype(np.int16) + luma[1::2]
+    return (rows[:, ::2] + rows[:, 1::2] + 2) // 4, *(plane.astype(np.int16) for plane in chroma)

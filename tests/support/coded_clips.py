@@ -14,26 +14,9 @@ import numpy as np
 
 from .coded_clip import DAMAGE, RATE, CodedClip, Damaged, Encoded, FieldCoded, Joined, Stored
 
-_CODECS = {
-    "libx264": "h264",
-    "libx265": "hevc",
-    "libvpx": "vp8",
-    "libvpx-vp9": "vp9",
-    "libsvtav1": "av1",
-    "mpeg2video": "mpeg2video",
-    "mpeg4": "mpeg4",
-    "mjpeg": "mjpeg",
-}
-"""The codec of each encoder, by FFmpeg's name of its decoder."""
-
 
 def _encoded(encoder: str, name: str, stresses: str, options: Mapping[str, str] | None = None, **facts: Any) -> Encoded:
-    options = options or {}
-    return Encoded(name=name, stresses=stresses, codec=_CODECS[encoder], encoder=encoder, options=options, **facts)
-
-
-def _stored(stored: str, codec: str, name: str, stresses: str, **facts: Any) -> Stored:
-    return Stored(name=name, stresses=stresses, codec=codec, stored=stored, **facts)
+    return Encoded(name=name, stresses=stresses, encoder=encoder, options=options or {}, **facts)
 
 
 def _h264(name: str, stresses: str, params: str, options: Mapping[str, str] | None = None, **facts: Any) -> Encoded:
@@ -78,7 +61,6 @@ H264 = [
     FieldCoded(
         name="h264_fields.mp4",
         stresses="fields coded one by one (PAFF), a packet each",
-        codec="h264",
         width=128,
         height=96,
         field_order="top",
@@ -131,12 +113,11 @@ HEVC = [
 ]
 VP9 = [
     _encoded("libvpx-vp9", "vp9.webm", "profile 0", {"lag-in-frames": "0"}),
-    _stored("bbb_192x160_vp9.webm", "vp9", "vp9_alt_ref.webm", "frames that are not shown (alternate references)"),
-    _stored(
-        "bbb_192x160_vp9_10bit.webm",
-        "vp9",
-        "vp9_10bit.webm",
-        "profile 2, 10 bits, frames that are not shown",
+    Stored(name="vp9_alt_ref.webm", stresses="frames that are not shown (alternate references)", stored="bbb_192x160_vp9.webm"),
+    Stored(
+        name="vp9_10bit.webm",
+        stresses="profile 2, 10 bits, frames that are not shown",
+        stored="bbb_192x160_vp9_10bit.webm",
         pixel_format="yuv420p10le",
     ),
     _encoded("libvpx-vp9", "vp9_odd.webm", "odd width and height", {"lag-in-frames": "0"}, width=197, height=155),
@@ -160,7 +141,11 @@ VP9 = [
 ]
 OTHERS = [
     _encoded("libvpx", "vp8.webm", "VP8", {"lag-in-frames": "0"}),
-    _stored("bbb_192x160_vp8.webm", "vp8", "vp8_alt_ref.webm", "VP8 with frames that are not shown (alternate references)"),
+    Stored(
+        name="vp8_alt_ref.webm",
+        stresses="VP8 with frames that are not shown (alternate references)",
+        stored="bbb_192x160_vp8.webm",
+    ),
     _encoded("libsvtav1", "av1.mp4", "AV1 main profile, 8 bits", {"svtav1-params": "lp=1"}),
     _encoded("libsvtav1", "av1_10bit.mkv", "AV1 main profile, 10 bits", {"svtav1-params": "lp=1"}, pixel_format="yuv420p10le"),
     _encoded("libsvtav1", "av1_grain.mp4", "AV1 with film grain", {"svtav1-params": "lp=1:film-grain=20"}),
@@ -187,7 +172,6 @@ def _joined(name: str, stresses: str, first: Encoded, second: Encoded) -> Joined
     return Joined(
         name=name,
         stresses=stresses,
-        codec=first.codec,
         frames=first.frames + second.frames,
         pixel_format=first.pixel_format,
         width=first.width,
@@ -225,7 +209,6 @@ def _damaged(of: str) -> list[Damaged]:
         Damaged(
             name=f"{path.stem}_{kind}{path.suffix}",
             stresses=f"damage: {what}",
-            codec=sound.codec,
             of=sound,
             kind=kind,
             frames=sound.frames,

@@ -67,18 +67,14 @@ def harmful(text: str, keeps: str = "\n\t") -> list[str]:
     return [character for character in (*obeyed, *turned) if character not in keeps]
 
 
-def vkssim_process(
-    *words: str, stdin: bytes | None = None, environment: Mapping[str, str] | None = None, **options: Any
-) -> subprocess.CompletedProcess[bytes]:
-    """Run `python -m vkssim WORDS` with additions to the environment."""
-    return python_process("-m", "vkssim", *words, stdin=stdin, environment=environment, **options)
+def vkssim_process(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run `python -m vkssim WORDS`, see `run_program`."""
+    return python_process("-m", "vkssim", *words, **options)
 
 
-def python_process(
-    *words: str, stdin: bytes | None = None, environment: Mapping[str, str] | None = None, **options: Any
-) -> subprocess.CompletedProcess[bytes]:
-    """Run `python WORDS` with additions to the environment."""
-    return run_program(sys.executable, *words, stdin=stdin, environment=environment, **options)
+def python_process(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run `python WORDS`, see `run_program`."""
+    return run_program(sys.executable, *words, **options)
 
 
 def run_program(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,13 +38,6 @@ def opened_device(instance: Instance) -> Iterator[Device]:
 
 
 @contextmanager
-def kept_pipelines(device: Device) -> Iterator[PipelineBuilder]:
-    """Return a builder whose pipelines live until the end of the `with`."""
-    with ExitStack() as stack:
-        yield PipelineBuilder(device, stack, load_module)
-
-
-@contextmanager
 def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
     """Have what is opened on no device in particular run on `device`, and whatever runs on it use what is kept.
 
@@ -68,11 +61,9 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def unshared() -> Iterator[None]:
+def unshared() -> AbstractContextManager[None]:
     """Have each that opens a device open one of its own, as without `shared`."""
-    with _opened_by(_OPEN_DEVICE):
-        yield
+    return _opened_by(_OPEN_DEVICE)
 
 
 @contextmanager

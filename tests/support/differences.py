@@ -21,7 +21,7 @@ def check_number(tolerance: Tolerance, family: str, where: str, got: float | Non
     if got is None or expected is None or missing[0]:
         return
     delta = 0.0 if got == expected else abs(got - expected)
-    _remember(tolerance, family, delta, where)
+    add([(tolerance.name, family, delta, tolerance.value, where)])
     assert delta <= tolerance.value, f"{where}: got {got!r}, expected {expected!r}, delta {delta:.3g} > {tolerance.value:.3g}"
 
 
@@ -39,15 +39,11 @@ def check_array(tolerance: Tolerance, where: str, got: npt.NDArray[Any], expecte
     delta[np.isnan(delta)] = np.inf
     index = np.unravel_index(int(delta.argmax()), delta.shape)
     worst = float(delta[index])
-    _remember(tolerance, "", worst, where)
+    add([(tolerance.name, "", worst, tolerance.value, where)])
     assert worst <= tolerance.value, (
         f"{where}: at {tuple(map(int, index))} got {got[index]!r}, expected {expected[index]!r}, delta {worst:.3g} >"
         f" {tolerance.value:.3g}; {int((delta > tolerance.value).sum())} of {delta.size} differ"
     )
-
-
-def _remember(tolerance: Tolerance, family: str, delta: float, where: str) -> None:
-    add([(tolerance.name, family, delta, tolerance.value, where)])
 
 
 def add(measured: Iterable[tuple[str, str, float, float, str]]) -> None:

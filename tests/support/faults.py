@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ class Fault:
 
 
 class Reuse:
-    """Devices and compiled pipelines for several runs: making them is what takes most of a run's time. Use with `with`.
+    """Devices and compiled pipelines for several runs: making them is what takes most of a run's time.
 
     A run still makes and destroys its own, as far as the layer counts; the driver keeps what it has.
     """
@@ -133,12 +133,6 @@ class Reuse:
             _call_real(_LIBRARY.vkDestroyDevice, device, None)
         self._devices.clear()
         self._pipelines.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 @dataclass

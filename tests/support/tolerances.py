@@ -101,12 +101,7 @@ SSIM_MAP_FAST = Tolerance(
     4.8e-5,
     "textures; moments and quotients in float32, one window's with no others to average it with",
 )
-SSIM_MAP_EXACT = Tolerance(
-    "window of a map",
-    1e-6,
-    2.4e-7,
-    "the twin's moments, quotients in float32",
-)
+SSIM_MAP_EXACT = Tolerance("window of a map", 1e-6, 2.4e-7, "the twin's moments, quotients in float32")
 MAP_MEAN = Tolerance("mean of a map against its score", 1e-6, 1.9e-9, "windows in float32, sums of a workgroup in float32")
 
 UNIFORM = Tolerance(
@@ -117,10 +112,7 @@ UNIFORM = Tolerance(
 )
 
 UNIFORM_MAP = Tolerance(
-    "window of a map of ssim_uniform",
-    2e-6,
-    3.0e-7,
-    "as of ssim_uniform, one window's with no others to average it with",
+    "window of a map of ssim_uniform", 2e-6, 3.0e-7, "as of ssim_uniform, one window's with no others to average it with"
 )
 
 UNIFORM_BACKENDS = Tolerance(
@@ -179,12 +171,6 @@ LOSS_SAMPLE = Tolerance(
     2e-5,
     0.0,
     "in units of the plane's largest; moments, derivatives and their windows in float32",
-)
-LOSS_FIREFLY = Tolerance(
-    "value of a loss, samples far beyond the range",
-    1e-6,
-    0.0,
-    "what LOSS_VALUE allows; windows with such a sample have large squares and small deficits",
 )
 LOSS_PYRAMID = Tolerance("plane of a loss's pyramid", 5e-7, 0.0, "of range 1; four or 81 products in float32")
 LOSS_COLLECT = Tolerance("gradient of loss_collect", 2e-6, 0.0, "of range 1; two sums of up to 25 products in float32")

@@ -37,6 +37,17 @@ class VideoFormat:
     bits_per_sample: int
 
 
+FORMATS = {
+    "GRAY8": VideoFormat("Gray8", ColorFamily.GRAY, SampleType.INTEGER, 8),
+    "YUV420P8": VideoFormat("YUV420P8", ColorFamily.YUV, SampleType.INTEGER, 8),
+    "YUV420P10": VideoFormat("YUV420P10", ColorFamily.YUV, SampleType.INTEGER, 10),
+    "GRAY16": VideoFormat("Gray16", ColorFamily.GRAY, SampleType.INTEGER, 16),
+    "GRAYS": VideoFormat("GrayS", ColorFamily.GRAY, SampleType.FLOAT, 32),
+    "GRAYH": VideoFormat("GrayH", ColorFamily.GRAY, SampleType.FLOAT, 16),
+    "RGB24": VideoFormat("RGB24", ColorFamily.RGB, SampleType.INTEGER, 8),
+}
+
+
 class Error(Exception):
     """The error of a request for a frame whose filter fails."""
 
@@ -86,8 +97,9 @@ class VideoNode:
         return VideoNode(self.format, self.width, self.height, self.num_frames, make)
 
 
-def clip_of(form: VideoFormat, luma: np.ndarray) -> VideoNode:
-    """A clip whose frames have this luma, (frames, H, W), and grey chroma where the format has any."""
+def clip_of(name: str, luma: np.ndarray) -> VideoNode:
+    """A clip of a format, whose frames have this luma, (frames, H, W), and grey chroma if the format has any."""
+    form = FORMATS[name]
     height, width = luma.shape[1:]
 
     def make(n: int) -> VideoFrame:
