@@ -10,6 +10,7 @@ from runpy import run_path
 from types import SimpleNamespace
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -17,7 +18,8 @@ from click.testing import CliRunner
 import vkssim
 from vkssim.errors import InputError
 
-from .support.coded_clips import CLIPS
+from .support import coded_clips
+from .support.coded_clip import CodedClip
 
 tool: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "tools" / "compare_decoders"), run_name="tool"))
 SOUND = "h264_pyramid.mkv"
@@ -27,8 +29,17 @@ SOUND = "h264_pyramid.mkv"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the clip."""
     folder = tmp_path_factory.mktemp("clips")
-    next(clip for clip in CLIPS if clip.name == SOUND).write(folder)
+    next(clip for clip in coded_clips.CLIPS if clip.name == SOUND).write(folder)
     return folder
+
+
+@pytest.mark.parametrize("clip", coded_clips.SOUND, ids=lambda clip: clip.name)
+def test_every_sound_clip_is_made_and_decodes(clip: CodedClip, tmp_path: Path) -> None:
+    clip.write(tmp_path)
+    with av.open(str(tmp_path / clip.name)) as container:
+        frames: list[Any] = list(container.decode(video=0))
+    assert len(frames) == clip.frames
+    assert any(frame.interlaced_frame for frame in frames) == (clip.field_order is not None)
 
 
 def _by(decoder: str) -> Callable[[Any], Any]:
