@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
-from vkssim.report.results import BackendInfo, FrameScores
+from vkssim.frames.outcome import ReadOutcome
+from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal
-from vkssim.scoring.ranges import FrameRange, RangeBoundary, ScoredFrame
+from vkssim.scoring.ranges import FrameRange, RangeBoundary, RangeScores, ScoredFrame
 from vkssim.storage.folder import Folder
 from vkssim.utils.wording import counted
 
@@ -243,6 +244,21 @@ def test_frames_by_url_are_written_now_and_then(tmp_path: Path, monkeypatch: pyt
     pair.add(WHOLE, 1, [FRAMES[1]])
     assert len(folder.names()) == 2
     assert RemoteJournal(folder).frames == 2
+
+
+def test_the_end_of_a_range_by_url_needs_all_of_its_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 0.0)
+    folder = Folder(tmp_path)
+    pair = RemoteJournal(folder).pair(KEYS[0])
+    for number, frame in FRAMES.items():
+        pair.add(WHOLE, number, [frame])
+    report = ScoreReport("r", "d", 32, 24, 8, ("float_ssim",), INFO, [frame for frame, _, _ in FRAMES.values()])
+    pair.end(0, RangeScores(report, [None] * len(FRAMES), (ReadOutcome("r"), ReadOutcome("d"))))
+    assert RemoteJournal(folder).pair(KEYS[0]).complete
+    *_, last, _end = sorted(folder.names())
+    folder.write(last, b"damaged")
+    again = RemoteJournal(folder).pair(KEYS[0])
+    assert (again.complete, len(again.earlier(FrameRange()))) == (False, len(FRAMES) - 1)
 
 
 def test_a_journal_does_not_grow_without_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ class Unfinished:
     def _packed_end(self, index: int) -> dict[str, Any]:
         scores = self.scores[index]
         facts = replace(scores, report=replace(scores.report, frames=[]), others=[])
-        return {"range": bounds(self.ranges[index]), "end": to_json(facts)}
+        return {"range": bounds(self.ranges[index]), "end": to_json(facts), "count": len(scores.report.frames)}
 
     def earlier(self, frame_range: FrameRange) -> list[ScoredFrame]:
         """Return the scored frames of a range, from its first pair up to the first gap."""
@@ -141,6 +141,8 @@ class Unfinished:
                 scores, ranges = from_json(RangeScores, entry["end"], "end"), self.ranges or [FrameRange()]
                 index = [bounds(frame_range) for frame_range in ranges].index(of)
                 found = self.earlier(ranges[index])
+                if len(found) != entry["count"]:  # at a URL, an object with some of them may be damaged
+                    raise ValueError(f"{len(found)} of {entry['count']} frames are there")
                 scores.report.frames, scores.others = [frame for frame, _, _ in found], [other for _, other, _ in found]
                 self.end(index, scores)
             else:
