@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 listener: Callable[[str], object] | None = None
-"""The function that gets each notice, a sentence. None gets none."""
+"""The function that gets each notice, a sentence; without one, notices are dropped."""
 
 
 def notify(sentence: str) -> None:

@@ -22,8 +22,8 @@ from vkssim.maps import frames as maps
 from vkssim.report.results import ScoreReport
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, fail, python_process, succeed, vkssim, vkssim_process
-from ..support.golden import FIXTURES
+from ..support.commands import TINY, fail, python_process, refuse, succeed, vkssim, vkssim_process
+from ..support.golden import FIXTURES, clip_paths
 from ..support.pictures import clip
 
 LUMA = clip(6)
@@ -223,6 +223,11 @@ def test_the_page_to_standard_output() -> None:
     assert "No pictures: the report does not name its clips" in result.stdout
 
 
+@pytest.mark.parametrize("words", [("search",), ("ladder", "--heights", "324")], ids=lambda words: words[0])
+def test_pages_of_searches_need_a_file(words: tuple[str, ...]) -> None:
+    refuse("--html - is no file", *words, str(clip_paths("bbb_576x324")[0]), "--html", "-")
+
+
 def test_an_error_is_shown_with_what_was_scored(
     words: tuple[str, ...], pair: tuple[str, str], page: Path, asked: list[Selection]
 ) -> None:
@@ -257,7 +262,7 @@ def test_what_cannot_be_written_is_said_first(
         (str(tmp_path), "is a folder"),
         (pair[0], "would overwrite another file"),
         (str(scores), "would overwrite another file"),
-        ("-", "writes a page to standard output"),
+        ("-", "--html - is no file; give it the name of a file"),
     ):
         fail(2, message, *words, "-o", str(scores), "--html", target)
         assert not scores.exists()

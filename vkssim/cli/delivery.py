@@ -71,9 +71,7 @@ class OutputOptions:
         return to_standard_output(self.paths, self.form)
 
     def check(self) -> None:
-        """Raise OptionError if two things would go to standard output, or the page."""
-        if self.html == "-":
-            raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
+        """Raise OptionError if two outputs would go to standard output."""
         if self.live and self.prints_report:
             raise OptionError("--live and the report both go to standard output; give the report a file with --output")
         if self.printed and (self.live or self.prints_report):

@@ -116,7 +116,7 @@ def write_files(files: Sequence[tuple[str | None, Callable[[], str]]]) -> list[s
 
 
 class EncodeProgress:
-    """The bar of each step, which says what is done, the line of each result, before which the bar is removed, and the files.
+    """The output of a search: a bar for each step, which names the step, a line for each result, and the names of the files.
 
     Nothing is shown with `quiet`, and no bar without a terminal. `usual` is the number of trials that most runs need, if known.
     """

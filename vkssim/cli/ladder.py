@@ -114,7 +114,7 @@ def command(
 ) -> None:
     """Find the sizes and settings of an encoder that have the best scores for their bit rates, against the SOURCE.
 
-    Samples of the clip are made smaller, encoded, scaled back and scored. The exit code is 1 where the first rung misses a
+    Samples of the clip are made smaller, encoded, scaled back and scored. The exit code is 1 if the first rung misses a
     target.
     """
     from ..search.defaults import APPLE_H264

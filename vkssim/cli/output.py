@@ -75,13 +75,16 @@ def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
 def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Sequence[str]) -> None:
     """Check files by the flags that name them, before anything is read or scored; None is a flag that was not given.
 
-    Raises OptionError if pages cannot be made; OutputError if a file cannot be written, or is named twice.
+    Raises OptionError if pages cannot be made, and for standard output; OutputError if a file cannot be written, or is named
+    twice.
     """
     from ..storage.folder import check_output
 
     others = list(inputs)
     for flag, target in targets:
         if target is not None:
+            if str(target) == "-":
+                raise OptionError(f"{flag} - is no file; give it the name of a file")
             if flag == "--html":
                 from ..page.template import check_installed
 

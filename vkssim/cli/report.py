@@ -218,7 +218,7 @@ def check_limits(failed: Sequence[str], clips: int) -> None:
 
 
 def write_page(report: ScoreReport, failure: VkssimError | None, target: str, options: PageOptions) -> None:
-    """Write the page of a report to a file; `failure` is what went wrong if the report is not complete."""
+    """Write the page of a report to a file; `failure` is the error if the report is not complete."""
     from ..page.pictures import no_pictures
     from ..page.render import PageDetails, render_page
     from ..page.tables import length_limit
@@ -229,7 +229,7 @@ def write_page(report: ScoreReport, failure: VkssimError | None, target: str, op
     else:
         gallery = options.gallery([report])
     limits = [*options.limits([report])[0], *([length_limit(report)] if options.strict else [])]
+    # The report itself shows a run that was stopped, and a limit that was missed.
     if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
-        # The report has the warnings of these.
         report = replace(report, warnings=[*report.warnings, str(failure)])
     write_output(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of()])), target)

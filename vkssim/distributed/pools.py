@@ -202,7 +202,7 @@ class ThreadHandle(WorkerHandle):
         self._thread.submit(self._worker.rest)
 
     def begin_to_close(self) -> None:
-        """See WorkerHandle. To close the clips takes a hardware decoder some 0.02 s."""
+        """See WorkerHandle. A hardware decoder takes some 0.02 s to close its clips."""
         self._worker.stop()
         self._thread.submit(self._worker.close)
 

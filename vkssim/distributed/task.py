@@ -128,7 +128,7 @@ class WorkerHandle(ABC):
         """Have the worker close its clips, because there will probably be no other task for it."""
 
     def begin_to_close(self) -> None:  # noqa: B027 - most workers end at once
-        """Have the worker end what it does, and do not wait for that."""
+        """Have the worker end its work, without waiting for the end."""
 
     @abstractmethod
     def close(self) -> None:

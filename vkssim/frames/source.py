@@ -83,7 +83,7 @@ class FrameSource(Closable, ABC):
     length: int | None = None
     """The number of frames, once it is known: at the start, or when the end has been read."""
     expected: int | None = None
-    """The number of frames by the stream's own statement, its size or its duration; None if nothing tells."""
+    """The number of frames by the stream's own statement, its size or its duration; None if it is unknown."""
     damage: Mapping[int, str] = MappingProxyType({})
     """The decoder's messages about damage, by the number of the frame, for frames read so far with concealed parts."""
     remarks: Sequence[tuple[int, str]] = ()

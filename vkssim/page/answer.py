@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Copied:
-    """A text to copy, such as a command; `language` says what it is."""
+    """A text to copy, such as a command, under its title; it stays unfolded if `is_open`."""
 
     title: str
     text: str

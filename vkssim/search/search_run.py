@@ -250,7 +250,7 @@ class SampledSearch(SearchRun[Result, Decision]):
         return self._finished()
 
     def _sample(self) -> Sampling:
-        """Choose the samples of the clip: so many seconds as was asked for, or _SHARE of the clip if that is longer."""
+        """Choose the samples of the clip: of the requested length, or of _SHARE of the clip if that is longer."""
         scan, rate = self._scan, self.source.facts.rate
         length = max(1, round(_SAMPLE_SECONDS * rate))
         least = round((self._options.samples or 0.0) * rate)

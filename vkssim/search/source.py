@@ -88,7 +88,7 @@ class Scan:
 
     `times` are the presentation times of the frames in units of the stream's time base, rising. `changes` is how much each
     frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are the bytes of each frame in a
-    quick encode of small pictures, which say how hard it is to encode. `prints` are checksums of the luma, by which a seek is
+    quick encode of small pictures, which show how hard it is to encode. `prints` are checksums of the luma, by which a seek is
     known to have found the right frame. `joins` are the frames at which the times in the file go back, because it was joined
     from several. `warnings` are those of reading the clip. `renumbered` is whether the file states the order of decoding alone,
     or no times of the first frames.
@@ -119,7 +119,7 @@ class Scan:
 
 
 def frame_costs(width: int, height: int) -> Callable[[Any], int]:
-    """Return a function that gives the bytes of the next frame, which say how hard it is to encode.
+    """Return a function that gives the bytes of the next frame, which show how hard it is to encode.
 
     They are those of FFmpeg's own MPEG-4 encoder, with small pictures at a constant quantiser.
     """

@@ -1,4 +1,4 @@
-"""The trials of a search: what the samples of a clip say of the whole clip, and the history of the settings that were tried."""
+"""The trials of a search: forecasts for the whole clip from its samples, and the history of the settings that were tried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
 
 MOST_UNUSABLE = 3
-"""If the first so many settings cannot be used, no other one is tried."""
+"""The number of settings after which no further one is tried if none of them can be used."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class TrialHistory(SettingsModel):
         self.add(place, [self._score(target, trial) for target in self.targets], meets=meets)
 
     def add_error(self, place: int, error: EncodeError) -> None:
-        """Note that a setting cannot be used: it meets no target, and says nothing of other settings."""
+        """Note that a setting cannot be used: it meets no target, and shows nothing about other settings."""
         self.errors.append(error)
         self.drop(place)
         self._trials.pop(place, None)
