@@ -67,6 +67,11 @@ def fused_ssim(
     DeviceError
         No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
 
+    References
+    ----------
+    .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
+       structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
+
     """
     options = {"padding": chosen(Padding, padding), **constants(data_range)}
     with nullcontext() if train else torch.no_grad():
@@ -159,8 +164,7 @@ def ms_ssim(
     data_range, size_average, win_size, win_sigma, win : optional
         As for `ssim`.
     weights : sequence of float, optional
-        The exponent of each scale, the finest first; there are as many scales as weights. By default they are the five
-        of Wang et al. 2003.
+        The exponent of each scale, the finest first; there are as many scales as weights. By default they are the five of [1]_.
     K : (float, float)
         As for `ssim`.
     pyramid : {"average", "libvmaf"}
@@ -181,6 +185,11 @@ def ms_ssim(
     ------
     FrameError, OptionError, DeviceError
         As for `fused_ssim`.
+
+    References
+    ----------
+    .. [1] Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
+       Asilomar Conference on Signals, Systems and Computers, 2003.
 
     """
     check_window(win_size, win_sigma, win)
