@@ -115,10 +115,10 @@ def _packets(encoder: Any, frames: Iterable[Any]) -> Generator[Any, None, None]:
 
     It works on a thread of its own, because an encoder that hangs cannot be ended, only left behind.
     """
-    pool, hangs = ThreadPool(1, "vkssim-encoder"), False
+    pool, hangs, encode = ThreadPool(1, "vkssim-encoder"), False, ordinary_priority()(encoder.encode)
     try:
         for frame in chain(frames, [None]):
-            future = pool.submit(ordinary_priority()(encoder.encode), frame)
+            future = pool.submit(encode, frame)
             if not wait_for(future, MOST_SECONDS):
                 hangs = True
                 doing = "encode the last frames" if frame is None else "take a frame"
