@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,6 +49,7 @@ Changed = Callable[[int, Any], Any]
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
     """Make FFmpeg's own decoders look like hardware; changes that are added to the list are made to each of its frames."""
     changes: list[Changed] = []
+    CUDA.compared.clear()  # by another test
     take = Decoder.next
 
     def from_surface(self: Decoder) -> Any:
@@ -154,6 +157,20 @@ def _other_samples(_before: int, frame: Any) -> Any:
 
 def _smaller(_before: int, frame: Any) -> Any:
     return frame.reformat(width=frame.width - 2)
+
+
+def test_a_clip_is_compared_with_the_processor_once(tmp_path: Path, folder: Path, stand_in: list[Changed]) -> None:
+    """Other samples are only noticed in a file that was written since."""
+    path = tmp_path / "ref.mp4"
+    shutil.copy(folder / "ref.mp4", path)
+    _, first = _planes(path, CUDA)
+    stand_in.append(_other_samples)
+    _, again = _planes(path, CUDA)
+    assert again.info == first.info
+    assert again.clip_facts() == first.clip_facts()
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(InputError, match="its first frame has other samples"):
+        _planes(path, CUDA)
 
 
 @pytest.mark.parametrize(("change", "why"), [(_other_samples, "has other samples"), (_smaller, "is 62x48 nv12")])

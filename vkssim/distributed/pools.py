@@ -18,6 +18,7 @@ from ..backends.open import no_devices
 from ..backends.open_device import info_of
 from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
+from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
@@ -235,7 +236,8 @@ class DevicePool(FixedPool):
             self._backend = self._backend or SharedBackend(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
         shares = [Share(self._backend, number, workers) if self._backend else None for number in range(workers)]
         handle = ThreadHandle if workers > 1 else InlineHandle
-        super().__init__([handle(Worker(spec, share, in_step=in_step), spec.label) for share in shares])
+        decoders: dict[str, HardwareDecoder | None] = {}  # shared, so that a clip's first frame is compared once
+        super().__init__([handle(Worker(spec, share, in_step, decoders), spec.label) for share in shares])
 
     def close(self, *, failed: bool = False) -> None:
         """See WorkerPool. The backend is closed if it may still be at work for a run that failed."""

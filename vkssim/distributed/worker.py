@@ -45,16 +45,22 @@ def slots_for(in_step: int) -> int:
 class Worker(Closable):
     """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
-    Workers of one device may have shares of one backend. After its device has failed, a worker opens a backend of its own,
-    which has batches for `in_step` runs at a time.
+    Workers of one device may have shares of one backend, and the same `decoders`, by the values of `decode`. After its device
+    has failed, a worker opens a backend of its own, which has batches for `in_step` runs at a time.
     """
 
-    def __init__(self, spec: WorkerSpec, share: Share | None = None, in_step: int = 1) -> None:
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        share: Share | None = None,
+        in_step: int = 1,
+        decoders: dict[str, HardwareDecoder | None] | None = None,
+    ) -> None:
         self._spec = spec
         self._slots = slots_for(in_step)
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
-        self._decoders: dict[str, HardwareDecoder | None] = {}
+        self._decoders = {} if decoders is None else decoders
         self._sources = SourceCache()
         self._batch: int | None = None
         self._own: SharedBackend | None = None  # other workers use a backend that is shared

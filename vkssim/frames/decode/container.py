@@ -23,8 +23,8 @@ from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, new_scaler,
 from ..source import SeekIndex, SequentialSource
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
-from .description import describe
-from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware
+from .description import ClipDescription, describe
+from .hardware import UNCOMPRESSED, HardwareDecoder, file_state, start_by_hardware
 from .packets import FrameTimes, PacketCount
 from .sample_index import PacketScan
 
@@ -56,17 +56,32 @@ class ContainerFile(SequentialSource):
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
+        self._file = file_state(path)
         try:
-            # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
-            self._waiting = self._clip.begin(threads=hardware is None and threads_help())
-            self._describe(self._waiting)
-            if hardware is not None:
-                self._change_to(hardware)
+            if hardware is None or not self._open_again(hardware):
+                # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
+                self._waiting = self._clip.begin(threads=hardware is None and threads_help())
+                self._describe(describe(self._clip, self._waiting))
+                if hardware is not None:
+                    self._change_to(hardware)
         except BaseException:
             self.close()
             raise
 
     # -- decoding -----------------------------------------------------------------------------------------------------
+
+    def _open_again(self, hardware: HardwareDecoder) -> bool:
+        """Decode by hardware alone if it has decoded this clip like the processor before; return whether it does."""
+        known = None if self._file is None else hardware.compared.get((self._file, self.stream))
+        if known is None:
+            return False
+        facts, begin = known
+        self._clip.codec = facts.codec
+        self._waiting, why = start_by_hardware(self._clip, facts, None, hardware, begin)
+        if why is None:
+            self._describe(facts)
+            self._decode_by(hardware)
+        return why is None
 
     def _change_to(self, hardware: HardwareDecoder) -> None:
         """Decode by hardware from the first frame on, or leave the clip to the processor unless the decoder is required."""
@@ -74,15 +89,13 @@ class ContainerFile(SequentialSource):
             if threads_help():
                 self._waiting = self._clip.begin(threads=True)
             return
-        frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware)
+        begin = self._clip.decoder.begin
+        frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware, begin)
         if why is None:
             self._waiting = frame
-            self._surfaces = hardware.surfaces
-            name = format_name(self._waiting)
-            self._formats[name] = pixel_format(self._path, name)
-            self._hardware = hardware
-            self.external = self._surfaces is not None
-            self._add_note(f"decoded by {hardware.kind}, which notices less damage than the processor's decoder")
+            if self._file is not None:
+                hardware.note_compared((self._file, self.stream), self._facts, begin)
+            self._decode_by(hardware)
             return
         if hardware.required:
             raise InputError(
@@ -90,6 +103,14 @@ class ContainerFile(SequentialSource):
             )
         self._leave(hardware, "cannot decode it", why)
         self._waiting = self._clip.begin(threads=threads_help())
+
+    def _decode_by(self, hardware: HardwareDecoder) -> None:
+        self._surfaces = hardware.surfaces
+        name = format_name(self._waiting)
+        self._formats[name] = pixel_format(self._path, name)
+        self._hardware = hardware
+        self.external = self._surfaces is not None
+        self._add_note(f"decoded by {hardware.kind}, which notices less damage than the processor's decoder")
 
     def _leave(self, hardware: HardwareDecoder, what: str, why: str) -> None:
         """Note that the processor decodes the clip from now on, and the reason."""
@@ -137,8 +158,8 @@ class ContainerFile(SequentialSource):
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
-    def _describe(self, first: Any) -> None:
-        self._facts = facts = describe(self._clip, first)
+    def _describe(self, facts: ClipDescription) -> None:
+        self._facts = facts
         self.info, self.expected = facts.info, facts.expected
         self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
@@ -148,7 +169,7 @@ class ContainerFile(SequentialSource):
         time_base, fps = facts.time_base, facts.info.fps
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
         self._times_begin = 0  # the number of the first frame in `_times`
-        self._first_tick = self._clip.decoder.tick(first)
+        self._first_tick = self._clip.decoder.tick(self._waiting)
         self._packets = PacketScan(self._clip, facts, self._first_tick)
         self.is_rgb = facts.pixels.rgb
         self._convert = new_scaler()

@@ -221,6 +221,9 @@ class Decoder:
     def _demuxed(self) -> Iterator[Any]:
         """Yield the packets of the container, and note if it is cut off: Matroska then ends without an error."""
         packets = self._container.demux(self._stream)
+        if self.stops_at_doubt and "matroska" not in self._container.format.name:
+            yield from packets
+            return
         while True:
             with ffmpeg_log.hearing() as messages:
                 packet = next(packets, None)

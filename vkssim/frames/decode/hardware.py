@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +14,7 @@ from ...utils.choices import DECODERS
 from ..info import ClipFacts
 from ..picture.colour import stated_colours
 from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
-from .decoder import UndecodableError, reason
+from .decoder import Begin, UndecodableError, reason
 
 if TYPE_CHECKING:
     from .clip_decoder import ClipDecoder
@@ -27,6 +28,24 @@ EXACT = {"h264": "H.264", "hevc": "HEVC", "vp8": "VP8", "vp9": "VP9", "av1": "AV
 
 UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 """The codecs whose packets are the frames themselves, by FFmpeg's names."""
+
+
+_MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
+
+FileState = tuple[str, int, int, int]
+"""The path of a file, its size, the time of its last change in nanoseconds, and its inode."""
+
+ClipKey = tuple[FileState, int | None]
+"""A file, and the index of the stream that the caller named."""
+
+
+def file_state(path: str) -> FileState | None:
+    """Return the present state of a file; None for a URL and for a sequence of pictures."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return path, found.st_size, found.st_mtime_ns, found.st_ino
 
 
 @dataclass(frozen=True)
@@ -59,14 +78,16 @@ class Driver(Protocol):
 class HardwareDecoder:
     """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is the driver of the GPU, None for the first one.
 
-    A decoder that is not `required` leaves clips that it cannot decode to the processor. A
-    `shared` decoder already decodes on another thread, so DecoderBusyError is raised if it cannot be opened again.
+    A decoder that is not `required` leaves clips that it cannot decode to the processor. A `shared` decoder already decodes on
+    another thread, so DecoderBusyError is raised if it cannot be opened again. `compared` has clips whose first frame it has
+    decoded to the processor's samples, each with the place where decoding begins.
     """
 
     kind: str
     gpu: Driver | None = None
     required: bool = True
     shared: bool = False
+    compared: dict[ClipKey, tuple[ClipDescription, Begin]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def surfaces(self) -> SurfaceCopy | None:
@@ -99,6 +120,12 @@ class HardwareDecoder:
     def decodes(self, facts: ClipFacts) -> bool:
         """Return whether it decodes the clip with these facts."""
         return facts.codec is not None and (facts.decoder or "").endswith(self.name(""))
+
+    def note_compared(self, clip: ClipKey, facts: ClipDescription, begin: Begin) -> None:
+        """Note a clip for `compared`."""
+        if len(self.compared) >= _MOST_COMPARED:
+            self.compared.clear()
+        self.compared[clip] = facts, begin
 
     def request(self) -> Any:
         """Return the argument `hwaccel` of `av.open`."""
@@ -155,22 +182,18 @@ def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
 
 
 def start_by_hardware(
-    clip: ClipDecoder, facts: ClipDescription, first: Any, hardware: HardwareDecoder
+    clip: ClipDecoder, facts: ClipDescription, first: Any, hardware: HardwareDecoder, begin: Begin
 ) -> tuple[Any, str | None]:
-    """Decode the first frame of a clip again by hardware, and return it; if hardware cannot decode the clip, with the reason.
+    """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
-    `first` is the processor's first frame, and `facts` belong to it. Raises DecoderBusyError.
+    `first` is the processor's first frame, to which `facts` belong; None if they are from an earlier comparison. Raises
+    DecoderBusyError.
     """
     import av  # here, because its import takes time and only containers need it
 
-    codec = clip.stream.codec_context
-    # The size before cropping is not known for each codec, but is never smaller.
-    width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
-    video = CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
-    refusal = hardware.refuses(video, facts.pixels, facts.format_name)
+    refusal = None if first is None else _refusal(clip, facts, hardware)
     if refusal is not None:
         return None, refusal
-    begin = clip.decoder.begin
     try:
         clip.start(threads=False, begin=begin, hardware=hardware)
         frame = clip.decoder.next()
@@ -184,13 +207,24 @@ def start_by_hardware(
         return None, problem
 
 
+def _refusal(clip: ClipDecoder, facts: ClipDescription, hardware: HardwareDecoder) -> str | None:
+    codec = clip.stream.codec_context
+    # The size before cropping is not known for each codec, but is never smaller.
+    width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
+    video = CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
+    return hardware.refuses(video, facts.pixels, facts.format_name)
+
+
 def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: Any, hardware: HardwareDecoder) -> str | None:
-    """Return how the first frame of hardware differs from the processor's; None if all samples are equal."""
+    """Return how the first frame of hardware differs from the processor's, if that is given; None if all samples are equal."""
     if frame is None or clip.decoder.doubtful:
         return "it returns no frame, or sees damage in the first one"
     expected, name = FORMATS[facts.pixels.bits], format_name(frame)
-    if (name, frame.pts) != (expected, first.pts) or not hardware.has_size(frame, *facts.size):
+    time = frame.pts if first is None else first.pts
+    if (name, frame.pts) != (expected, time) or not hardware.has_size(frame, *facts.size):
         return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
+    if first is None:
+        return None
     planes, others = facts.info.new_planes(), facts.info.new_planes()
     facts.pixels.copy(first, planes)
     pixel_format(clip.path, expected).copy(frame, others, hardware.surfaces)
