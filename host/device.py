@@ -44,7 +44,7 @@ class Device(Closable):
         enabled = [name for name in ("VK_KHR_portability_subset",) if name in info.extensions]
         features = None
         if sharing:
-            if missing := _missing_for_sharing(info):
+            if missing := missing_for_sharing(info):
                 raise UnsuitableDeviceError(f"{info.description} cannot share memory: it lacks {', '.join(missing)}")
             enabled += SHARING_EXTENSIONS
             features = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=1)
@@ -90,12 +90,8 @@ class Device(Closable):
         self._stack.close()
 
 
-def can_share(info: DeviceInfo) -> bool:
-    """Return whether a device can be opened for sharing."""
-    return not _missing_for_sharing(info)
-
-
-def _missing_for_sharing(info: DeviceInfo) -> list[str]:
+def missing_for_sharing(info: DeviceInfo) -> list[str]:
+    """Return the extensions that a device lacks for sharing; empty if it can be opened for it."""
     return [name for name in SHARING_EXTENSIONS if name not in info.extensions]
 
 

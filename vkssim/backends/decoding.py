@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from ..errors import DeviceError, NoDeviceError, NoLoaderError, UnsuitableDeviceError
 from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_decode
 from ..frames.picture.pixels import SurfaceCopy
-from ..host.device import can_share
+from ..host.device import missing_for_sharing
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
 from .cuda import CHROMA, CODECS, Capabilities, Cuda, ask, cuda_of
@@ -108,7 +108,7 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
         return HardwareDecoder(decode)
     gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
     if gpu is not None and _has_bindings():
-        return HardwareDecoder(_CUDA, NvidiaDriver(gpu.uuid, shares=can_share(gpu)), required=decode == _CUDA)
+        return HardwareDecoder(_CUDA, NvidiaDriver(gpu.uuid, shares=not missing_for_sharing(gpu)), required=decode == _CUDA)
     return None if decode == "auto" else HardwareDecoder(_CUDA, NvidiaDriver(None))
 
 
