@@ -39,7 +39,7 @@ def broken_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 def test_a_device_that_was_not_chosen_by_name(instance: Instance, broken_gpu: list[int]) -> None:
     for selector in (None, 0, "0", str(LAVAPIPE.uuid)):
-        (warning,) = software_warnings(LAVAPIPE, selector)
+        warning = str(*software_warnings(LAVAPIPE, selector))
         assert warning.startswith("llvmpipe (LLVM 15.0.6, 256 bits) computes in software, although a GPU is present: nvidia")
         assert "`vkssim doctor`" in warning
         assert "`device=llvmpipe`" in warning
@@ -59,7 +59,7 @@ def test_a_gpu_that_is_listed(monkeypatch: pytest.MonkeyPatch, lacks: tuple[str,
     listed: list[DeviceInfo] = [device_info(0, "Old GPU", lacks=lacks), LAVAPIPE]
     monkeypatch.setattr(open_device, "list_devices", lambda _: listed)
     found = software_warnings(LAVAPIPE, 1)
-    assert ["Old GPU, driver 3 lacks a compute queue" in text for text in found] == [True] * warned
+    assert ["Old GPU, driver 3 lacks a compute queue" in str(warning) for warning in found] == [True] * warned
 
 
 @pytest.mark.usefixtures("shared_device")

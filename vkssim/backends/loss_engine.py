@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UnusableGpuWarning
 from ..features.planes import KernelShape
 from ..host import fork
 from ..host.closing import Closable, closing_on_error
@@ -19,9 +18,8 @@ from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
 from ..types import Doubles
-from ..utils.choices import BACKENDS
 from .device_cache import DeviceCache
-from .open import unknown_backend
+from .open import check_backend
 from .open_device import OpenDevice, fit_batch, software_warnings, warn
 from .selftest import check
 
@@ -115,7 +113,7 @@ class LossEngine(LossExecutor, Closable):
     ) -> None:
         self._opened = opened = OpenDevice(device)
         with closing_on_error(self):
-            warn(software_warnings(opened.device.info, device), UnusableGpuWarning)
+            warn(software_warnings(opened.device.info, device))
             super().__init__(opened.device, opened.pipelines, LossStep(loss, gradient, weight))
             self.room_for(planes)
 
@@ -191,8 +189,7 @@ def evaluate(
     Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
     the NumPy twin, in float64.
     """
-    if backend not in BACKENDS:
-        raise unknown_backend(backend)
+    check_backend(backend)
     if backend == "cpu":
         from ..loss.reference import value_and_gradient
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import OptionError, UnusableGpuWarning
+from ..errors import OptionError
 from ..features.plane_metrics import PlaneMetrics
 from ..host.closing import closing_on_error
 from ..utils.choices import BACKENDS
@@ -25,6 +25,7 @@ def open_backend(
 
     Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
+    check_backend(name, device)
     if name == "vulkan":
         from .selftest import check
         from .vulkan import VulkanBackend
@@ -33,28 +34,21 @@ def open_backend(
         with closing_on_error(engine):
             check(engine.device.info, engine.plan, engine.selector)
         return engine
-    if name == "cpu":
-        from .cpu import CpuBackend
+    from .cpu import CpuBackend
 
-        if device is not None:
-            raise no_devices(device)
-        return CpuBackend(planes, slots)
-    raise unknown_backend(name)
+    return CpuBackend(planes, slots)
 
 
-def no_devices(device: object) -> OptionError:
-    """Return the error for a device of the cpu backend."""
-    return OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
-
-
-def unknown_backend(name: str) -> OptionError:
-    """Return the error for an unknown backend."""
-    return OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
+def check_backend(name: str, device: object = None) -> None:
+    """Raise OptionError for an unknown backend, and for a device of the cpu backend."""
+    if name not in BACKENDS:
+        raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
+    if name == "cpu" and device is not None:
+        raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
 
 
 def open_with_warnings(backend: Backend) -> Backend:
-    """Issue the backend's messages as Python warnings, and return the backend; for callers without a report."""
+    """Issue the backend's warnings, and return the backend; for callers without a report."""
     with closing_on_error(backend):
-        warn(backend.gpu_warnings, UnusableGpuWarning)
-        warn(warning for warning in backend.warnings if warning not in backend.gpu_warnings)
+        warn(backend.warnings)
     return backend

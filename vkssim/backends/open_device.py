@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import platformdirs
 
-from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
+from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning, UnusableGpuWarning
 from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
@@ -92,7 +92,7 @@ def largest_batch(device: Device, plan: Plan, slots: int) -> int:
 
 def fit_batch(
     device: Device, most: int, make: Callable[[int], Thing], possible: int | None = None
-) -> tuple[Thing, tuple[str, ...]]:
+) -> tuple[Thing, tuple[Warning, ...]]:
     """Return `make(frames)` for the largest batches for which the device has memory, and a warning if they are small.
 
     The function tries `most` frames first, then half as many, and so on down to 1. The warning says that the batches are
@@ -113,16 +113,17 @@ def fit_batch(
             break
     if frames == most:
         return made, ()
-    return made, (f"{device.info.name} has no memory for batches of {most} frames; batches of {frames} are used",)
+    text = f"{device.info.name} has no memory for batches of {most} frames; batches of {frames} are used"
+    return made, (SmallerBatchWarning(text),)
 
 
-def warn(sentences: Iterable[str], category: type[Warning] = SmallerBatchWarning) -> None:
-    """Issue messages about a device, by default those of `fit_batch`, as Python warnings, for callers without a report."""
-    for sentence in sentences:
-        warnings.warn(sentence, category, stacklevel=2)
+def warn(about_device: Iterable[Warning]) -> None:
+    """Issue warnings about a device, for callers without a report."""
+    for warning in about_device:
+        warnings.warn(warning, stacklevel=2)
 
 
-def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[str, ...]:
+def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[Warning, ...]:
     """Return a warning if `device` is a software device and a GPU is present that Vulkan cannot use.
 
     There is no warning for a device that the user chose by its name. An index or a UUID is no such choice: another device may
@@ -137,11 +138,11 @@ def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[s
     reasons = [f"{gpu.description} lacks {', '.join(gpu.lacks)}" for gpu in gpus] or _unusable_gpus()
     if not reasons:
         return ()
-    name = device.name.split(maxsplit=1)[0]
-    return (
+    text = (
         f"{device.name} computes in software, although a GPU is present: {'; '.join(reasons)}. `vkssim doctor` says how to mend"
-        f" it, and `device={name}` uses this device without the warning",
+        f" it, and `device={device.name.split(maxsplit=1)[0]}` uses this device without the warning"
     )
+    return (UnusableGpuWarning(text),)
 
 
 @cache

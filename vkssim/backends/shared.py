@@ -39,7 +39,7 @@ class SharedBackend(Closable):
         self._devices: dict[bool, OpenDevice] = {}  # by whether they share memory with another API
         self._lock = threading.Lock()
         self._engines: dict[_Key, Backend] = {}
-        self._warnings: dict[_Key, tuple[str, ...]] = {}  # until a run reports them
+        self._warnings: dict[_Key, tuple[Warning, ...]] = {}  # until a run reports them
         self.closed = False
         self._runs: Counter[_Key] = Counter()
 

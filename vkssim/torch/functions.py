@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..backends.open import unknown_backend
+from ..backends.open import check_backend
 from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
-from ..utils.choices import BACKENDS
 from .autograd import LossJob, value
 from .traced import traced_value
 
@@ -214,8 +213,7 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
 def _value(
     first: Tensor, second: Tensor, options: dict[str, Any], backend: str, device: str | int | None, *, average: bool
 ) -> Tensor:
-    if backend not in BACKENDS:
-        raise unknown_backend(backend)
+    check_backend(backend)
     _check_images(first, second, backend, options["padding"])
     if first.ndim == 3:  # one image, whose value is a scalar in any case
         first, second, average = first[None], second[None], True
