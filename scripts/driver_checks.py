@@ -20,9 +20,9 @@ import subgroups
 
 from vkssim import score_files, ssim_and_grad
 from vkssim.backends import known_answers, loss_engine
-from vkssim.backends import open_device as devices
+from vkssim.backends import open as devices
 from vkssim.backends.known_answers import CASES
-from vkssim.backends.open_device import open_device
+from vkssim.backends.open import open_device
 from vkssim.backends.selftest import TOLERANCE
 from vkssim.doctor.apart import Send
 from vkssim.features.planes import KernelShape

@@ -28,7 +28,7 @@ from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
 from .cpu import CpuBackend
 from .loss_engine import LossEngine
-from .open_device import open_device
+from .open import open_device
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
 Where = str | int | None

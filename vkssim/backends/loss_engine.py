@@ -19,8 +19,7 @@ from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
 from ..types import Doubles
 from .device_cache import DeviceCache
-from .open import check_backend
-from .open_device import OpenDevice, fit_batch, software_warnings, warn
+from .open import OpenDevice, check_backend, fit_batch, software_warnings, warn
 from .selftest import check
 
 Floats = npt.NDArray[np.float32]

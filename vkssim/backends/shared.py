@@ -14,8 +14,7 @@ from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from ..utils.thread_pool import Closable
 from .base import Backend, Batch
-from .open import open_backend
-from .open_device import OpenDevice
+from .open import OpenDevice, open_backend
 
 _SECONDS_TO_CLOSE = 5.0
 

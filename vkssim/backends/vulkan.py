@@ -22,7 +22,7 @@ from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open_device import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
+from .open import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}

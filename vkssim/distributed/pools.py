@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
 from ..backends.device_cache import DeviceCache
-from ..backends.open import check_backend
-from ..backends.open_device import info_of
+from ..backends.open import check_backend, info_of
 from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
 from ..frames.open import can_reopen, may_be_container
@@ -113,7 +112,7 @@ class WorkerOptions:
         if self.several:
             return specs
         assert self.device is None or isinstance(self.device, str | int)
-        # A selector means the same device until the process ends; see `backends.open_device`.
+        # A selector means the same device until the process ends; see `backends.open`.
         return [replace(specs[0], device=self.device)]
 
 
