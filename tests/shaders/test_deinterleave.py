@@ -9,14 +9,12 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, deinterleave
 from vkssim.host.device import Device
-from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan, Role
 from vkssim.reference.samples import deinterleave as twin
-from vkssim.shaders import load_module
 from vkssim.types import FrameFormat
 
 from ..support.pictures import Picture
-from .harness import pack
+from .harness import pack, run_buffers
 
 FRAMES = 2
 SIZES = [(1, 1), (8, 8), (33, 25), (64, 9), (251, 17)]
@@ -28,15 +26,9 @@ def _separated(device: Device, shape: KernelShape, frame: FrameFormat, chroma: P
     source = PlanePair.interleaved(frame)
     targets = [replace(PlanePair.raw(frame), buffer=name).spec(Role.OUTPUT) for name in CHROMA]
     plan = Plan((source.spec(Role.INPUT), *targets), ((deinterleave(shape, source, *CHROMA),),))
-    with Executor(device, plan, load_module, batch=FRAMES, slots=1) as executor:
-        slot = executor.slots[0]
-        slot.inputs[source.buffer][:] = pack(source, chroma)
-        for name in CHROMA:
-            slot.outputs[name][:] = 0x55
-        executor.submit(slot, FRAMES)
-        assert executor.wait(slot) == FRAMES
-        rows = [slot.outputs[name].view(frame.dtype).reshape(FRAMES, 2, frame.height, -1) for name in CHROMA]
-        return [plane[..., : frame.width].copy() for plane in rows]
+    written = run_buffers(device, plan, {source.buffer: pack(source, chroma)})
+    rows = [written[name].view(frame.dtype).reshape(FRAMES, 2, frame.height, -1) for name in CHROMA]
+    return [plane[..., : frame.width] for plane in rows]
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
