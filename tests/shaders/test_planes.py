@@ -47,7 +47,7 @@ def _check(
 
 
 def _check_ingest(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture) -> None:
-    _check(INGEST, device, lambda *pair: ingest(shape, pair[0], pair[1], frame.factor), lambda plane: plane, frame, planes)
+    _check(INGEST, device, lambda *pair: ingest(shape, *pair), lambda plane: plane, frame, planes)
 
 
 @pytest.mark.parametrize(("width", "height"), INGEST_SIZES)

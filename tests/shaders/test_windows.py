@@ -102,7 +102,8 @@ def _sums(device: Device, shape: KernelShape, name: str, frame: FrameFormat, pla
 
 def _twin(name: str, frame: FrameFormat, pair: Picture) -> Doubles:
     """The maps of each term, (H', W', terms)."""
-    return np.stack(ssim_maps(*(ingest(plane, frame.factor) for plane in pair), maps=KERNELS[name].windows.maps), axis=-1)
+    reference, distorted = (ingest(plane, frame.factor) for plane in pair)
+    return np.stack(ssim_maps(reference, distorted, maps=KERNELS[name].windows.maps), axis=-1)
 
 
 def _layout(device: Device, shape: KernelShape, name: str, width: int, height: int) -> Layout:

@@ -69,7 +69,7 @@ def _plane_plan(plane: PlaneMetrics, shape: KernelShape) -> tuple[Plan, list[Fea
     if plane.format.needs_ingest:
         samples = PlanePair.floats("planes", raw.width, raw.height)
         buffers.append(samples.spec(Role.WORK))
-        steps = (ingest(shape, raw, samples, plane.format.stored_factor),)
+        steps = (ingest(shape, raw, samples),)
     parts = [scorer.plan(shape, samples) for scorer in plane.scorers]
     for part in parts:
         buffers.extend(part.buffers)

@@ -131,7 +131,7 @@ class KernelShape:
 class PlaneLayout:
     """Planes of one size in one buffer, one after the other: `count` for each frame of a plan.
 
-    `scale` is the factor by which 16-bit samples are multiplied when they are read; 1 if they need none.
+    `scale` is the factor that converts stored samples to the 0..255 scale; 1 if they need none.
     """
 
     buffer: str
@@ -225,10 +225,10 @@ def dispatch(
     )
 
 
-def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: float) -> tuple[Dispatch, Dispatch]:
+def ingest(shape: KernelShape, source: PlanePair, target: PlanePair) -> tuple[Dispatch, Dispatch]:
     """Return the dispatches that convert samples to floats on the 0..255 scale: one for each of the two planes."""
     groups = ceil_div(ceil_div(source.width, INGEST_COLUMNS), shape.workgroup), source.height
-    first, second = (dispatch(shape, "ingest", source, target, groups, first_plane=plane, scale=factor) for plane in range(2))
+    first, second = (dispatch(shape, "ingest", source, target, groups, first_plane=plane) for plane in range(2))
     return first, second
 
 
