@@ -96,24 +96,16 @@ class LossExecutor:
 class LossEngine(LossExecutor, Closable):
     """A loss for planes of one size on one device, with arrays of the host.
 
-    `weight` is the factor of the gradient. `planes` is the expected number of planes of a call. A call with more planes gets
-    larger buffers, up to a limit. Beyond it, planes are computed in batches. See `host.devices.choose_device` for `device`.
-    Raises DeviceError if no device is usable, or if the buffers of one plane do not fit.
+    `planes` is the expected number of planes of a call. A call with more planes gets larger buffers, up to a limit. Beyond it,
+    planes are computed in batches. See `host.devices.choose_device` for `device`. Raises DeviceError if no device is usable, or
+    if the buffers of one plane do not fit.
     """
 
-    def __init__(
-        self,
-        loss: Loss,
-        *,
-        gradient: bool,
-        weight: float = 1.0,
-        planes: int = 1,
-        device: str | int | None = None,
-    ) -> None:
+    def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | None = None) -> None:
         self._opened = opened = OpenDevice(device)
         with closing_on_error(self):
             warn(software_warnings(opened.device.info, device))
-            super().__init__(opened.device, opened.pipelines, LossStep(loss, gradient, weight))
+            super().__init__(opened.device, opened.pipelines, step)
             self.room_for(planes)
 
     def new_executor(self, batch: int, slots: int) -> Executor:
@@ -172,18 +164,9 @@ _kept: DeviceCache[LossEngine] = DeviceCache(most=4)
 
 
 def evaluate(
-    loss: Loss,
-    reference: Planes,
-    distorted: Planes,
-    *,
-    gradient: bool,
-    weight: float = 1.0,
-    backend: str = "vulkan",
-    device: str | int | None = None,
+    step: LossStep, reference: Planes, distorted: Planes, *, backend: str = "vulkan", device: str | int | None = None
 ) -> tuple[Doubles, Planes | None]:
-    """Return values (P,) float64 of planes and, if requested, their gradients.
-
-    The gradients (P, H, W) are by the distorted planes, times `weight`.
+    """Return values (P,) float64 of planes and, if the step has them, their gradients (P, H, W) by the distorted planes.
 
     Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
     the NumPy twin, in float64.
@@ -192,18 +175,18 @@ def evaluate(
     if backend == "cpu":
         from ..loss.reference import value_and_gradient
 
-        values, slopes = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
-        return values, weight * slopes if gradient else None
-    result = np.empty(distorted.shape, np.float32) if gradient else None
+        values, slopes = value_and_gradient(step.loss, reference.astype(np.float64), distorted.astype(np.float64))
+        return values, step.weight * slopes if step.gradient else None
+    result = np.empty(distorted.shape, np.float32) if step.gradient else None
 
     def make() -> LossEngine:
-        engine = LossEngine(loss, gradient=gradient, weight=weight, planes=len(distorted), device=device)
+        engine = LossEngine(step, planes=len(distorted), device=device)
         with closing_on_error(engine):
             check(engine.device.info, engine.plan, device)
         return engine
 
-    means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))
-    values, slopes = product(loss, means)
+    means = _kept.run((step, device), make, lambda engine: engine.run(reference, distorted, result))
+    values, slopes = product(step.loss, means)
     if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
         for plane in np.flatnonzero(slopes[:, 0] != 1.0):
             result[plane] *= np.float32(slopes[plane, 0])
