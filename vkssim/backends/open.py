@@ -108,12 +108,11 @@ def fit_batch(
     while True:
         try:
             made = make(frames)
+            break
         except DeviceMemoryError:
             if frames == 1:
                 raise
             frames //= 2
-        else:
-            break
     if frames == most:
         return made, ()
     text = f"{device.info.name} has no memory for batches of {most} frames; batches of {frames} are used"
