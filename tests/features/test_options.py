@@ -75,10 +75,7 @@ def _decibel(score: float, frame: FrameFormat = FRAME, **options: bool) -> float
 @pytest.mark.parametrize(("score", "expected"), [(0.9, 10.0), (0.99, 20.0), (0.0, 0.0), (-0.7, -2.304489)])
 def test_decibel(score: float, expected: float) -> None:
     assert _decibel(score) == pytest.approx(expected, abs=1e-6)
-
-
-def test_without_decibel_the_score_stays() -> None:
-    assert _decibel(0.9, enable_db=False) == 0.9
+    assert _decibel(score, enable_db=False) == score
 
 
 @pytest.mark.parametrize("score", [1.0, 1.0 + 2e-16])
