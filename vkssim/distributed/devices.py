@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from ..backends.open import check_backend
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError
-from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
+from ..host.devices import NVIDIA, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..scoring.options import Selector
 from .task import WorkerSpec
@@ -49,7 +49,6 @@ def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
     return WorkerSpec("vulkan", str(device.uuid), kind, f"{device.name} ({device.index})", profile)
 
 
-_NVIDIA = 0x10DE
 _BY_UUID = "GPU-"
 
 
@@ -80,7 +79,7 @@ def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[Device
     gpus = [device for device in devices if device.kind is not DeviceKind.CPU]
     if entry.startswith(_BY_UUID):
         return [gpu for gpu in gpus if str(gpu.uuid).startswith(entry.removeprefix(_BY_UUID).lower())]
-    counted = [gpu for gpu in gpus if gpu.vendor_id == _NVIDIA] or gpus
+    counted = [gpu for gpu in gpus if gpu.vendor_id == NVIDIA] or gpus
     places = sorted({gpu.pci or "" for gpu in counted}, key=lambda place: (len(place), place))
     if "" in places or not entry.isdecimal() or int(entry) >= len(places):
         return []

@@ -19,7 +19,6 @@ from .traced import traced_value
 
 _COLOURS_FIRST = {3: "`image.permute(2, 0, 1)`", 4: "`images.permute(0, 3, 1, 2)`", 5: "`clips.permute(0, 1, 4, 2, 3)`"}
 """Code that converts tensors with the colours last to tensors with the colours first, by their number of axes."""
-_WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
 
 def fused_ssim(
@@ -206,7 +205,7 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
     """Raise OptionError for any window except the one that is compiled in."""
     if win is not None:
         raise OptionError("win is given; the window is compiled in, 11 taps of standard deviation 1.5: leave win out")
-    if (win_size, win_sigma) != (_WINDOW_SIZE, _WINDOW_SIGMA):
+    if (win_size, win_sigma) != (11, 1.5):
         raise OptionError(f"the window is {win_size} taps of standard deviation {win_sigma}; 11 taps of 1.5 are possible")
 
 
