@@ -373,8 +373,7 @@ def _hand_over_times(sharing: Sharing) -> _Times:
     device, stream = sharing.device, sharing.stream().cuda_stream
     submitter = TimelineSubmitter(device, sharing.timelines)
     with ExitStack() as stack:
-        pool = vk.vkCreateCommandPool(device.handle, vk.VkCommandPoolCreateInfo(queueFamilyIndex=device.queue_family), None)
-        device.own(stack, "command pool", pool, vk.vkDestroyCommandPool)
+        pool = device.create(stack, "CommandPool", vk.VkCommandPoolCreateInfo(queueFamilyIndex=device.queue_family))
         info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
         nothing = vk.vkAllocateCommandBuffers(device.handle, info)[0]
         begin = vk.VkCommandBufferBeginInfo(flags=vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT)

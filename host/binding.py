@@ -33,8 +33,7 @@ class Binding:
         counts = Counter(chain.from_iterable(layout.types for layout in layouts))
         sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in counts.items()]
         pool_info = vk.VkDescriptorPoolCreateInfo(maxSets=len(layouts), pPoolSizes=sizes)
-        pool = vk.vkCreateDescriptorPool(device.handle, pool_info, None)
-        device.own(stack, "descriptor pool", pool, vk.vkDestroyDescriptorPool)
+        pool = device.create(stack, "DescriptorPool", pool_info)
         info = vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=[layout.descriptor_set for layout in layouts])
         self._sets = list(vk.vkAllocateDescriptorSets(device.handle, info))
         writes = []
@@ -91,8 +90,7 @@ class Timestamps:
         self._count = number
         self._next = 0
         info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * number)
-        handle = vk.vkCreateQueryPool(device.handle, info, None)
-        self._pool = device.own(stack, "query pool", handle, vk.vkDestroyQueryPool)
+        self._pool = device.create(stack, "QueryPool", info)
 
     def reset(self, commands: Any, slot: int) -> None:
         """Record that the timestamps of a slot are taken anew."""

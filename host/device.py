@@ -25,9 +25,9 @@ class Device(Closable):
     `sharing` enables the extensions for sharing memory with another API (host/sharing.py). Raises UnsuitableDeviceError if the
     driver does not offer them.
 
-    `live_objects` counts, by kind, the Vulkan objects that were made through `own` and not yet destroyed, so that tests can
-    detect leaks. `abandoned` is set for a device that does not answer. All objects on it are left alone from then on, because
-    to destroy an object in use is undefined.
+    `live_objects` counts, by kind, the Vulkan objects that `create` and `own` have and that are not yet destroyed, so that
+    tests can detect leaks. `abandoned` is set for a device that does not answer. All objects on it are left alone from then on,
+    because to destroy an object in use is undefined.
     """
 
     def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
@@ -44,7 +44,7 @@ class Device(Closable):
         enabled = [name for name in ("VK_KHR_portability_subset",) if name in info.extensions]
         features = None
         if sharing:
-            if missing := _missing_for_sharing(info):
+            if missing := missing_for_sharing(info):
                 raise UnsuitableDeviceError(f"{info.description} cannot share memory: it lacks {', '.join(missing)}")
             enabled += SHARING_EXTENSIONS
             features = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=1)
@@ -65,6 +65,11 @@ class Device(Closable):
         """Return the bytes of all memory heaps together, used or free."""
         heaps = self.memory_properties
         return sum(heaps.memoryHeaps[index].size for index in range(heaps.memoryHeapCount))
+
+    def create(self, stack: ExitStack, kind: str, info: Any) -> Any:
+        """Return the handle of a new object of a kind of Vulkan's, such as ``"Fence"``, which `stack` destroys."""
+        handle = getattr(vk, f"vkCreate{kind}")(self.handle, info, None)
+        return self.own(stack, kind, handle, getattr(vk, f"vkDestroy{kind}"))
 
     def own(self, stack: ExitStack, kind: str, handle: Any, destroy: Callable[..., None]) -> Any:
         """Count `handle` as a live `kind` and have `stack` destroy it; returns the handle."""
@@ -90,12 +95,8 @@ class Device(Closable):
         self._stack.close()
 
 
-def can_share(info: DeviceInfo) -> bool:
-    """Return whether a device can be opened for sharing."""
-    return not _missing_for_sharing(info)
-
-
-def _missing_for_sharing(info: DeviceInfo) -> list[str]:
+def missing_for_sharing(info: DeviceInfo) -> list[str]:
+    """Return the extensions that a device lacks for sharing; empty if it can be opened for it."""
     return [name for name in SHARING_EXTENSIONS if name not in info.extensions]
 
 

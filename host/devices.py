@@ -17,6 +17,9 @@ from .instance import Instance
 DEVICE_VARIABLE = "VKSSIM_DEVICE"
 """The environment variable that chooses a device if no argument does."""
 
+NVIDIA = 0x10DE
+"""The PCI number of NVIDIA as a vendor."""
+
 _LONGEST_SHOWN = 80
 _LAVAPIPE = "llvmpipe"  # the name of its device begins so in every version of Mesa
 _MINIMUM_API = (1, 1)

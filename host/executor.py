@@ -143,9 +143,7 @@ class Executor(Closable):
     # -- making -------------------------------------------------------------------------------------------------------
 
     def _make_command_pool(self, stack: ExitStack, family: int) -> Any:
-        info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=family)
-        handle = vk.vkCreateCommandPool(self._device.handle, info, None)
-        return self._device.own(stack, "command pool", handle, vk.vkDestroyCommandPool)
+        return self._device.create(stack, "CommandPool", vk.VkCommandPoolCreateInfo(queueFamilyIndex=family))
 
     def bind(self, stack: ExitStack, buffers: Mapping[str, Buffer]) -> Slot:
         """Return a slot over buffers of the caller's, for `start`: one for each input and output of the plan.
@@ -181,9 +179,8 @@ class Executor(Closable):
                     buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.WORK)
         uploaded = upload_fence = None
         if self._upload_apart:
-            handle = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(), None)
-            uploaded = device.own(self._stack, "semaphore", handle, vk.vkDestroySemaphore)
-            upload_fence = self._make_fence()
+            uploaded = device.create(self._stack, "Semaphore", vk.VkSemaphoreCreateInfo())
+            upload_fence = device.create(self._stack, "Fence", vk.VkFenceCreateInfo())
         return Slot(
             number,
             self._pool,
@@ -194,14 +191,10 @@ class Executor(Closable):
             staging={} if device.unified else staging,
             readback=readback,
             binding=Binding(device, self._stack, self.plan, self._pipelines, buffers),
-            fence=self._make_fence(),
+            fence=device.create(self._stack, "Fence", vk.VkFenceCreateInfo()),
             uploaded=uploaded,
             upload_fence=upload_fence,
         )
-
-    def _make_fence(self) -> Any:
-        handle = vk.vkCreateFence(self._device.handle, vk.VkFenceCreateInfo(), None)
-        return self._device.own(self._stack, "fence", handle, vk.vkDestroyFence)
 
     def _frames_of(self, buffer: Buffer) -> Bytes:
         assert buffer.mapped is not None

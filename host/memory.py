@@ -86,16 +86,15 @@ class Buffer:
             sharingMode=vk.VK_SHARING_MODE_CONCURRENT if len(families) > 1 else vk.VK_SHARING_MODE_EXCLUSIVE,
             pQueueFamilyIndices=list(families) if len(families) > 1 else None,
         )
-        self.handle = device.own(stack, "buffer", vk.vkCreateBuffer(device.handle, info, None), vk.vkDestroyBuffer)
+        self.handle = device.create(stack, "Buffer", info)
         requirements = vk.vkGetBufferMemoryRequirements(device.handle, self.handle)
         index, flags = _memory_type(device, requirements.memoryTypeBits, memory_class)
         dedicated = vk.VkMemoryDedicatedAllocateInfo(buffer=self.handle) if shared else None
         export = vk.VkExportMemoryAllocateInfo(pNext=dedicated, handleTypes=OPAQUE_FD) if shared else None
         allocation = vk.VkMemoryAllocateInfo(pNext=export, allocationSize=requirements.size, memoryTypeIndex=index)
         self.memory_size: int = requirements.size
-        self.memory = memory = device.own(
-            stack, "memory", vk.vkAllocateMemory(device.handle, allocation, None), vk.vkFreeMemory
-        )
+        memory = vk.vkAllocateMemory(device.handle, allocation, None)
+        self.memory = device.own(stack, "Memory", memory, vk.vkFreeMemory)
         vk.vkBindBufferMemory(device.handle, self.handle, memory, 0)
         self.mapped: npt.NDArray[np.uint8] | None = None
         self._stale_range: Any = None
@@ -112,8 +111,7 @@ class Buffer:
             info = vk.VkBufferViewCreateInfo(
                 buffer=self.handle, format=vk.VK_FORMAT_R32G32B32A32_UINT, offset=0, range=self.size
             )
-            view = vk.vkCreateBufferView(self._device.handle, info, None)
-            self._texel_view = self._device.own(self._stack, "buffer view", view, vk.vkDestroyBufferView)
+            self._texel_view = self._device.create(self._stack, "BufferView", info)
         return self._texel_view
 
     def refresh(self) -> None:

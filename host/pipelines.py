@@ -55,8 +55,7 @@ class PipelineCache:
         create_info = vk.VkPipelineCacheCreateInfo(
             initialDataSize=len(stored), pInitialData=vk.ffi.from_buffer(stored) if stored else None
         )
-        handle = vk.vkCreatePipelineCache(device.handle, create_info, None)
-        self.handle = device.own(stack, "pipeline cache", handle, vk.vkDestroyPipelineCache)
+        self.handle = device.create(stack, "PipelineCache", create_info)
         self._stored_size = len(stored)
 
     def save(self) -> None:
@@ -118,13 +117,10 @@ class PipelineBuilder:
             for number, descriptor_type in enumerate(types)
         ]
         set_info = vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings)
-        set_layout = vk.vkCreateDescriptorSetLayout(device.handle, set_info, None)
-        device.own(self._stack, "descriptor set layout", set_layout, vk.vkDestroyDescriptorSetLayout)
+        set_layout = device.create(self._stack, "DescriptorSetLayout", set_info)
         push_range = vk.VkPushConstantRange(stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT, offset=0, size=PUSH_BYTES)
         info = vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout], pPushConstantRanges=[push_range])
-        layout = vk.vkCreatePipelineLayout(device.handle, info, None)
-        device.own(self._stack, "pipeline layout", layout, vk.vkDestroyPipelineLayout)
-        self._layouts[key] = Layout(types, set_layout, layout)
+        self._layouts[key] = Layout(types, set_layout, device.create(self._stack, "PipelineLayout", info))
         return self._layouts[key]
 
     def build(self, kernels: tuple[Kernel, ...]) -> None:
@@ -142,10 +138,7 @@ class PipelineBuilder:
         device = self._device
         with ExitStack() as temporary:
             code = self._load_module(kernel.module)
-            module_info = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
-            module = device.own(
-                temporary, "shader module", vk.vkCreateShaderModule(device.handle, module_info, None), vk.vkDestroyShaderModule
-            )
+            module = device.create(temporary, "ShaderModule", vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code))
             values = struct.pack(f"<{len(kernel.constants)}I", *(value for _, value in kernel.constants))
             entries = [
                 vk.VkSpecializationMapEntry(constantID=constant, offset=4 * position, size=4)
@@ -168,6 +161,6 @@ class PipelineBuilder:
 
             def create(_kept: Any = used) -> Any:  # a call that takes too long goes on, and still reads all of this
                 handle = vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
-                return device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline)
+                return device.own(self._stack, "Pipeline", handle, vk.vkDestroyPipeline)
 
             return Pipeline(compilations.run(kernel.module, create), layout)

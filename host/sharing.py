@@ -24,8 +24,7 @@ def timeline(device: Device, stack: ExitStack) -> tuple[Any, int]:
     """
     kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=0)
     export = vk.VkExportSemaphoreCreateInfo(pNext=kind, handleTypes=OPAQUE_FD)
-    made = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(pNext=export), None)
-    handle = device.own(stack, "semaphore", made, vk.vkDestroySemaphore)
+    handle = device.create(stack, "Semaphore", vk.VkSemaphoreCreateInfo(pNext=export))
     info = vk.VkSemaphoreGetFdInfoKHR(semaphore=handle, handleType=OPAQUE_FD)
     return handle, vk.load(device.handle, "vkGetSemaphoreFdKHR")(device.handle, info)
 

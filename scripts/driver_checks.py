@@ -19,10 +19,10 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import known_answers, loss_engine
-from vkssim.backends import open_device as devices
+from vkssim.backends import loss_engine
+from vkssim.backends import open as devices
 from vkssim.backends.known_answers import CASES
-from vkssim.backends.open_device import open_device
+from vkssim.backends.open import open_device
 from vkssim.backends.selftest import TOLERANCE
 from vkssim.doctor.apart import Send
 from vkssim.features.planes import KernelShape
@@ -130,8 +130,7 @@ def _compiled_once() -> Iterator[None]:
 
         for module in (executor, devices):
             stack.enter_context(patch.object(module, "PipelineBuilder", builder))
-        for module in (devices, known_answers):
-            stack.enter_context(patch.object(module, "open_device", opened))
+        stack.enter_context(patch.object(devices, "open_device", opened))
         stack.callback(loss_engine._kept.close)
         yield
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .backends.loss_engine import evaluate
+from .backends.loss_engine import LossStep, evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
@@ -171,11 +171,9 @@ def _value_and_grad(
     loss = Loss(height, width, **constants(frame.peak, options.pop("k")), **options)
     channels = second.shape[1] if second.ndim == 4 else 1
     images = second.shape[0] if second.ndim > 2 else 1
-    weight = 1.0 / channels / (images if reduction == "mean" else 1)
+    step = LossStep(loss, gradient=True, weight=1.0 / channels / (images if reduction == "mean" else 1))
     planes = (images * channels, height, width)
-    values, gradient = evaluate(
-        loss, first.reshape(planes), second.reshape(planes), gradient=True, weight=weight, backend=backend, device=device
-    )
+    values, gradient = evaluate(step, first.reshape(planes), second.reshape(planes), backend=backend, device=device)
     assert gradient is not None
     by_image = values.reshape(images, channels).mean(axis=1)
     if reduction == "none" and second.ndim > 2:

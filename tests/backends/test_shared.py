@@ -12,15 +12,18 @@ import pytest
 from vkssim.backends import shared
 from vkssim.backends.base import Backend
 from vkssim.backends.shared import Share, SharedBackend
+from vkssim.errors import SmallerBatchWarning
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.types import FrameFormat
+
+SMALLER = SmallerBatchWarning("smaller batches")
 
 
 class _Backend:
     """A backend that only says whether it is open."""
 
     info: Any = None
-    warnings = ("smaller batches",)
+    warnings = (SMALLER,)
     batches = tuple(range(4))
 
     def __init__(self) -> None:
@@ -57,7 +60,7 @@ def test_each_user_has_its_batches() -> None:
         first, second = (Share(backend, number, 2).open(_planes()) for number in range(2))
         batches: list[Any] = [part.batches for part in (first, second)]
         assert batches == [(0, 2), (1, 3)]
-        assert (first.warnings, second.warnings) == (("smaller batches",), ())
+        assert (first.warnings, second.warnings) == ((SMALLER,), ())
         first.close()
         second.close()
     assert [made.is_open for made in backend.opened] == [False]
@@ -80,7 +83,7 @@ def test_a_backend_that_was_opened_ahead() -> None:
     backend = _Shared()
     backend.open_ahead(_planes())
     first, second = (backend.part(number, 2, _planes()) for number in range(2))
-    assert (first.warnings, second.warnings) == (("smaller batches",), ())
+    assert (first.warnings, second.warnings) == ((SMALLER,), ())
     first.close()
     second.close()
     backend.close()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from vkssim.backends.loss_engine import LossEngine
+from vkssim.backends.loss_engine import LossEngine, LossStep
 from vkssim.errors import FrameError, SmallerBatchWarning
 from vkssim.host import division, executor
 from vkssim.host.api import vk
@@ -65,7 +65,7 @@ def _gradient() -> Arrays:
     reference, distorted = (frames.astype(np.float32) / np.float32(1023) for frames in (REFERENCE, DISTORTED))
     gradient = np.empty_like(reference)
     loss = Loss(180, 190, **constants(1.0), weights=MS_SSIM_WEIGHTS, pyramid=Pyramid.AVERAGE, negative=Negative.CLAMP)
-    with LossEngine(loss, gradient=True, planes=2) as engine:
+    with LossEngine(LossStep(loss, gradient=True), planes=2) as engine:
         return [engine.run(reference, distorted, gradient), engine.run(reference, distorted, gradient), gradient]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from vkssim import ms_ssim, ssim_and_grad
-from vkssim.backends import open_device
-from vkssim.backends.open_device import software_warnings
+from vkssim.backends import open as opening
+from vkssim.backends.open import software_warnings
 from vkssim.errors import UnusableGpuWarning
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind
 from vkssim.host.instance import Instance
@@ -31,15 +31,15 @@ def broken_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Let the process find a broken GPU, and count how often it looks for one; no variable names a device."""
     looked: list[int] = []
     monkeypatch.delenv(DEVICE_VARIABLE)
-    monkeypatch.setattr(open_device, "unusable_gpus", lambda _: looked.append(1) or [REASON])
-    open_device._unusable_gpus.cache_clear()
+    monkeypatch.setattr(opening, "unusable_gpus", lambda _: looked.append(1) or [REASON])
+    opening._unusable_gpus.cache_clear()
     yield looked
-    open_device._unusable_gpus.cache_clear()
+    opening._unusable_gpus.cache_clear()
 
 
 def test_a_device_that_was_not_chosen_by_name(instance: Instance, broken_gpu: list[int]) -> None:
     for selector in (None, 0, "0", str(LAVAPIPE.uuid)):
-        (warning,) = software_warnings(LAVAPIPE, selector)
+        warning = str(*software_warnings(LAVAPIPE, selector))
         assert warning.startswith("llvmpipe (LLVM 15.0.6, 256 bits) computes in software, although a GPU is present: nvidia")
         assert "`vkssim doctor`" in warning
         assert "`device=llvmpipe`" in warning
@@ -57,9 +57,9 @@ def test_a_device_that_was_chosen_by_name(instance: Instance, monkeypatch: pytes
 def test_a_gpu_that_is_listed(monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...], warned: bool) -> None:
     """The user passed over a GPU that can be used; one that lacks something was passed over by vkssim."""
     listed: list[DeviceInfo] = [device_info(0, "Old GPU", lacks=lacks), LAVAPIPE]
-    monkeypatch.setattr(open_device, "list_devices", lambda _: listed)
+    monkeypatch.setattr(opening, "list_devices", lambda _: listed)
     found = software_warnings(LAVAPIPE, 1)
-    assert ["Old GPU, driver 3 lacks a compute queue" in text for text in found] == [True] * warned
+    assert ["Old GPU, driver 3 lacks a compute queue" in str(warning) for warning in found] == [True] * warned
 
 
 @pytest.mark.usefixtures("shared_device")

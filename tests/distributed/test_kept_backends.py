@@ -14,7 +14,7 @@ from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.distributed import pools
-from vkssim.errors import InputError
+from vkssim.errors import InputError, SmallerBatchWarning
 from vkssim.host.pipelines import Pipeline, PipelineBuilder
 from vkssim.host.plan import Kernel
 from vkssim.report.results import ScoreReport
@@ -40,7 +40,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Backend]:
 
     def note(*arguments: Any, **options: Any) -> Backend:
         made.append(open_backend(*arguments, **options))
-        made[-1].warnings = ("batches are small",)
+        made[-1].warnings = (SmallerBatchWarning("batches are small"),)
         return made[-1]
 
     monkeypatch.setattr(sharing, "open_backend", note)

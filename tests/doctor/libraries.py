@@ -30,7 +30,7 @@ def broken_library(path: Path, count: int = 2) -> tuple[str, ...]:
     source = lavapipe_library()
     data = source.read_bytes()
     renamed = []
-    named = [name for name in list_libraries(str(source)) or () if f"\0{name}\0".encode() in data]
+    named = [name for name in list_libraries(str(source)) if f"\0{name}\0".encode() in data]
     for name in [name for name in named if not name.startswith(("libc.", "libm.", "ld-"))][:count]:
         other = name.replace("lib", "bil", 1)
         data = data.replace(f"\0{name}\0".encode(), f"\0{other}\0".encode())

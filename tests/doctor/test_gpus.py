@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from vkssim.doctor.findings import Finding, Level
-from vkssim.doctor.gpus import NVIDIA, gpus_section
+from vkssim.doctor.gpus import gpus_section
 from vkssim.doctor.survey import Survey
-from vkssim.host.devices import DeviceKind
+from vkssim.host.devices import NVIDIA, DeviceKind
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
 

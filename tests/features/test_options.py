@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vkssim.errors import OptionError
-from vkssim.features import FEATURES, make_scorer
+from vkssim.features import FEATURES, make_scorer, with_options
 from vkssim.features.options import parse_options, split_feature
 from vkssim.types import FrameFormat
 
@@ -68,16 +68,14 @@ def test_forms_of_a_boolean(text: str, value: bool) -> None:
 
 
 def _decibel(score: float, frame: FrameFormat = FRAME, **options: bool) -> float:
-    return float(make_scorer("float_ssim", frame, {"enable_db": True, **options}).as_requested(np.array([score]))[0])
+    feature = with_options("float_ssim", **{"enable_db": True, **options})
+    return float(make_scorer(feature, frame).as_requested(np.array([score]))[0])
 
 
 @pytest.mark.parametrize(("score", "expected"), [(0.9, 10.0), (0.99, 20.0), (0.0, 0.0), (-0.7, -2.304489)])
 def test_decibel(score: float, expected: float) -> None:
     assert _decibel(score) == pytest.approx(expected, abs=1e-6)
-
-
-def test_without_decibel_the_score_stays() -> None:
-    assert _decibel(0.9, enable_db=False) == 0.9
+    assert _decibel(score, enable_db=False) == score
 
 
 @pytest.mark.parametrize("score", [1.0, 1.0 + 2e-16])

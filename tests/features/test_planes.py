@@ -78,7 +78,7 @@ def test_decimation_is_covered_exactly_once(shape: KernelShape, width: int, heig
 @given(shape=SHAPES, width=SIDES, height=SIDES)
 def test_ingest_and_downscale_take_each_row_once(shape: KernelShape, width: int, height: int) -> None:
     source, target = PlanePair.floats("planes", width, height), PlanePair.floats("small", width // 2, height // 2)
-    assert {dispatch.groups[1] for dispatch in ingest(shape, source, source, 1.0)} == {height}
+    assert {dispatch.groups[1] for dispatch in ingest(shape, source, source)} == {height}
     assert downscale(shape, source, target, 2).groups[1] == target.height
 
 

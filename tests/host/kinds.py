@@ -6,6 +6,7 @@ So a software driver takes the paths of a GPU too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,5 +46,5 @@ TARGET = PlanePair.floats("out", FRAME.width, FRAME.height)
 def doubling(device: Device) -> Plan:
     """Samples to floats, and these to floats again, doubled: an input, a work and an output buffer."""
     shape = KernelShape(Shape.STRIP, device.info.subgroup_size)
-    steps = ingest(shape, SOURCE, BETWEEN, 1.0), ingest(shape, BETWEEN, TARGET, 2.0)
+    steps = ingest(shape, SOURCE, BETWEEN), ingest(shape, replace(BETWEEN, scale=2.0), TARGET)
     return Plan((SOURCE.spec(Role.INPUT), BETWEEN.spec(Role.WORK), TARGET.spec(Role.OUTPUT)), steps)

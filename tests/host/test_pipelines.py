@@ -124,8 +124,8 @@ def test_equal_kernels_are_compiled_once(device: Device) -> None:
         first = builder[KERNEL]
         builder.build((Kernel(KERNEL.module, KERNEL.constants),))
         assert builder[KERNEL] is first
-        assert device.live_objects["pipeline"] == 1
-        assert device.live_objects["shader module"] == 0
+        assert device.live_objects["Pipeline"] == 1
+        assert device.live_objects["ShaderModule"] == 0
 
 
 def test_a_file_that_cannot_be_replaced_leaves_no_other_beside_it(

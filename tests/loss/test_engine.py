@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from vkssim.backends import loss_engine as engine
-from vkssim.backends.loss_engine import LossEngine
+from vkssim.backends.loss_engine import LossEngine, LossStep
 from vkssim.errors import DeviceMemoryError
 from vkssim.host import executor
 from vkssim.host.memory import Buffer
 from vkssim.loss.spec import Loss, constants
 
 from .images import Floats, images
+
+STEP = LossStep(Loss(64, 64, **constants(1.0)), gradient=True)
 
 
 @pytest.fixture
@@ -40,14 +42,14 @@ def _run(made: LossEngine, planes: int) -> tuple[Any, Floats]:
 def test_one_small_plane_takes_little(sizes: list[int]) -> None:
     """Two images, a gradient, three maps in the shape for CPUs, and what is small."""
     plane = 4 * 64 * 64
-    with LossEngine(Loss(64, 64, **constants(1.0)), gradient=True) as made:
+    with LossEngine(STEP) as made:
         _run(made, 1)
     assert 3 * plane <= sum(sizes) <= 7 * plane
 
 
 def test_more_planes_make_more_room_once(sizes: list[int]) -> None:
     """The buffers grow to what a call brings, stay so for smaller calls, and change no bit."""
-    with LossEngine(Loss(64, 64, **constants(1.0)), gradient=True) as made:
+    with LossEngine(STEP) as made:
         first = _run(made, 1)
         of_one = sum(sizes)
         sizes.clear()
@@ -63,11 +65,11 @@ def test_more_planes_make_more_room_once(sizes: list[int]) -> None:
 
 def test_planes_beyond_the_limit_go_in_batches(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Two slots then, so that the host fills one while the device works on the other; no more than before for fewer."""
-    with LossEngine(Loss(64, 64, **constants(1.0)), gradient=True, planes=5) as made:
+    with LossEngine(STEP, planes=5) as made:
         whole = _run(made, 5)
     sizes.clear()
     monkeypatch.setattr(engine, "_BATCH_BYTES", 2 * 3 * 4 * 64 * 64)  # two planes of three maps, or six without maps
-    with LossEngine(Loss(64, 64, **constants(1.0)), gradient=True) as made:
+    with LossEngine(STEP) as made:
         _run(made, 1)
         limit = 3 * sum(sizes) * 6
         for planes in (5, 17):
@@ -79,7 +81,7 @@ def test_planes_beyond_the_limit_go_in_batches(sizes: list[int], monkeypatch: py
 
 def test_room_that_could_not_be_made_is_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that there was no memory for leaves an engine that takes the next one."""
-    with LossEngine(Loss(64, 64, **constants(1.0)), gradient=True) as made:
+    with LossEngine(STEP) as made:
         expected = _run(made, 1)
 
         def refuse(*_: Any, **__: Any) -> None:

@@ -19,7 +19,7 @@ import pytest
 import vkssim
 import vkssim.vapoursynth
 from vkssim import arrays
-from vkssim.backends import open_device as opened
+from vkssim.backends import open as opened
 from vkssim.backends import vulkan
 from vkssim.distributed import open_sources as opening
 from vkssim.distributed.open_sources import open_sources as opened_sources

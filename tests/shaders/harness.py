@@ -1,14 +1,15 @@
-"""Runs single dispatches on a device, with planes packed and unpacked as the plan's builders lay them out."""
+"""Runs plans and single dispatches on a device, with planes packed and unpacked as the plan's builders lay them out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkssim.features.planes import PlanePair
+from vkssim.features.planes import PlaneLayout, PlanePair
 from vkssim.host.device import Device
 from vkssim.host.executor import Bytes, Executor
 from vkssim.host.plan import BufferSpec, Dispatch, Plan, Role
@@ -18,6 +19,8 @@ from vkssim.types import FrameFormat
 
 from ..support.pictures import Picture
 
+Floats = npt.NDArray[np.float32]
+
 FORMATS: dict[str, tuple[type[np.generic], float]] = {
     "uint8": (np.uint8, 255.0),
     **{f"uint16 of {bits} bits": (np.uint16, 2.0**bits - 1) for bits in (9, 10, 12, 14, 16)},
@@ -25,8 +28,8 @@ FORMATS: dict[str, tuple[type[np.generic], float]] = {
 }
 """NumPy type and range of the samples that kernels read."""
 
-_UNWRITTEN = 0xFF
-"""Fills outputs before a run: a float of these bytes is NaN, so that what no kernel wrote fails every comparison."""
+UNWRITTEN = 0x7FABCDEF
+"""What is in each float that no kernel writes: a NaN of bits that no processor's arithmetic gives."""
 
 
 def make_planes(format_name: str, width: int, height: int, frames: int = 2, seed: int = 0) -> tuple[FrameFormat, Picture]:
@@ -54,14 +57,7 @@ def unpack(layout: PlanePair, data: Bytes) -> npt.NDArray[np.float32]:
 
 def run(device: Device, dispatches: Sequence[Dispatch], source: BufferSpec, target: BufferSpec, frames: Bytes) -> Bytes:
     """Run dispatches that read one buffer and write another over (frames, frame_bytes); returns the same of the target."""
-    plan = Plan((source, target), (tuple(dispatches),))
-    with Executor(device, plan, load_module, batch=len(frames), slots=1) as executor:
-        slot = executor.slots[0]
-        slot.inputs[source.name][:] = frames
-        slot.outputs[target.name][:] = _UNWRITTEN
-        executor.submit(slot, len(frames))
-        assert executor.wait(slot) == len(frames)
-        return slot.outputs[target.name].copy()
+    return run_buffers(device, Plan((source, target), (tuple(dispatches),)), {source.name: frames})[target.name].view(np.uint8)
 
 
 def run_planes(
@@ -79,3 +75,42 @@ def push_of(dispatch: Dispatch) -> Mapping[str, Any]:
 def stem_of(dispatch: Dispatch) -> str:
     """The source of the dispatch's kernel."""
     return dispatch.kernel.module.partition(".")[0]
+
+
+# -- plans over float buffers -----------------------------------------------------------------------------------------
+
+
+def run_buffers(device: Device, plan: Plan, contents: Mapping[str, npt.NDArray[Any]]) -> dict[str, Floats]:
+    """Run a plan over (frames, floats) arrays by buffer name; returns the same of what the host reads.
+
+    What is read and not written begins with garbage if `contents` lacks it; so does what is written.
+    """
+    frames = len(next(iter(contents.values())))
+    with Executor(device, plan, load_module, batch=frames, slots=1) as executor:
+        slot = executor.slots[0]
+        for name, memory in {**slot.inputs, **slot.outputs}.items():
+            if name in contents:
+                memory[:] = contents[name].view(np.uint8)
+            else:
+                memory.view(np.uint32)[:] = UNWRITTEN
+        executor.submit(slot, frames)
+        assert executor.wait(slot) == frames
+        return {name: memory.view(np.float32).copy() for name, memory in slot.outputs.items()}
+
+
+def alone(plan: Plan, dispatch: Dispatch) -> Plan:
+    """One dispatch of a plan by itself, with its sources from the host and its targets to the host."""
+    roles = {**dict.fromkeys(dispatch.sources, Role.INPUT), **dict.fromkeys(dispatch.targets, Role.OUTPUT)}
+    return Plan(tuple(replace(plan.buffer(name), role=role) for name, role in roles.items()), ((dispatch,),))
+
+
+def pack_rows(layout: PlaneLayout, planes: npt.NDArray[np.floating]) -> Floats:
+    """(frames, H, W) as (frames, floats); what pads the rows is garbage, but finite."""
+    rows = np.full((len(planes), layout.height, layout.row_bytes // 4), 999.0, np.float32)
+    rows[..., : layout.width] = planes
+    return rows.reshape(len(planes), -1)
+
+
+def unpack_rows(layout: PlaneLayout, data: Floats) -> Floats:
+    """(frames, H, W) from (frames, floats)."""
+    return data[:, : layout.plane_bytes // 4].reshape(len(data), layout.height, -1)[..., : layout.width]

@@ -13,8 +13,7 @@ from vkssim.loss.spec import Loss, Negative, constants
 
 from ..support.differences import check_array
 from ..support.tolerances import LOSS_MEANS
-from .buffers import alone, run_buffers
-from .harness import push_of
+from .harness import alone, push_of, run_buffers
 
 Floats = npt.NDArray[np.float32]
 

@@ -19,7 +19,7 @@ from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
 
 from ..support.differences import check_array
 from ..support.tolerances import LOSS_COLLECT, LOSS_PYRAMID
-from .buffers import alone, pack_rows, run_buffers, unpack_rows
+from .harness import alone, pack_rows, run_buffers, unpack_rows
 
 SIZES = [*product((21, 22, 23, 24, 31, 32), (21, 22)), (40, 141), (57, 64), (83, 263), (150, 27)]
 """Every remainder by what a workgroup's rows are, both parities across; then sizes that take several workgroups."""

@@ -21,8 +21,7 @@ from vkssim.shaders.interface import Shape
 from ..loss.images import images
 from ..support.differences import check_array, check_number
 from ..support.tolerances import LOSS_SAMPLE, LOSS_VALUE
-from .buffers import UNWRITTEN, Floats, alone, pack_rows, run_buffers, unpack_rows
-from .harness import push_of
+from .harness import UNWRITTEN, Floats, alone, pack_rows, push_of, run_buffers, unpack_rows
 
 PLANES = 2
 WEIGHT = 3.0

@@ -1,24 +1,26 @@
-"""`ingest.comp`, `ssim_downscale.comp` and `ms_ssim_decimate.comp`: planes against those of their twins."""
+"""Planes that kernels make of samples, and the largest samples that they find, against those of their twins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape, PlanePair, decimate, downscale, ingest
+from vkssim.features.planes import KernelShape, PlanePair, decimate, deinterleave, downscale, ingest, largest_sample
 from vkssim.host.device import Device
-from vkssim.host.plan import Dispatch
+from vkssim.host.plan import Dispatch, Plan, Role
 from vkssim.reference import samples, ssim
-from vkssim.shaders.interface import Precision
+from vkssim.shaders.interface import Precision, Shape
 from vkssim.types import FloatPlane, FrameFormat
 
 from ..support.differences import check_array
 from ..support.geometry import columns_of_a_group
 from ..support.pictures import Picture
 from ..support.tolerances import DECIMATE_EXACT, DECIMATE_FAST, DOWNSCALE, INGEST, Tolerance
-from .harness import FORMATS, make_planes, run_planes
+from .harness import FORMATS, make_planes, pack, run, run_buffers, run_planes
 
 INGEST_SIZES = [(16, 11), (177, 5), (251, 3), (33, 12)]
 DECIMATE_SIZES = [(22, 22), (23, 25), (24, 31), (177, 50), (176, 33), (333, 29), (40, 217)]
@@ -47,7 +49,7 @@ def _check(
 
 
 def _check_ingest(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture) -> None:
-    _check(INGEST, device, lambda *pair: ingest(shape, pair[0], pair[1], frame.factor), lambda plane: plane, frame, planes)
+    _check(INGEST, device, lambda *pair: ingest(shape, *pair), lambda plane: plane, frame, planes)
 
 
 @pytest.mark.parametrize(("width", "height"), INGEST_SIZES)
@@ -112,3 +114,61 @@ def test_decimate_keeps_a_flat_plane(device: Device, kernel_build: KernelShape) 
     """The border's mirrored taps fold onto the samples inside: at each edge the weights still sum to the same."""
     frame, planes = make_planes("float32", 61, 43)
     _check_decimate(device, kernel_build, frame, np.full_like(planes, 100.0))
+
+
+# -- the largest samples ----------------------------------------------------------------------------------------------
+
+
+def _largest(device: Device, frame: FrameFormat, planes: np.ndarray) -> np.ndarray:
+    source = PlanePair.raw(frame)
+    dispatch, target = largest_sample(KernelShape(Shape.STAGED, 64), source, "largest")
+    groups = dispatch.groups[0] * dispatch.groups[1]
+    found = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.uint32)
+    largest: npt.NDArray[np.uint32] = found[:, : 2 * groups].reshape(len(planes), 2, groups).max(axis=2)
+    return largest
+
+
+@pytest.mark.parametrize(("width", "height"), [(11, 11), (33, 12), (128, 32), (129, 33), (251, 65), (577, 40)])
+@pytest.mark.parametrize("format_name", ["uint8", "uint16 of 10 bits", "uint16 of 14 bits"])
+def test_largest_samples(device: Device, format_name: str, width: int, height: int) -> None:
+    """The rows are padded with larger ones, which do not count."""
+    frame, planes = make_planes(format_name, width, height, frames=3)
+    planes //= 2
+    np.testing.assert_array_equal(_largest(device, frame, planes), samples.largest_samples(planes))
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 250), (31, 127), (32, 128), (64, 250), (64, 0)])
+@pytest.mark.parametrize("image", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_wherever_it_is(device: Device, image: tuple[int, int], place: tuple[int, int]) -> None:
+    planes = np.zeros((2, 2, 65, 251), np.uint16)
+    planes[image][place] = 65535
+    expected = np.zeros((2, 2))
+    expected[image] = 65535
+    np.testing.assert_array_equal(_largest(device, FrameFormat.of_bits(251, 65, 10), planes), expected)
+
+
+# -- chroma of surfaces -----------------------------------------------------------------------------------------------
+
+FRAMES = 2
+CHROMA = ("cb", "cr")
+
+
+def _separated(device: Device, shape: KernelShape, frame: FrameFormat, chroma: Picture) -> list[Picture]:
+    """Run the kernel over (frames, 2, H, 2 W) samples; returns Cb and Cr, (frames, 2, H, W) both."""
+    source = PlanePair.interleaved(frame)
+    targets = [replace(PlanePair.raw(frame), buffer=name).spec(Role.OUTPUT) for name in CHROMA]
+    plan = Plan((source.spec(Role.INPUT), *targets), ((deinterleave(shape, source, *CHROMA),),))
+    written = run_buffers(device, plan, {source.buffer: pack(source, chroma)})
+    rows = [written[name].view(frame.dtype).reshape(FRAMES, 2, frame.height, -1) for name in CHROMA]
+    return [plane[..., : frame.width] for plane in rows]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (8, 8), (33, 25), (64, 9), (251, 17)])
+@pytest.mark.parametrize("bits", [8, 10])
+def test_deinterleave(device: Device, kernel_shape: KernelShape, bits: int, width: int, height: int) -> None:
+    """All bits of a sample are moved, those too that samples of ten bits do not have."""
+    frame = FrameFormat.of_bits(width, height, bits)
+    largest = 256**frame.dtype.itemsize - 1
+    chroma = np.random.default_rng(1).integers(0, largest, (FRAMES, 2, height, 2 * width), frame.dtype, endpoint=True)
+    for got, expected in zip(_separated(device, kernel_shape, frame, chroma), samples.deinterleave(chroma), strict=True):
+        np.testing.assert_array_equal(got, expected)

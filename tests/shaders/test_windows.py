@@ -14,11 +14,12 @@ from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.samples import ingest
+from vkssim.reference.ssim import ssim_maps
 from vkssim.shaders.interface import Precision
 from vkssim.types import FrameFormat
 
 from ..support.differences import check_array
-from ..support.pictures import Picture, texture
+from ..support.pictures import Picture, distort, texture
 from ..support.tolerances import (
     SSIM_MAP_EXACT,
     SSIM_MAP_FAST,
@@ -29,9 +30,11 @@ from ..support.tolerances import (
     Tolerance,
 )
 from .harness import FORMATS, pack, run
-from .windows import check_planes, sums, textures
 
 Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+TERMS = ("lcs", "l", "c", "s")
 
 
 class Kernel(NamedTuple):
@@ -72,13 +75,82 @@ by_kernel_with_map = pytest.mark.parametrize("name", WITH_MAP)
 by_format = pytest.mark.parametrize("format_name", FORMATS)
 
 
-def _check(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> None:
-    kernel = KERNELS[name]
-    check_planes(kernel.tolerance, device, kernel.shape(shape), kernel.windows, frame, planes)
+class Layout(NamedTuple):
+    """Where the windows of each workgroup lie: edges of rows and of columns, by column of workgroups."""
+
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+
+
+def _run(
+    device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture, *, with_map: bool = False
+) -> tuple[Floats, Floats]:
+    """What the kernel leaves: sums, (frames, groups down, groups across, terms), and the map after them, (frames, H', W')."""
+    windows, build, source = KERNELS[name].windows, KERNELS[name].shape(shape), PlanePair.raw(frame)
+    walk = windows.walk(build, source)
+    first, rows, columns = len(TERMS) * walk.count, with_map * (frame.height - windows.side + 1), frame.width - windows.side + 1
+    target = partials("partials", first + rows * columns)
+    dispatch = window(build, windows.stem, source, walk, target, first_window=first if with_map else None)
+    data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
+    sums = data[:, :first].reshape(len(planes), *walk.groups[::-1], len(TERMS))
+    return sums, data[:, first : first + rows * columns].reshape(len(planes), rows, columns)
 
 
 def _sums(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> Floats:
-    return sums(device, KERNELS[name].shape(shape), KERNELS[name].windows, frame, planes)
+    return _run(device, shape, name, frame, planes)[0]
+
+
+def _twin(name: str, frame: FrameFormat, pair: Picture) -> Doubles:
+    """The maps of each term, (H', W', terms)."""
+    reference, distorted = (ingest(plane, frame.factor) for plane in pair)
+    return np.stack(ssim_maps(reference, distorted, maps=KERNELS[name].windows.maps), axis=-1)
+
+
+def _layout(device: Device, shape: KernelShape, name: str, width: int, height: int) -> Layout:
+    """Count the windows of each workgroup, by means of planes that lack the same luminance in every window.
+
+    That no window is left out, and none is counted twice, is asserted on the way.
+    """
+    frame = FrameFormat.of_array(width, height, np.float32, 255.0)
+    planes = np.zeros((1, 2, height, width), np.float32)
+    planes[:, 1] = 255.0
+    windows, term = KERNELS[name].windows, TERMS.index("l")
+    lacking = 1 - _twin(name, frame, planes[0])[0, 0, term]
+    counted = _sums(device, shape, name, frame, planes)[0, :, :, term] / lacking
+    counts = np.round(counted).astype(np.int64)
+    assert np.abs(counted - counts).max() < 0.05, "a workgroup does not count whole windows"
+    # What one row of windows has in each workgroup is its count without the factor that the rows are.
+    strip = windows.walk(KERNELS[name].shape(shape), PlanePair.raw(frame)).strip
+    all_rows, all_columns = height - windows.side + 1, windows.columns(width)
+    rows = np.minimum(np.arange(len(counts) + 1) * strip, all_rows)
+    columns = np.concatenate(([0], np.cumsum(counts[0] // np.diff(rows)[0])))
+    assert rows[-1] == all_rows, "the last rows of windows belong to no workgroup"
+    assert columns[-1] == all_columns, "the workgroups across do not take each column of windows once"
+    assert (counts > 0).all(), "a workgroup has nothing to do"
+    np.testing.assert_array_equal(counts, np.outer(np.diff(rows), np.diff(columns)))
+    return Layout(rows, columns)
+
+
+def _check(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> None:
+    """Compare the kernel with its twin over (frames, 2, H, W) samples; sums are divided by the windows they are of."""
+    where = _layout(device, shape, name, frame.width, frame.height)
+    counts = np.outer(np.diff(where.rows), np.diff(where.columns))[:, :, None]
+    got = _sums(device, shape, name, frame, planes) / counts
+    lacking = np.stack([1 - _twin(name, frame, pair) for pair in planes])
+    expected = np.add.reduceat(np.add.reduceat(lacking, where.rows[:-1], axis=1), where.columns[:-1], axis=2) / counts
+    check_array(KERNELS[name].tolerance, _described(shape, name, frame), got, expected)
+
+
+def _described(shape: KernelShape, name: str, frame: FrameFormat) -> str:
+    return f"{name}, {frame.dtype} {frame.width}x{frame.height}, {shape.shape.value}"
+
+
+def textures(format_name: str, width: int, height: int) -> tuple[FrameFormat, Picture]:
+    """A format, and two textures with distorted copies as (2, 2, height, width)."""
+    dtype, peak = FORMATS[format_name]
+    pictures = [(texture(height, width, seed), distort(texture(height, width, seed), seed)) for seed in range(2)]
+    scaled = np.array(pictures) * peak
+    return FrameFormat.of_array(width, height, dtype, peak), (scaled if dtype is np.float32 else np.round(scaled)).astype(dtype)
 
 
 def _begins(shape: KernelShape, name: str, groups: int) -> int:
@@ -150,28 +222,14 @@ def test_fragments_do_not_see_each_other(device: Device, kernel_shape: KernelSha
     np.testing.assert_array_equal(got, expected)
 
 
-def _map(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> tuple[Floats, Floats]:
-    """What the kernel leaves with a map: (frames, sums), and (frames, H', W') of the map, which begins after the sums."""
-    windows, build, source = KERNELS[name].windows, KERNELS[name].shape(shape), PlanePair.raw(frame)
-    walk = windows.walk(build, source)
-    first, rows, columns = 4 * walk.count, frame.height - windows.side + 1, frame.width - windows.side + 1
-    target = partials("partials", first + rows * columns)
-    dispatch = window(build, windows.stem, source, walk, target, first_window=first)
-    data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
-    return data[:, :first], data[:, first : first + rows * columns].reshape(len(planes), rows, columns)
-
-
 def _check_map(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> None:
-    left, maps = _map(device, shape, name, frame, planes)
-    expected = []
-    for first, second in planes:
-        found = KERNELS[name].windows.maps(ingest(first, frame.factor), ingest(second, frame.factor))
-        expected.append(found.luminance * found.contrast * found.structure)
+    sums, maps = _run(device, shape, name, frame, planes, with_map=True)
     tolerance = KERNELS[name].map_tolerance
     assert tolerance is not None
-    check_array(tolerance, f"{name}, {frame.dtype} {frame.width}x{frame.height}, {shape.shape.value}", maps, np.stack(expected))
-    alone = _sums(device, shape, name, frame, planes).reshape(left.shape)
-    np.testing.assert_allclose(left, alone, rtol=1e-5, atol=1e-6 if name in BOXES else 0)
+    expected = np.stack([_twin(name, frame, pair)[..., 0] for pair in planes])
+    check_array(tolerance, _described(shape, name, frame), maps, expected)
+    alone = _sums(device, shape, name, frame, planes)
+    np.testing.assert_allclose(sums, alone, rtol=1e-5, atol=1e-6 if name in BOXES else 0)
 
 
 @pytest.mark.parametrize(("name", "width", "height"), [size for size in SIZES if size[0] in WITH_MAP])
@@ -196,6 +254,6 @@ def test_a_map_of_every_format(device: Device, kernel_shape: KernelShape, name: 
 def test_a_map_of_identical_planes_is_1_everywhere(device: Device, kernel_shape: KernelShape, name: str) -> None:
     frame, planes = textures("uint8", 61, 40)
     planes[:, 1] = planes[:, 0]
-    left, maps = _map(device, kernel_shape, name, frame, planes)
-    assert not left.any()
+    sums, maps = _run(device, kernel_shape, name, frame, planes, with_map=True)
+    assert not sums.any()
     assert (maps == 1.0).all()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import vkssim
 from vkssim import arrays
 from vkssim.backends import loss_engine as losses
-from vkssim.backends.loss_engine import LossEngine
+from vkssim.backends.loss_engine import LossEngine, LossStep
 from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.loss.spec import Loss, constants
@@ -173,7 +173,7 @@ def engines(place: Place, tick: Tick) -> None:
         height, width = (11 + place.random.randrange(100) for _ in range(2))
         reference, distorted = images(1, height, width, np.float32, 1.0)
         gradient = np.empty_like(distorted)
-        with LossEngine(Loss(height, width, **constants(1.0)), gradient=True, device=place.device) as engine:
+        with LossEngine(LossStep(Loss(height, width, **constants(1.0)), gradient=True), device=place.device) as engine:
             engine.run(reference, distorted, gradient)
         tick(1)
 

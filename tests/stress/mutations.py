@@ -12,7 +12,7 @@ from dataclasses import dataclass
 GATE = "gate"
 """The matrix of scripts/cross_backend_diff.py. Every other check is a test, as pytest names it."""
 
-DEINTERLEAVED = "tests/shaders/test_deinterleave.py::test_every_size"
+DEINTERLEAVED = "tests/shaders/test_planes.py::test_deinterleave"
 LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
 SLOW_DEVICE = "tests/backends/test_slow_device.py"
 LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"

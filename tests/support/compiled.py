@@ -10,7 +10,7 @@ import pytest
 
 from vkssim import arrays
 from vkssim.backends import loss_engine
-from vkssim.backends import open_device as opened
+from vkssim.backends import open as opened
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices

@@ -19,7 +19,7 @@ import numpy as np
 
 import vkssim
 from vkssim.backends.base import Batch
-from vkssim.backends.loss_engine import LossEngine
+from vkssim.backends.loss_engine import LossEngine, LossStep
 from vkssim.errors import ForkError
 from vkssim.host.devices import list_devices
 from vkssim.host.instance import shared_instance
@@ -93,7 +93,7 @@ def after_opening() -> dict[str, str]:
     expected = [vkssim.ssim(*frames) for frames in pairs]
     got: list[Any] = []
     mapper = SsimMapper(FrameFormat.of_bits(190, 180, 8), {})
-    engine = LossEngine(Loss(180, 190, **constants(1.0)), gradient=True)
+    engine = LossEngine(LossStep(Loss(180, 190, **constants(1.0)), gradient=True))
     planes = IMAGES[0][0], IMAGES[1][0]
     with mapper, engine, vkssim.Scorer(190, 180, bits=8, features=["float_ssim=scale=1"], batch=2) as scorer:
         for frames in pairs[:3]:

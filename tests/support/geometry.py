@@ -23,7 +23,7 @@ GROUPS_ACROSS: dict[str, Callable[[KernelShape, int], int]] = {
     "decimate": lambda shape, columns: decimate(shape, "", _floats(2 * columns), _floats(columns)).groups[0],
     "downscale": lambda shape, columns: downscale(shape, _floats(2 * columns), _floats(columns), 2).groups[0],
     "samples": lambda shape, columns: WindowWalk.samples(shape, _floats(columns)).groups[0],
-    "ingest": lambda shape, columns: ingest(shape, _floats(columns), _floats(columns), 1.0)[0].groups[0],
+    "ingest": lambda shape, columns: ingest(shape, _floats(columns), _floats(columns))[0].groups[0],
 }
 """Workgroups across for that many columns of results, by the stage that makes them."""
 

@@ -72,8 +72,7 @@ class HostTimeline:
     def __init__(self, device: Device, stack: ExitStack) -> None:
         self._device = device
         kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=vk.VK_SEMAPHORE_TYPE_TIMELINE, initialValue=0)
-        handle = vk.vkCreateSemaphore(device.handle, vk.VkSemaphoreCreateInfo(pNext=kind), None)
-        self.handle = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
+        self.handle = device.create(stack, "Semaphore", vk.VkSemaphoreCreateInfo(pNext=kind))
 
     def signal(self, number: int, _stream: int = 0) -> None:
         self._call("vkSignalSemaphoreKHR", vk.VkSemaphoreSignalInfo(semaphore=self.handle, value=number))

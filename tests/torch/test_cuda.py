@@ -224,7 +224,7 @@ def test_tensors_outlive_the_sharing() -> None:
     cuda._kept[0].close()
     view = tensor[1:, ::2]
     del tensor
-    assert live["memory"] == 1
+    assert live["Memory"] == 1
     assert view.mean().item() == 7.0
     del view
     assert not +live, dict(+live)
@@ -234,7 +234,7 @@ def test_all_is_closed_with_the_sharing() -> None:
     _step(_pair(2, 3, 41, 60))
     _step(_pair(2, 3, 41, 60), weights=WEIGHTS)
     live: Counter[str] = _opened().device.live_objects
-    assert live["pipeline"] > 0
+    assert live["Pipeline"] > 0
     cuda._kept[0].close()
     assert not +live, dict(+live)
 

@@ -16,7 +16,7 @@ from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
 from vkssim.torch import composed
 
-from ..loss.images import images, relative
+from ..loss.images import Doubles, images, relative
 from ..support.differences import check_array, check_number
 from ..support.tolerances import LOSS_COMPOSED, LOSS_SECOND, LOSS_SECOND_HALF
 from . import taps, tensors
@@ -34,6 +34,15 @@ OPTIONS: dict[str, tuple[Callable[..., Tensor], dict[str, Any]]] = {
 by_options = pytest.mark.parametrize("name", OPTIONS)
 
 
+def _composed_and_twin(loss: Loss, kind: str, planes: int) -> tuple[tuple[Doubles, Doubles], tuple[Doubles, Doubles]]:
+    """Values of planes and their gradients by the distorted ones: by PyTorch's operations, and by the twin."""
+    reference, distorted = (side.astype(np.float64) for side in images(kind, planes, loss.height, loss.width))
+    inputs = [torch.from_numpy(side[:, None]).requires_grad_() for side in (distorted, reference)]
+    values = composed.values(loss, *inputs)
+    (gradient,) = torch.autograd.grad(values.sum(), inputs[0])
+    return (values.detach().numpy(), gradient[:, 0].numpy()), value_and_gradient(loss, reference, distorted)
+
+
 @pytest.mark.parametrize("padding", Padding, ids=lambda it: it.value)
 @pytest.mark.parametrize("pyramid", Pyramid, ids=lambda it: it.value)
 @pytest.mark.parametrize("weights", [(1.0,), (0.5,), THREE, (0.0, 0.7, 1.0)], ids=str)
@@ -41,24 +50,15 @@ def test_the_formulas_are_the_twins(weights: tuple[float, ...], pyramid: Pyramid
     """Values and first derivatives, by plane; sides are odd and even on every scale."""
     options: dict[str, Any] = {**constants(1.0), "weights": weights, "padding": padding, "pyramid": pyramid}
     loss = Loss(45, 54, negative=Negative.KEEP if weights == (1.0,) else Negative.CLAMP, **options)
-    reference, distorted = (side.astype(np.float64) for side in images("natural", 3, 45, 54))
-    expected, slopes = value_and_gradient(loss, reference, distorted)
-    inputs = [torch.from_numpy(side[:, None]).requires_grad_() for side in (distorted, reference)]
-    values = composed.values(loss, *inputs)
-    check_array(LOSS_COMPOSED, "values", values.detach().numpy(), expected)
-    (gradient,) = torch.autograd.grad(values.sum(), inputs[0])
-    check_number(LOSS_COMPOSED, "gradient", f"{weights}", relative(gradient[:, 0].numpy(), slopes), 0.0)
+    (values, gradient), (expected, slopes) = _composed_and_twin(loss, "natural", 3)
+    check_array(LOSS_COMPOSED, "values", values, expected)
+    check_number(LOSS_COMPOSED, "gradient", f"{weights}", relative(gradient, slopes), 0.0)
 
 
 @pytest.mark.parametrize("negative", [Negative.CLAMP, Negative.NULL], ids=lambda it: it.value)
 def test_negative_means_have_the_twins_derivatives(negative: Negative) -> None:
     loss = Loss(24, 26, **constants(1.0), weights=(0.5, 0.5), negative=negative)
-    reference, distorted = (side.astype(np.float64) for side in images("anti", 2, 24, 26))
-    expected, slopes = value_and_gradient(loss, reference, distorted)
-    inputs = [torch.from_numpy(side[:, None]).requires_grad_() for side in (distorted, reference)]
-    values = composed.values(loss, *inputs)
-    (gradient,) = torch.autograd.grad(values.sum(), inputs[0])
-    np.testing.assert_equal((values.detach().numpy(), gradient[:, 0].numpy()), (expected, slopes))
+    np.testing.assert_equal(*_composed_and_twin(loss, "anti", 2))
 
 
 @by_options

@@ -72,10 +72,8 @@ class Backend(Closable, ABC):
 
     info: BackendInfo
     batches: tuple[Batch, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Warning, ...] = ()
     """Messages for the user about the opening of the backend."""
-    gpu_warnings: tuple[str, ...] = ()
-    """Those of `warnings` that are about a GPU that is present and cannot be used."""
 
     @property
     def batch_size(self) -> int:

@@ -11,12 +11,11 @@ from importlib.util import find_spec
 from ..errors import DeviceError, NoDeviceError, NoLoaderError, UnsuitableDeviceError
 from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_decode
 from ..frames.picture.pixels import SurfaceCopy
-from ..host.device import can_share
-from ..host.devices import DeviceInfo, choose_device, list_devices
+from ..host.device import missing_for_sharing
+from ..host.devices import NVIDIA, DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
 from .cuda import CHROMA, CODECS, Capabilities, Cuda, ask, cuda_of
 
-_NVIDIA = 0x10DE
 _CUDA = "cuda"
 _CHROMA_NAMES = {"400": "grey", "422": "4:2:2", "444": "4:4:4"}
 _MACROBLOCK = 16 * 16
@@ -108,7 +107,7 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
         return HardwareDecoder(decode)
     gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
     if gpu is not None and _has_bindings():
-        return HardwareDecoder(_CUDA, NvidiaDriver(gpu.uuid, shares=can_share(gpu)), required=decode == _CUDA)
+        return HardwareDecoder(_CUDA, NvidiaDriver(gpu.uuid, shares=not missing_for_sharing(gpu)), required=decode == _CUDA)
     return None if decode == "auto" else HardwareDecoder(_CUDA, NvidiaDriver(None))
 
 
@@ -123,7 +122,7 @@ def _nvidia(device: str | int | None) -> DeviceInfo | None:
         info = choose_device(list_devices(shared_instance()), device)
     except (NoLoaderError, NoDeviceError, UnsuitableDeviceError):  # the backend says so, after the clips were opened
         return None
-    return info if info.vendor_id == _NVIDIA else None
+    return info if info.vendor_id == NVIDIA else None
 
 
 def _has_bindings() -> bool:

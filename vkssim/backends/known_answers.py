@@ -6,7 +6,6 @@ The NumPy twins computed the numbers. The scores are equal to libvmaf's, to six 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,12 +22,11 @@ from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants, product
 from ..reference.samples import deinterleave as deinterleaved
-from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
 from .cpu import CpuBackend
-from .loss_engine import LossEngine
-from .open_device import open_device
+from .loss_engine import LossEngine, LossStep
+from .open import OpenDevice
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
 Where = str | int | None
@@ -132,15 +130,14 @@ def _interleaved_chroma() -> Case:
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         if twin:
             return differing(*deinterleaved(chroma()))
-        with ExitStack() as stack:
-            opened = open_device(stack, device)
-            shape = KernelShape.for_device(opened.info)
-            executor = stack.enter_context(Executor(opened, plan(shape), load_module, batch=1, slots=1))
-            slot = executor.slots[0]
-            slot.inputs[CHROMA][0] = chroma().ravel()
-            executor.submit(slot, 1)
-            executor.wait(slot)
-            return differing(*(slot.outputs[name][0].reshape(2, SIDE, SIDE) for name in (cb, cr)))
+        with OpenDevice(device) as opened:
+            made = plan(KernelShape.for_device(opened.device.info))
+            with Executor(opened.device, made, opened.pipelines, slots=1) as executor:
+                slot = executor.slots[0]
+                slot.inputs[CHROMA][0] = chroma().ravel()
+                executor.submit(slot, 1)
+                executor.wait(slot)
+                return differing(*(slot.outputs[name][0].reshape(2, SIDE, SIDE) for name in (cb, cr)))
 
     return Case("misplaced samples of Cb and Cr", plan, numbers, (0.0, 0.0))
 
@@ -162,7 +159,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
 
             values, slope = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
         else:
-            with LossEngine(loss, gradient=with_gradient, device=device) as engine:
+            with LossEngine(LossStep(loss, with_gradient), device=device) as engine:
                 values, slopes = product(loss, engine.run(reference, distorted, gradient if with_gradient else None))
             slope = gradient.astype(np.float64) * (slopes[0, 0] if len(loss.weights) == 1 else 1.0)
         return np.array([values[0], *derivatives(slope[0])]) if with_gradient else values

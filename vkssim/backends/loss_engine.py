@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UnusableGpuWarning
 from ..features.planes import KernelShape
 from ..host import fork
 from ..host.closing import Closable, closing_on_error
@@ -19,10 +18,8 @@ from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
 from ..types import Doubles
-from ..utils.choices import BACKENDS
 from .device_cache import DeviceCache
-from .open import unknown_backend
-from .open_device import OpenDevice, fit_batch, software_warnings, warn
+from .open import OpenDevice, check_backend, fit_batch, software_warnings, warn
 from .selftest import check
 
 Floats = npt.NDArray[np.float32]
@@ -99,24 +96,16 @@ class LossExecutor:
 class LossEngine(LossExecutor, Closable):
     """A loss for planes of one size on one device, with arrays of the host.
 
-    `weight` is the factor of the gradient. `planes` is the expected number of planes of a call. A call with more planes gets
-    larger buffers, up to a limit. Beyond it, planes are computed in batches. See `host.devices.choose_device` for `device`.
-    Raises DeviceError if no device is usable, or if the buffers of one plane do not fit.
+    `planes` is the expected number of planes of a call. A call with more planes gets larger buffers, up to a limit. Beyond it,
+    planes are computed in batches. See `host.devices.choose_device` for `device`. Raises DeviceError if no device is usable, or
+    if the buffers of one plane do not fit.
     """
 
-    def __init__(
-        self,
-        loss: Loss,
-        *,
-        gradient: bool,
-        weight: float = 1.0,
-        planes: int = 1,
-        device: str | int | None = None,
-    ) -> None:
+    def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | None = None) -> None:
         self._opened = opened = OpenDevice(device)
         with closing_on_error(self):
-            warn(software_warnings(opened.device.info, device), UnusableGpuWarning)
-            super().__init__(opened.device, opened.pipelines, LossStep(loss, gradient, weight))
+            warn(software_warnings(opened.device.info, device))
+            super().__init__(opened.device, opened.pipelines, step)
             self.room_for(planes)
 
     def new_executor(self, batch: int, slots: int) -> Executor:
@@ -175,39 +164,29 @@ _kept: DeviceCache[LossEngine] = DeviceCache(most=4)
 
 
 def evaluate(
-    loss: Loss,
-    reference: Planes,
-    distorted: Planes,
-    *,
-    gradient: bool,
-    weight: float = 1.0,
-    backend: str = "vulkan",
-    device: str | int | None = None,
+    step: LossStep, reference: Planes, distorted: Planes, *, backend: str = "vulkan", device: str | int | None = None
 ) -> tuple[Doubles, Planes | None]:
-    """Return values (P,) float64 of planes and, if requested, their gradients.
-
-    The gradients (P, H, W) are by the distorted planes, times `weight`.
+    """Return values (P,) float64 of planes and, if the step has them, their gradients (P, H, W) by the distorted planes.
 
     Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
     the NumPy twin, in float64.
     """
-    if backend not in BACKENDS:
-        raise unknown_backend(backend)
+    check_backend(backend)
     if backend == "cpu":
         from ..loss.reference import value_and_gradient
 
-        values, slopes = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
-        return values, weight * slopes if gradient else None
-    result = np.empty(distorted.shape, np.float32) if gradient else None
+        values, slopes = value_and_gradient(step.loss, reference.astype(np.float64), distorted.astype(np.float64))
+        return values, step.weight * slopes if step.gradient else None
+    result = np.empty(distorted.shape, np.float32) if step.gradient else None
 
     def make() -> LossEngine:
-        engine = LossEngine(loss, gradient=gradient, weight=weight, planes=len(distorted), device=device)
+        engine = LossEngine(step, planes=len(distorted), device=device)
         with closing_on_error(engine):
             check(engine.device.info, engine.plan, device)
         return engine
 
-    means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))
-    values, slopes = product(loss, means)
+    means = _kept.run((step, device), make, lambda engine: engine.run(reference, distorted, result))
+    values, slopes = product(step.loss, means)
     if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
         for plane in np.flatnonzero(slopes[:, 0] != 1.0):
             result[plane] *= np.float32(slopes[plane, 0])

@@ -43,23 +43,21 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
     if not kernels <= _passed:
         _passed.update(_remembered(device))
     if not kernels <= _passed:
-        _check(device, selector, kernels - _passed)
+        check_cases(device, selector, kernels=kernels - _passed)
         _passed.update(kernels)
 
 
-def check_all(device: DeviceInfo, selector: Where, starting: Callable[[int, int, str], None]) -> int:
-    """Check all kernels on a device, which is the device of `selector`, also those that passed before.
-
-    `starting` is called before each case with its number from 1 on, the number of cases, and its name. Return that number.
-    Raises WrongNumbersError as `check` does.
-    """
-    return _check(device, selector, None, starting)
-
-
-def _check(
-    device: DeviceInfo, selector: Where, kernels: set[str] | None, starting: Callable[[int, int, str], None] | None = None
+def check_cases(
+    device: DeviceInfo,
+    selector: Where,
+    starting: Callable[[int, int, str], object] = lambda *_: None,
+    kernels: set[str] | None = None,
 ) -> int:
-    """Try the cases of some kernels, of all if they are None, and record those that passed. Return the number of all cases."""
+    """Check a device, which is the device of `selector`, by the cases that use some kernels, by default by all cases.
+
+    `kernels` are digests; those that pass are recorded. `starting` is called before each case with its number from 1 on, the
+    number of all cases, and its name. Return the number of all cases. Raises WrongNumbersError as `check` does.
+    """
     from .known_answers import CASES  # imported here: it imports all metrics and losses
 
     shape = KernelShape.for_device(device)
@@ -67,8 +65,7 @@ def _check(
     for number, case in enumerate(CASES, 1):
         covered = _digests(device, case.plan(shape))
         if kernels is None or covered & kernels - passed:
-            if starting is not None:
-                starting(number, len(CASES), case.name)
+            starting(number, len(CASES), case.name)
             _try(case, device, selector)
             passed |= covered
     _passed.update(passed)

@@ -14,8 +14,7 @@ from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from ..utils.thread_pool import Closable
 from .base import Backend, Batch
-from .open import open_backend
-from .open_device import OpenDevice
+from .open import OpenDevice, open_backend
 
 _SECONDS_TO_CLOSE = 5.0
 
@@ -39,7 +38,7 @@ class SharedBackend(Closable):
         self._devices: dict[bool, OpenDevice] = {}  # by whether they share memory with another API
         self._lock = threading.Lock()
         self._engines: dict[_Key, Backend] = {}
-        self._warnings: dict[_Key, tuple[str, ...]] = {}  # until a run reports them
+        self._warnings: dict[_Key, tuple[Warning, ...]] = {}  # until a run reports them
         self.closed = False
         self._runs: Counter[_Key] = Counter()
 

@@ -22,7 +22,7 @@ from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open_device import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
+from .open import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -69,7 +69,7 @@ def _plane_plan(plane: PlaneMetrics, shape: KernelShape) -> tuple[Plan, list[Fea
     if plane.format.needs_ingest:
         samples = PlanePair.floats("planes", raw.width, raw.height)
         buffers.append(samples.spec(Role.WORK))
-        steps = (ingest(shape, raw, samples, plane.format.stored_factor),)
+        steps = (ingest(shape, raw, samples),)
     parts = [scorer.plan(shape, samples) for scorer in plane.scorers]
     for part in parts:
         buffers.extend(part.buffers)
@@ -166,8 +166,7 @@ class VulkanBackend(Backend):
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
             executor, warnings = fit_batch(self.device, wanted, make, possible)
-            self.gpu_warnings = software_warnings(info, self.selector)
-            self.warnings = (*self.gpu_warnings, *warnings)
+            self.warnings = (*software_warnings(info, self.selector), *warnings)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)
 

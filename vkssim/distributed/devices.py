@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from ..backends.open import no_devices, unknown_backend
+from ..backends.open import check_backend
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError
-from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
+from ..host.devices import NVIDIA, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..scoring.options import Selector
-from ..utils.choices import BACKENDS
 from .task import WorkerSpec
 
 _ALL = "all"
@@ -29,10 +28,7 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
     every = isinstance(device, str) and device.strip().lower() == _ALL
     if isinstance(device, str) and not every and len(selectors) == 1:
         return []
-    if backend not in BACKENDS:
-        raise unknown_backend(backend)
-    if backend != "vulkan":
-        raise no_devices(device)
+    check_backend(backend, device)
     devices = list_devices(shared_instance())
     if every:
         suitable = [device for device in devices if not device.lacks]
@@ -53,7 +49,6 @@ def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
     return WorkerSpec("vulkan", str(device.uuid), kind, f"{device.name} ({device.index})", profile)
 
 
-_NVIDIA = 0x10DE
 _BY_UUID = "GPU-"
 
 
@@ -84,7 +79,7 @@ def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[Device
     gpus = [device for device in devices if device.kind is not DeviceKind.CPU]
     if entry.startswith(_BY_UUID):
         return [gpu for gpu in gpus if str(gpu.uuid).startswith(entry.removeprefix(_BY_UUID).lower())]
-    counted = [gpu for gpu in gpus if gpu.vendor_id == _NVIDIA] or gpus
+    counted = [gpu for gpu in gpus if gpu.vendor_id == NVIDIA] or gpus
     places = sorted({gpu.pci or "" for gpu in counted}, key=lambda place: (len(place), place))
     if "" in places or not entry.isdecimal() or int(entry) >= len(places):
         return []

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
 from ..backends.device_cache import DeviceCache
-from ..backends.open import no_devices
-from ..backends.open_device import info_of
+from ..backends.open import check_backend, info_of
 from ..backends.shared import Share, SharedBackend
 from ..errors import OptionError
 from ..frames.decode.hardware import HardwareDecoder
@@ -109,13 +108,12 @@ class WorkerOptions:
         """Return the workers of this machine."""
         specs = [spec_of(device, profile=profile) for device in self._devices()]
         if not specs:
-            if self.device is not None:
-                raise no_devices(self.device)
+            check_backend(self.backend, self.device)
             return [WorkerSpec(self.backend, None, "cpu", self.backend, profile)]
         if self.several:
             return specs
         assert self.device is None or isinstance(self.device, str | int)
-        # A selector means the same device until the process ends; see `backends.open_device`.
+        # A selector means the same device until the process ends; see `backends.open`.
         return [replace(specs[0], device=self.device)]
 
 

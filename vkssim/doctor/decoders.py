@@ -11,9 +11,9 @@ from av.codec.codec import UnknownCodecError
 
 from ..backends.cuda import ask, cuda_of
 from ..frames.decode.hardware import EXACT, FORMATS, offered
+from ..host.devices import NVIDIA
 from .apart import Send, run_in_process
 from .findings import DiagnosisSection, Finding, Level
-from .gpus import NVIDIA
 from .survey import Survey
 
 _ENGINES_SECONDS = 30.0  # in which NVIDIA's driver may say which codecs it decodes

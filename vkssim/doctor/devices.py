@@ -12,7 +12,7 @@ from typing import Any
 
 from ..backends.known_answers import SIDE, pictures
 from ..backends.open import open_backend
-from ..backends.selftest import check_all
+from ..backends.selftest import check_cases
 from ..errors import WrongNumbersError
 from ..features.plane_metrics import FrameMetrics
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
@@ -80,7 +80,7 @@ def try_device(send: Send, uuid: str) -> None:
             send("doing", f"self-test {number} of {total}: {name}")
 
         device = choose_device(list_devices(shared_instance()), uuid)
-        send("checked", check_all(device, uuid, starting))
+        send("checked", check_cases(device, uuid, starting))
         send("doing", "closing the device")
     except WrongNumbersError as error:
         send("wrong", str(error))

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..host.devices import NVIDIA
 from ..host.driver_files import DriverFile, files_in
 from ..host.machine import Machine
 from ..host.unusable_gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, unusable_gpus
@@ -19,9 +20,6 @@ from .drivers import distribution
 from .findings import DiagnosisSection, Finding, Level
 from .survey import Survey
 from .system import is_container, is_wsl
-
-NVIDIA = 0x10DE
-"""The PCI number of NVIDIA as a vendor."""
 
 _CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 _ELSEWHERE = ("/usr/local/nvidia/share/vulkan/icd.d", "/usr/local/nvidia/vulkan/icd.d")

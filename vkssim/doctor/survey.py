@@ -84,7 +84,7 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
         send("doing", f"loading {library}")
         problems[library] = load_problem(library)
         if problems[library] is not None:
-            missing[library] = missing_libraries(library)
+            missing[library] = tuple(name for name, path in list_libraries(library).items() if path is None)
         send("problems", problems)
         send("missing", missing)
     send("doing", "loading the Vulkan loader")
@@ -109,22 +109,12 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
         send("failure", str(error).removesuffix(f". {DOCTOR}"))
 
 
-def missing_libraries(library: str) -> tuple[str, ...]:
-    """Return the names of all libraries that Linux's dynamic loader does not find for a library, which may be itself.
-
-    An error of loading names the first of them alone. Return an empty tuple if the loader cannot list them.
-    """
-    found = list_libraries(library)
-    if found is None:
-        return (library,)
-    return tuple(name for name, path in found.items() if path is None)
-
-
-def list_libraries(library: str) -> Mapping[str, str | None] | None:
+def list_libraries(library: str) -> Mapping[str, str | None]:
     """Return the libraries that a library needs, and that these need, each with the path at which the dynamic loader finds it.
 
-    The path is None if the loader finds none. Return None if the library itself is not found. The loader of glibc lists them
-    instead of starting a program, so no code of a library runs; other loaders ignore the request, and list none.
+    The path is None if the loader finds none, which an error of loading says of the first such library alone. A library that is
+    not found itself is the only entry. The loader of glibc lists them instead of starting a program, so no code of a library
+    runs; other loaders ignore the request, and list none.
     """
     if not sys.platform.startswith("linux") or not sys.executable or set(library) & set(" :"):  # both separate libraries
         return {}
@@ -134,7 +124,7 @@ def list_libraries(library: str) -> Mapping[str, str | None] | None:
             [sys.executable, "-c", ""], env=environment, capture_output=True, timeout=_LIST_SECONDS, check=False
         )
         if f"'{library}' from LD_PRELOAD cannot be preloaded (cannot open" in listed.stderr.decode(errors="replace"):
-            return None
+            return {library: None}
         lines = (line.strip().partition(" => ") for line in listed.stdout.decode(errors="replace").splitlines())
         return {name: None if path == "not found" else path.partition(" (")[0] for name, arrow, path in lines if arrow}
     return {}

@@ -23,17 +23,17 @@ FEATURES: Mapping[str, type[FrameScorer]] = {
 """All metrics by name."""
 
 
-def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionValue] | None = None) -> FrameScorer:
+def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
     """Return a metric for frames of one format.
 
-    `feature` is a name, or a name with options as `name=key=value:key=value`; `options` add to those.
-    Raises OptionError for an unknown name or option, and FrameError if the frames are too small.
+    `feature` is a name, or a name with options as `name=key=value:key=value`. Raises OptionError for an unknown name or option,
+    and FrameError if the frames are too small.
     """
-    name, parsed = split_feature(feature)
+    name, options = split_feature(feature)
     if name not in FEATURES:
         available = ", ".join(sorted(FEATURES))
         raise OptionError(f"unknown feature {name!r}{did_you_mean(name, FEATURES)}. Available features: {available}")
-    return FEATURES[name](frame, {**parsed, **(options or {})})
+    return FEATURES[name](frame, options)
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

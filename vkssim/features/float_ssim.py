@@ -26,23 +26,20 @@ from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, parti
 class Windows:
     """A window, the positions that count, and the kernels that compute l, c, s.
 
-    `stem` is the kernel. `has_map` is False if some windows are left out. `walk` returns the workgroups, `maps` is the NumPy
-    twin, and `columns` returns the number of columns of windows that count for a plane width.
+    `stem` is the kernel, `walk` returns the workgroups, `maps` is the NumPy twin, and `columns` returns the number of columns
+    of windows that count for a plane width.
     """
 
     side: int
     stem: str
-    has_map: bool
     walk: Callable[[KernelShape, PlanePair], WindowWalk]
     columns: Callable[[int], int]
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps]
 
 
-GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", True, WindowWalk.over, lambda width: width - MARGIN, lcs_maps)
-UNIFORM8 = Windows(UNIFORM, "ssim_uniform", True, WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps)
-ESTIMATE = Windows(
-    UNIFORM, "ssim_estimate", False, WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps
-)
+GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", WindowWalk.over, lambda width: width - MARGIN, lcs_maps)
+UNIFORM8 = Windows(UNIFORM, "ssim_uniform", WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps)
+ESTIMATE = Windows(UNIFORM, "ssim_estimate", WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps)
 
 
 def _chosen_windows(options: FloatSsimOptions) -> Windows:
@@ -148,7 +145,7 @@ class SsimMapScorer(FloatSsimScorer):
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         super().__init__(frame, options)
-        if not self._windows.has_map:
+        if self._options["estimate"]:
             raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
         self.maps: list[FloatPlane] = []
         """Maps of shape `map_shape`, in the order of the frames. The caller removes the maps that it takes."""

@@ -131,7 +131,7 @@ class KernelShape:
 class PlaneLayout:
     """Planes of one size in one buffer, one after the other: `count` for each frame of a plan.
 
-    `scale` is the factor by which 16-bit samples are multiplied when they are read; 1 if they need none.
+    `scale` is the factor that converts stored samples to the 0..255 scale; 1 if they need none.
     """
 
     buffer: str
@@ -225,10 +225,10 @@ def dispatch(
     )
 
 
-def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: float) -> tuple[Dispatch, Dispatch]:
+def ingest(shape: KernelShape, source: PlanePair, target: PlanePair) -> tuple[Dispatch, Dispatch]:
     """Return the dispatches that convert samples to floats on the 0..255 scale: one for each of the two planes."""
     groups = ceil_div(ceil_div(source.width, INGEST_COLUMNS), shape.workgroup), source.height
-    first, second = (dispatch(shape, "ingest", source, target, groups, first_plane=plane, scale=factor) for plane in range(2))
+    first, second = (dispatch(shape, "ingest", source, target, groups, first_plane=plane) for plane in range(2))
     return first, second
 
 
@@ -270,7 +270,7 @@ def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: 
 
 @dataclass(frozen=True)
 class WindowWalk:
-    """The workgroups that move a window over a pair of planes."""
+    """The workgroups that move a window over planes, in x and y, and the rows that each of them processes."""
 
     groups: tuple[int, int]
     strip: int
@@ -278,13 +278,13 @@ class WindowWalk:
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """Return the workgroups of the 11x11 window."""
-        return cls._of(shape, ceil_div(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
+        return cls.in_strips(shape, ceil_div(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
 
     @classmethod
     def uniform(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """Return the workgroups of the 8x8 window."""
         columns = WINDOW_WORKGROUP - UNIFORM + 1 if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
-        return cls._of(shape, ceil_div(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
+        return cls.in_strips(shape, ceil_div(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
 
     @classmethod
     def estimate(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
@@ -296,18 +296,21 @@ class WindowWalk:
             fragments, rest = divmod(columns, FRAGMENT)
             threads = ceil_div(fragments * FRAGMENT_WINDOWS + min(rest, FRAGMENT_WINDOWS), STRIP_COLUMNS)
             groups_x = ceil_div(threads, shape.workgroup)
-        return cls._of(shape, groups_x, planes.height - UNIFORM + 1)
+        return cls.in_strips(shape, groups_x, planes.height - UNIFORM + 1)
 
     @classmethod
     def samples(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """Return the workgroups of a kernel without a window; each thread has one column of units."""
         threads = WINDOW_WORKGROUP if shape.shape is Shape.STAGED else shape.workgroup
         columns = shape.shape.row_unit // planes.code_bytes * threads
-        return cls._of(shape, ceil_div(planes.width, columns), planes.height)
+        return cls.in_strips(shape, ceil_div(planes.width, columns), planes.height)
 
     @classmethod
-    def _of(cls, shape: KernelShape, groups_x: int, rows: int) -> WindowWalk:
-        strip = strip_rows(_WINDOW_ROWS[shape.shape], rows, groups_x)
+    def in_strips(
+        cls, shape: KernelShape, groups_x: int, rows: int, longest: Mapping[Shape, int] = MappingProxyType(_WINDOW_ROWS)
+    ) -> WindowWalk:
+        """Return `groups_x` workgroups side by side, in strips that have `longest` rows at most."""
+        strip = strip_rows(longest[shape.shape], rows, groups_x)
         return cls((groups_x, ceil_div(rows, strip)), strip)
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 
-from ..features.planes import KernelShape, PlaneLayout, aligned, ceil_div, decimate, dispatch, strip_rows
+from ..features.planes import KernelShape, PlaneLayout, WindowWalk, ceil_div, decimate, dispatch, partials
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.constants import LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
 from ..shaders.interface import INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, Precision, Shape
@@ -48,10 +49,8 @@ class _Builder:
                 image[0] = replace(image[0], row_bytes=4 * loss.width)
         self._gradients = [replace(planes, buffer=_gradient_buffer(scale)) for scale, planes in enumerate(self._images[0])]
         self._walks = [self._walk(planes) for planes in self._images[0]]
-        groups = [x * y for (x, y), _ in self._walks]
-        self._first_partials = [sum(groups[:scale]) for scale in range(len(groups))]
-        self._groups = groups
-        self._partials = BufferSpec("partials", Role.WORK, aligned(4 * sum(groups)))
+        *self._first_partials, count = accumulate((walk.count for walk in self._walks), initial=0)
+        self._partials = partials("partials", count, Role.WORK)
         self._buffers: list[BufferSpec] = []
 
     def build(self) -> Plan:
@@ -75,18 +74,14 @@ class _Builder:
             steps += [(self._collect(scale),) for scale in reversed(range(scales - 1))]
         return Plan(tuple(self._buffers), tuple(steps))
 
-    def _walk(self, planes: PlaneLayout) -> tuple[tuple[int, int], int]:
-        """Return the workgroups of the windows, and the rows that each of them processes."""
+    def _walk(self, planes: PlaneLayout) -> WindowWalk:
         staged = self._shape.shape is Shape.STAGED
         halo = 4 * RADIUS if self._gradient else 2 * RADIUS
         columns = LOSS_WORKGROUP - halo if staged else STRIP_COLUMNS * self._shape.workgroup
-        groups = ceil_div(planes.width, columns)
-        strip = strip_rows(_STRIP_ROWS[self._shape.shape], planes.height, groups)
-        return (groups, ceil_div(planes.height, strip)), strip
+        return WindowWalk.in_strips(self._shape, ceil_div(planes.width, columns), planes.height, _STRIP_ROWS)
 
     def _windows(self, scale: int) -> Dispatch:
-        loss, planes = self._loss, self._images[0][scale]
-        groups, strip = self._walks[scale]
+        loss, planes, walk = self._loss, self._images[0][scale], self._walks[scale]
         targets = [self._partials.name]
         if self._gradient:
             stored = self._shape.shape is Shape.STRIP
@@ -96,12 +91,12 @@ class _Builder:
             "loss_gradient" if self._gradient else "loss_value",
             planes,
             planes,
-            groups,
+            walk.groups,
             label=f"windows, scale {scale}",
             sources=self._pair(scale),
             targets=targets,
             constants={TERM_CONSTANT: int(scale == len(loss.weights) - 1)},
-            strip=strip,
+            strip=walk.strip,
             margin=loss.padding.margin,
             first_partial=self._first_partials[scale],
             plane_partials=self._partials.frame_bytes // 4,
@@ -121,16 +116,15 @@ class _Builder:
         return spec.name
 
     def _gather(self, scale: int) -> Dispatch:
-        groups, strip = self._walks[scale]
         return dispatch(
             self._shape,
             "loss_gather",
             self._images[0][scale],
             self._gradients[scale],
-            groups,
+            self._walks[scale].groups,
             label=f"gather, scale {scale}",
             sources=(f"maps.{scale}", *self._pair(scale)),
-            strip=strip,
+            strip=self._walks[scale].strip,
             weight=self._weight / self._loss.windows[scale],
             data_range=self._loss.data_range,
         )
@@ -146,7 +140,7 @@ class _Builder:
         push = INTERFACES["loss_means"].pack(
             first_partial=self._first_partials[scale],
             plane_partials=self._partials.frame_bytes // 4,
-            groups=self._groups[scale],
+            groups=self._walks[scale].count,
             scale_index=scale,
             scales=len(loss.weights),
             null_negative=int(loss.negative is Negative.NULL),

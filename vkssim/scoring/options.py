@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..backends.open import unknown_backend
+from ..backends.open import check_backend
 from ..errors import InputError
 from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..frames.decode.hardware import HardwareDecoder, check_decode
@@ -15,7 +15,7 @@ from ..frames.options import PictureOptions, RawDescription, Selection, check_sy
 from ..report.thresholds import Threshold, check_names
 from ..storage.location import is_url, redact_url
 from ..types import FrameFormat
-from ..utils.choices import BACKENDS, DECODERS
+from ..utils.choices import DECODERS
 
 Selector = str | int | Sequence[str | int] | None
 """One device (see `Scorer`), or several: ``"all"``, a list, or a text with commas between the devices."""
@@ -66,8 +66,7 @@ _LARGE_ENOUGH = 1024  # a side that is long enough for every metric with every o
 def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -> None:
     """Raise OptionError for an unknown feature, option or threshold. Call it before anything is opened."""
     check_sync(options.sync)
-    if options.backend not in BACKENDS:
-        raise unknown_backend(options.backend)
+    check_backend(options.backend)
     check_decode(options.decode)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")

@@ -153,7 +153,7 @@ def _new_report(
     report.rate = None if info.fps is None else float(info.fps)
     report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
     report.warnings = [warning for source in sources for warning in source.info.warnings]
-    report.warnings += [*colour_warnings(info, sources[1].info), *backend.warnings]
+    report.warnings += [*colour_warnings(info, sources[1].info), *map(str, backend.warnings)]
     report.selection, report.sync, report.pictures = options.selection, options.sync, options.pictures
     report.scoring = scoring_record(sources, clips, metrics, backend.info.backend, options)
     return report

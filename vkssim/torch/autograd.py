@@ -53,26 +53,20 @@ class LossJob:
     def _compute(self, distorted: Tensor, reference: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
         """Return the value, and the gradient by the distorted images, in their shape."""
         count, channels = distorted.shape[:2]
-        weight = 1.0 / (count * channels if self.average else channels)
+        step = LossStep(self.loss, gradient, weight=1.0 / (count * channels if self.average else channels))
         if self.backend == "vulkan" and cuda.takes(distorted.device):
             images = distorted.contiguous(), reference.contiguous()
-            step, pool = LossStep(self.loss, gradient, weight), partial(self._pooled, channels)
+            pool = partial(self._pooled, channels)
             return cuda.use_sharing(distorted.device, lambda sharing: sharing.compute(*images, step, pool))
-        values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
-        return self._pooled(channels, values), result
+        planes = (-1, self.loss.height, self.loss.width)
+        arrays = (_host_copy(image).reshape(planes).numpy() for image in (reference, distorted))
+        values, result = evaluate(step, *arrays, backend=self.backend, device=self.device)
+        kind = np.float64 if distorted.dtype is torch.float64 else np.float32
+        value = self._pooled(channels, torch.from_numpy(values.astype(kind)).to(distorted.device))
+        return value, None if result is None else torch.from_numpy(result).view(distorted.shape).to(distorted)
 
     def _pooled(self, channels: int, values: Tensor) -> Tensor:
         return values.mean() if self.average else values.view(-1, channels).mean(dim=1)
-
-    def _on_host(self, distorted: Tensor, reference: Tensor, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
-        planes = (-1, self.loss.height, self.loss.width)
-        arrays = (_host_copy(image).reshape(planes).numpy() for image in (reference, distorted))
-        values, result = evaluate(
-            self.loss, *arrays, gradient=gradient, weight=weight, backend=self.backend, device=self.device
-        )
-        kind = np.float64 if distorted.dtype is torch.float64 else np.float32
-        made = torch.from_numpy(values.astype(kind)).to(distorted.device)
-        return made, None if result is None else torch.from_numpy(result).view(distorted.shape).to(distorted)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator] # otherwise Dynamo traces into Vulkan's binding

@@ -22,7 +22,7 @@ from torch import Tensor
 from ..backends.cuda import Cuda
 from ..backends.device_cache import DeviceCache
 from ..backends.loss_engine import LossExecutor, LossStep
-from ..backends.open_device import OpenDevice
+from ..backends.open import OpenDevice
 from ..backends.selftest import check
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork

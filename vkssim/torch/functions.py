@@ -10,17 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..backends.open import unknown_backend
+from ..backends.open import check_backend
 from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
-from ..utils.choices import BACKENDS
 from .autograd import LossJob, value
 from .traced import traced_value
 
 _COLOURS_FIRST = {3: "`image.permute(2, 0, 1)`", 4: "`images.permute(0, 3, 1, 2)`", 5: "`clips.permute(0, 1, 4, 2, 3)`"}
 """Code that converts tensors with the colours last to tensors with the colours first, by their number of axes."""
-_WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
 
 def fused_ssim(
@@ -207,15 +205,14 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
     """Raise OptionError for any window except the one that is compiled in."""
     if win is not None:
         raise OptionError("win is given; the window is compiled in, 11 taps of standard deviation 1.5: leave win out")
-    if (win_size, win_sigma) != (_WINDOW_SIZE, _WINDOW_SIGMA):
+    if (win_size, win_sigma) != (11, 1.5):
         raise OptionError(f"the window is {win_size} taps of standard deviation {win_sigma}; 11 taps of 1.5 are possible")
 
 
 def _value(
     first: Tensor, second: Tensor, options: dict[str, Any], backend: str, device: str | int | None, *, average: bool
 ) -> Tensor:
-    if backend not in BACKENDS:
-        raise unknown_backend(backend)
+    check_backend(backend)
     _check_images(first, second, backend, options["padding"])
     if first.ndim == 3:  # one image, whose value is a scalar in any case
         first, second, average = first[None], second[None], True
