@@ -16,8 +16,8 @@ from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed import engine as engine_module
-from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
-from vkssim.distributed.pools import DevicePool, InlineHandle
+from vkssim.distributed.engine import Engine, Job, RunSettings, score_jobs, score_pair
+from vkssim.distributed.pools import DevicePool, InlineHandle, WorkerOptions
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
 from vkssim.distributed.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
 from vkssim.distributed.worker import Worker
@@ -453,6 +453,14 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     assert isinstance(outcomes["no"], InputError)
     assert isinstance(outcomes["absent"], InputError)
     assert isinstance(outcomes["deadly"], WorkerLostError) == several
+
+
+def test_a_batch_on_a_cluster_needs_no_device_here(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkerOptions, "open", lambda *_arguments: _two())
+    monkeypatch.setattr(WorkerOptions, "_devices", lambda _self: pytest.fail("the devices of this machine were listed"))
+    with open_journal(tmp_path / "r.csv") as journal:
+        ((_, outcome),) = score_jobs([Job("a", clips)], OPTIONS, WorkerOptions("ray"), RunSettings(journal=journal))
+    assert isinstance(outcome, ScoreReport)
 
 
 def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[int | None]) -> None:

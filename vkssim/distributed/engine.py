@@ -431,10 +431,7 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
 def score_jobs(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, settings: RunSettings = RunSettings()
 ) -> Generator[tuple[Job, Outcome], None, None]:
-    """Yield each job with its outcome as `Engine.score` does."""
-    check_options(options, settings.thresholds)
-    if settings.journal is not None:
-        settings.journal.check(where.backends())
+    """Yield each job with its outcome as `Engine.score` does. The caller has checked the options."""
     engines = settings.on_frames is None and options.sync == "index"
     in_step = max(map(len, _grouped(jobs)), default=1)
     with where.open([job.clips for job in jobs] if engines else [], options, in_step, settings.profile) as pool:
@@ -449,7 +446,11 @@ def score_pair(
     where = WorkerOptions(backend=options.backend, device=device)
     if len(where.several) > 1 and not can_reopen(*clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
-    key = "pair" if settings.journal is None else settings.journal.key
+    check_options(options, settings.thresholds)
+    key = "pair"
+    if settings.journal is not None:
+        settings.journal.check(where.backends())
+        key = settings.journal.key
     worker_warnings: list[str] = []
     settings = replace(settings, tell=worker_warnings.append, pipes=True)
     with closing(score_jobs([Job(key, clips)], options, where, settings)) as outcomes:
