@@ -154,24 +154,18 @@ class Journal(Closable):
         """Continue from the entries that were found, or drop them; a second call does nothing. Raises OutputError."""
         if self.begun:
             return
-        journal, path = self._file, self._file.path
-        of_run = self._identity is not None
+        journal, path, frames = self._file, self._file.path, counted(self._found, "frame")
         if self._resume and journal.damaged:
-            self._tell(
-                f"{path} is damaged after {counted(self._found, 'frame')}; the frames after them are scored again"
-                if of_run
-                else f"{path} is damaged after {counted(len(self.records), 'record')} and {counted(self._found, 'frame')};"
-                " what is missing is scored again"
-            )
+            sound = frames if self._identity is not None else f"{counted(len(self.records), 'record')} and {frames}"
+            self._tell(f"{path} is damaged after {sound}; what is missing is scored again")
         if self._continues:
             journal.go_on()
             if self._found:
-                self._tell(f"the run continues after {counted(self._found, 'frame')} that an earlier run scored")
+                self._tell(f"the run continues after {frames} that an earlier run scored")
         else:
-            if journal.head is not None and self._found:
+            if self._found:
                 self._tell(
-                    f"{path} had {counted(self._found, 'frame')} of a run that was cut off; with `resume` the run would have"
-                    " continued from them"
+                    f"{path} had {frames} of a run that was cut off; with `resume` the run would have continued from them"
                 )
             journal.begin(self._identity or {})
         self.begun = True
