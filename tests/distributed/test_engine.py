@@ -42,7 +42,6 @@ from vkssim.utils.wording import counted
 from ..ladder.ladders import manifest
 from ..support.clips import write, y4m_bytes
 from ..support.commands import TINY, vkssim
-from ..support.damage import flipped_bits
 from ..support.pictures import clip
 from .in_ranges import CPU, FEATURES, small_ranges, told
 
@@ -188,21 +187,6 @@ def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Pa
     assert (again.frames, again.resumed) == (report.frames, FRAMES)
     assert told(again) == told(report)
     assert not list(tmp_path.glob("*.journal"))
-
-
-def test_damaged_journals_are_not_believed(clips: Clips, tmp_path: Path) -> None:
-    """Any bit: what is behind it is scored again."""
-    _cut_off(clips, tmp_path, OutputError("full"))
-    journal = tmp_path / "scores.json.journal"
-    whole, expected = journal.read_bytes(), told(_in_one(clips))
-    for number, damaged in enumerate(flipped_bits(whole, every=997)):
-        journal.write_bytes(damaged)
-        try:
-            with _kept(tmp_path, resume=True) as kept:
-                if number % 3 == 0:
-                    assert told(_score(clips, kept)) == expected
-        except InputError as error:
-            assert "is not a journal" in str(error) or "is the journal of" in str(error)  # noqa: PT017
 
 
 # -- one device and several -------------------------------------------------------------------------------------------
