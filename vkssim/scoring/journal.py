@@ -179,6 +179,10 @@ class Journal(Closable):
             entry = frames if common == self._common else entry
         self._file.add(entry)
         self._common = common
+        if "record" in entry and self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
+            self._file.rewrite(self._identity or {}, self._entries())
+            self._common = {}
+            self._rewritten = self._file.size
 
     def pair(self, key: str) -> Unfinished:
         """Return the scores of a pair so far, which write their changes here."""
@@ -191,13 +195,6 @@ class Journal(Closable):
         self.unfinished.pop(key, None)
         self.records[key] = record
         self._write(key, {"record": record})
-        self._drop_old_entries()
-
-    def _drop_old_entries(self) -> None:
-        if self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
-            self._file.rewrite(self._identity or {}, self._entries())
-            self._common = {}
-            self._rewritten = self._file.size
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for key, record in self.records.items():
@@ -301,9 +298,6 @@ class RemoteJournal(Journal):
         while self._waiting:
             key, entries = self._waiting.popitem()
             self._put(key, f"{key}.{time.time_ns():020d}-{secrets.token_hex(4)}.json", entries)
-
-    def _drop_old_entries(self) -> None:
-        """Do nothing: `_write` has removed the objects of a finished pair."""
 
     def close(self) -> None:
         """Write what waits."""
