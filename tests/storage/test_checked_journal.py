@@ -120,13 +120,6 @@ def test_what_is_no_file_is_left_alone(tmp_path: Path, path: Path, kind: str) ->
     assert not mine.exists() or mine.read_bytes() == b"mine"
 
 
-def test_files_of_others_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _written(path)
-    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(OutputError, match="belongs to user"):
-        _opened(path)
-
-
 def test_another_process_is_told(path: Path) -> None:
     opened = (
         f"from pathlib import Path; from vkssim.storage.checked_journal import *; CheckedJournal(Path({str(path)!r}), RUN, id)"
