@@ -26,28 +26,23 @@ def ended(process: subprocess.Popen[bytes]) -> str:
     return messages
 
 
+def family(process: subprocess.Popen[bytes]) -> list[int]:
+    """The numbers of all processes that its threads started."""
+    found: list[int] = []
+    for path in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended has none
+            found += map(int, path.read_text().split())
+    return found
+
+
 def workers(process: subprocess.Popen[bytes]) -> list[int]:
     """The numbers of its workers' processes."""
-    return [number for number in _children(process.pid) if b"spawn_main" in _command(number)]
-
-
-def family(process: subprocess.Popen[bytes]) -> list[int]:
-    """The numbers of all processes that it started."""
-    return _children(process.pid)
+    return [number for number in family(process) if b"spawn_main" in _command(number)]
 
 
 def are_gone(processes: Sequence[int]) -> bool:
     """Whether none of them runs any more."""
     return not any(_command(number) for number in processes)
-
-
-def _children(number: int) -> list[int]:
-    """Return the children of a process, of all its threads."""
-    found: list[int] = []
-    for path in Path(f"/proc/{number}/task").glob("*/children"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended has none
-            found += map(int, path.read_text().split())
-    return found
 
 
 def _command(number: int) -> bytes:

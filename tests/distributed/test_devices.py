@@ -30,30 +30,26 @@ DEVICES = [
 ]
 
 
-@pytest.mark.parametrize(("index", "pci"), [("0", "0000:3b:00.0"), ("1", "0000:af:00.0"), ("2", "10000:01:00.0")])
-def test_an_index_counts_by_pci_address(index: str, pci: str) -> None:
-    """Not as Vulkan lists them; the graphics unit of the processor is not counted beside NVIDIA's."""
-    assert device_of(DEVICES, [index]).pci == pci
+BY_UUID = [*(_gpu(index, None, uuid=uuid.UUID(int=(index + 2 << 124) + 10)) for index in range(2)), SOFTWARE]
+TWICE = [_gpu(0, "0000:3b:00.0"), _gpu(1, "0000:3b:00.0"), _gpu(2, "0000:af:00.0")]  # two drivers offer the first GPU
 
 
-def test_gpus_of_another_vendor_are_counted_where_there_is_no_other() -> None:
-    assert device_of([DEVICES[3], SOFTWARE], ["0"]) is DEVICES[3]
-
-
-@pytest.mark.parametrize("entry", ["GPU-30000000-0000-0000-0000-00000000000A", "GPU-3000"])
-def test_a_uuid(entry: str) -> None:
-    """As NVIDIA's tools write it, whole or only its beginning."""
-    devices = [_gpu(index, None, uuid=uuid.UUID(int=(index + 2 << 124) + 10)) for index in range(2)]
-    assert device_of([*devices, SOFTWARE], [entry]) is devices[1]
-
-
-def test_a_gpu_that_two_drivers_offer_is_counted_once() -> None:
-    twice = [_gpu(0, "0000:3b:00.0"), _gpu(1, "0000:3b:00.0"), _gpu(2, "0000:af:00.0")]
-    assert [device_of(twice, [index]).index for index in "01"] == [0, 2]
-
-
-def test_nothing_assigned_is_software() -> None:
-    assert device_of(DEVICES, None) is SOFTWARE
+@pytest.mark.parametrize(
+    ("devices", "assigned", "index"),
+    [
+        (DEVICES, "0", 1),  # by PCI address, and the graphics unit of the processor is not counted beside NVIDIA's
+        (DEVICES, "1", 0),
+        (DEVICES, "2", 2),
+        ([DEVICES[3], SOFTWARE], "0", 3),
+        (BY_UUID, "GPU-30000000-0000-0000-0000-00000000000A", 1),
+        (BY_UUID, "GPU-3000", 1),
+        (TWICE, "0", 0),
+        (TWICE, "1", 2),
+        (DEVICES, None, 4),
+    ],
+)
+def test_the_device_that_is_meant(devices: list[DeviceInfo], assigned: str | None, index: int) -> None:
+    assert device_of(devices, None if assigned is None else [assigned]).index == index
 
 
 @pytest.mark.parametrize(

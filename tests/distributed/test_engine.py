@@ -16,8 +16,8 @@ from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed import engine as engine_module
-from vkssim.distributed.engine import Engine, Job, RunSettings, score_pair
-from vkssim.distributed.pools import DevicePool, InlineHandle
+from vkssim.distributed.engine import Engine, Job, RunSettings, score_jobs, score_pair
+from vkssim.distributed.pools import DevicePool, InlineHandle, WorkerOptions
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
 from vkssim.distributed.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
 from vkssim.distributed.worker import Worker
@@ -42,7 +42,6 @@ from vkssim.utils.wording import counted
 from ..ladder.ladders import manifest
 from ..support.clips import write, y4m_bytes
 from ..support.commands import TINY, vkssim
-from ..support.damage import flipped_bits
 from ..support.pictures import clip
 from .in_ranges import CPU, FEATURES, small_ranges, told
 
@@ -188,21 +187,6 @@ def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Pa
     assert (again.frames, again.resumed) == (report.frames, FRAMES)
     assert told(again) == told(report)
     assert not list(tmp_path.glob("*.journal"))
-
-
-def test_damaged_journals_are_not_believed(clips: Clips, tmp_path: Path) -> None:
-    """Any bit: what is behind it is scored again."""
-    _cut_off(clips, tmp_path, OutputError("full"))
-    journal = tmp_path / "scores.json.journal"
-    whole, expected = journal.read_bytes(), told(_in_one(clips))
-    for number, damaged in enumerate(flipped_bits(whole, every=997)):
-        journal.write_bytes(damaged)
-        try:
-            with _kept(tmp_path, resume=True) as kept:
-                if number % 3 == 0:
-                    assert told(_score(clips, kept)) == expected
-        except InputError as error:
-            assert "is not a journal" in str(error) or "is the journal of" in str(error)  # noqa: PT017
 
 
 # -- one device and several -------------------------------------------------------------------------------------------
@@ -453,6 +437,14 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     assert isinstance(outcomes["no"], InputError)
     assert isinstance(outcomes["absent"], InputError)
     assert isinstance(outcomes["deadly"], WorkerLostError) == several
+
+
+def test_a_batch_on_a_cluster_needs_no_device_here(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkerOptions, "open", lambda *_arguments: _two())
+    monkeypatch.setattr(WorkerOptions, "_devices", lambda _self: pytest.fail("the devices of this machine were listed"))
+    with open_journal(tmp_path / "r.csv") as journal:
+        ((_, outcome),) = score_jobs([Job("a", clips)], OPTIONS, WorkerOptions("ray"), RunSettings(journal=journal))
+    assert isinstance(outcome, ScoreReport)
 
 
 def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[int | None]) -> None:

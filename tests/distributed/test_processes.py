@@ -156,15 +156,6 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     assert _is_right(folder, output)
 
 
-def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    process = started(*_words(folder, tmp_path / "scores.json", *two))
-    until(lambda: complete_ranges(tmp_path / "scores.json") and len(workers(process)) == 2)
-    processes = family(process)
-    process.kill()
-    process.communicate()
-    until(lambda: are_gone(processes))
-
-
 @pytest.mark.parametrize("command", ["score", "doctor"])
 def test_a_current_folder_that_was_removed_is_named(
     folder: Path, tmp_path: Path, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch, command: str
@@ -384,7 +375,7 @@ def killed(
     processes = family(process)
     process.kill()
     process.communicate()
-    until(lambda: are_gone(processes))
+    until(lambda: are_gone(processes))  # workers end with their parent
     assert [path.name for path in output.parent.iterdir()] == [journal.name]
     return output.parent
 
@@ -410,30 +401,4 @@ def test_after_a_killed_run(folder: Path, output: Path, two: tuple[str, str], de
     result = vkssim(*[word for word in _words(folder, output, *where, *more) if word != "-q"])
     assert result.exit_code == 0, result.output
     assert re.search(note, result.output)
-    assert _is_right(folder, output)
-
-
-FULL = """
-import resource, sys
-from vkssim.storage import atomic
-from vkssim.__main__ import run
-limit, write = int(sys.argv.pop(1)), atomic.replace_file
-def limited(data, path):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-    write(data, path)
-atomic.replace_file = limited
-run()
-"""
-"""The disk is full once the scores are written, and not before: the memory of newer software drivers is a file as well."""
-
-
-def test_what_cannot_be_written_is_kept(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """All is scored, the disk is full: the ranges stay until their scores are where they belong."""
-    output = tmp_path / "scores.json"
-    limit = (folder / "scores.json").stat().st_size - 1
-    process = python_process("-c", FULL, str(limit), *_words(folder, output, *two))
-    assert process.returncode == 2
-    assert b"scores.json cannot be written: File too large; --resume continues from there" in process.stderr
-    assert len(complete_ranges(output)) > 4
-    assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
     assert _is_right(folder, output)

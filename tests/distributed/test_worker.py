@@ -16,7 +16,7 @@ from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
 from vkssim.distributed.task import Part, Task, TaskEvent, WorkerSpec
 from vkssim.distributed.worker import Worker
-from vkssim.errors import DeviceLostError, DeviceMemoryError
+from vkssim.errors import DeviceMemoryError
 from vkssim.host.device import Device
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import BatchScored, RangeBegun, RangeScores
@@ -29,7 +29,7 @@ from ..support.pictures import clip
 
 OPTIONS = ScoreOptions(("float_ssim=scale=1:precision=fast",))
 LUMA = clip(20)
-LOST, FULL = RESULTS["DEVICE_LOST"], RESULTS["OUT_OF_DEVICE_MEMORY"]
+FULL = RESULTS["OUT_OF_DEVICE_MEMORY"]
 
 
 @pytest.fixture
@@ -104,15 +104,6 @@ def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
         worker.do(replace(task, parts=(replace(task.parts[0], earlier=earlier),)), lambda _job, event: events.append(event))
     assert next(event.first for event in events if isinstance(event, BatchScored)) == 6
     assert events[-1] == replace(ended, report=ANY)
-
-
-def test_a_lost_device_is_opened_for_the_next_task(task: Task, device: Device, batches: list[int]) -> None:
-    """The task itself goes to another worker."""
-    with layer(Fault("vkWaitForFences", 1, LOST)) as made, _worker(device) as worker:
-        with pytest.raises(DeviceLostError):
-            worker.do(task, lambda _job, _event: None)
-        assert worker.do(task, lambda _job, _event: None).frames == len(LUMA)
-    assert (made.injected, made.left, batches) == (1, {}, [8, 8])
 
 
 def test_what_a_task_took(task: Task) -> None:

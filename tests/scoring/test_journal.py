@@ -107,7 +107,7 @@ def test_from_the_first_bad_line_on_all_is_dropped(path: Path, name: str) -> Non
     with journal:
         assert _shown(_begun(journal)) == _shown(left)
         _add(journal, range(left, len(FRAMES)))
-    damaged = f"{path} is damaged after {counted(left, 'frame')}; the frames after them are scored again"
+    damaged = f"{path} is damaged after {counted(left, 'frame')}; what is missing is scored again"
     assert told[:1] == ([] if name == "empty" else [damaged])
     assert _shown(_found(path)) == _shown(len(FRAMES))
 

@@ -90,8 +90,9 @@ LOOP = np.concatenate([CONTENT[:10]] * 6)
         (CONTENT, clip(60, 48, 64, seed=5), r"at no offset of less than \d+ frames do the clips show the same pictures"),
         (CONTENT[:30], CONTENT[11:41], "at no offset of less than 11 frames"),  # the right one may lie behind the edge
         (CONTENT[:8], CONTENT[2:10], "clips of 8 frames are too short to find an offset"),
+        (MOVING, np.delete(MOVING, (24, 25), axis=0), "is -2 in one part of the clips and 0 in another: frames were dropped"),
     ],
-    ids=["a loop", "something else", "at the edge", "too short"],
+    ids=["a loop", "something else", "at the edge", "too short", "two dropped"],
 )
 def test_what_is_not_certain_is_not_guessed(tmp_path: Path, first: Picture, second: Picture, why: str) -> None:
     with pytest.raises(InputError, match=why):
@@ -125,12 +126,24 @@ def _hints(report: ScoreReport) -> list[str]:
 
 
 def test_a_low_score_of_shifted_clips_gives_a_hint(tmp_path: Path) -> None:
-    report = _scored(_pair(tmp_path, 13))
-    (hint,) = _hints(report)
+    """Also if a threshold was not met; not if the offset was given, or times pair the frames."""
+    paths = _pair(tmp_path, 13)
+    (hint,) = _hints(_scored(paths))
     assert "frame i of " in hint
     assert "looks like frame i+13 of" in hint
     assert hint.endswith("--offset 13 or --find-offset would match them")
-    assert _hints(_scored(_pair(tmp_path, 13), selection=Selection(offset=13))) == []
+    with pytest.raises(ThresholdError) as raised:
+        _scored(paths, fail_under=["float_ssim=0.9"])
+    assert raised.value.report is not None
+    assert _hints(raised.value.report) == [hint]
+    assert _hints(_scored(paths, selection=Selection(offset=13))) == []
+    assert _hints(_scored(paths, sync="pts")) == []
+
+
+def test_no_hint_where_clips_are_bad_but_in_step(tmp_path: Path) -> None:
+    report = _scored(_pair(tmp_path, 0, lambda luma: luma // 100 * 100))
+    assert report.column("float_ssim").mean() < 0.9
+    assert _hints(report) == []
 
 
 def _timed(path: Path, shown: Sequence[tuple[int, float]]) -> str:
@@ -167,29 +180,6 @@ def test_one_advice_that_is_right(tmp_path: Path, shown: Sequence[tuple[int, flo
     advised = [warning for warning in report.warnings if "--" in warning]
     assert len(advised) == bool(advice)
     assert all(warning.endswith(advice) for warning in advised)
-
-
-def test_frames_that_were_dropped_leave_no_offset(tmp_path: Path) -> None:
-    paths = _timed(tmp_path / "ref.mkv", EVERY), _timed(tmp_path / "dis.mkv", [(n, n) for n in range(60) if n not in (24, 25)])
-    with pytest.raises(InputError, match="the offset is -2 in one part of the clips and 0 in another: frames were dropped"):
-        find_offset(*paths)
-
-
-def test_a_failed_demand_has_the_hint_as_well(tmp_path: Path) -> None:
-    with pytest.raises(ThresholdError) as raised:
-        _scored(_pair(tmp_path, 13), fail_under=["float_ssim=0.9"])
-    assert raised.value.report is not None
-    assert len(_hints(raised.value.report)) == 1
-
-
-def test_no_hint_where_clips_are_bad_but_in_step(tmp_path: Path) -> None:
-    report = _scored(_pair(tmp_path, 0, lambda luma: luma // 100 * 100))
-    assert report.column("float_ssim").mean() < 0.9
-    assert _hints(report) == []
-
-
-def test_no_hint_by_frames_where_times_pair_them(tmp_path: Path) -> None:
-    assert _hints(_scored(_pair(tmp_path, 13), sync="pts")) == []
 
 
 def test_several_devices_give_the_same_hint(tmp_path: Path, device: Any) -> None:

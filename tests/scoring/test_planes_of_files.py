@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from vkssim import RawDescription, Scorer, score_files
-from vkssim.errors import FrameError, InputError
-from vkssim.features.plane_metrics import plane_formats
-from vkssim.types import FrameFormat, Planes
+from vkssim.errors import InputError
+from vkssim.types import Planes
 
+from ..frames.encoding import noise_planes
 from ..support.clips import write
 
 WIDTH, HEIGHT, FRAMES = 61, 47, 5
@@ -20,9 +19,7 @@ HEADER = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Ip A1:1 C{{}}\n"
 
 
 def _clip(chroma: str, bits: int, seed: int) -> list[Planes]:
-    random = np.random.default_rng(seed)
-    formats = plane_formats(FrameFormat.of_bits(WIDTH, HEIGHT, bits), "yuv", chroma)
-    return [tuple(random.integers(0, 2**bits, (f.height, f.width), f.dtype) for f in formats) for _ in range(FRAMES)]
+    return [noise_planes(WIDTH, HEIGHT, chroma, bits, seed=100 * seed + number) for number in range(FRAMES)]
 
 
 def _write(path: Path, frames: list[Planes], y4m: str | None) -> str:
@@ -57,9 +54,3 @@ def test_what_has_no_chroma_to_compare(tmp_path: Path) -> None:
     other = _write(tmp_path / "other", _clip("422", 8, 2), "422")
     with pytest.raises(InputError, match=r"colour\.y4m is 420, .*other\.y4m 422.*`planes=y`"):
         score_files(colour, other, features="float_ssim", planes="all", backend="cpu")
-
-
-def test_chroma_that_is_too_small(tmp_path: Path) -> None:
-    path = _write(tmp_path / "clip", _clip("411", 8, 1), "411")
-    with pytest.raises(FrameError, match="the cb plane: float_ssim needs 11x11 at least after its downscale by 3"):
-        score_files(path, path, features="float_ssim=scale=3", planes="yuv", backend="cpu")

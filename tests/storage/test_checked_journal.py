@@ -52,19 +52,6 @@ def test_any_bit_that_is_another_is_found(path: Path, kind: bytes) -> None:
             assert ([journal.head] if journal.head else []) + entries == [HEAD, *ENTRIES][:good]
 
 
-def test_it_goes_on_behind_the_last_good_line(path: Path) -> None:
-    whole = _written(path)
-    lines = whole.splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:3]) + lines[4])
-    entries: list[Any] = []
-    with _opened(path, entries=entries) as journal:
-        assert entries == ENTRIES[:2]
-        journal.go_on()
-        for entry in ENTRIES[2:]:
-            journal.add(entry)
-    assert path.read_bytes() == whole
-
-
 def test_a_record_is_for_one_name_and_kind() -> None:
     data = CheckedLines(BATCH, "a").pack(ENTRIES)
     assert CheckedLines(BATCH, "a").unpack(data) == ENTRIES
@@ -131,13 +118,6 @@ def test_what_is_no_file_is_left_alone(tmp_path: Path, path: Path, kind: str) ->
     with pytest.raises(OutputError, match=r"o\.json\.journal"):
         _opened(path)
     assert not mine.exists() or mine.read_bytes() == b"mine"
-
-
-def test_files_of_others_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _written(path)
-    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(OutputError, match="belongs to user"):
-        _opened(path)
 
 
 def test_another_process_is_told(path: Path) -> None:

@@ -35,13 +35,22 @@ _MORE_NODES = "`software` lets nodes without a GPU run Mesa's lavapipe on their 
 
 
 @dataclass(frozen=True)
+class _Node:
+    """A node of the cluster, with the numbers of CPUs and GPUs that Ray counts there."""
+
+    id: str
+    address: str
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True)
 class _Place:
     """A place for a worker: a GPU of a node, or `cpus` of its CPUs."""
 
-    node: str
-    address: str
+    node: _Node
     number: int
-    cpus: int | None = None
+    cpus: int = 0
 
 
 class ClusterHandle(WorkerHandle):
@@ -51,8 +60,8 @@ class ClusterHandle(WorkerHandle):
     """
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
-        self.label = f"node {place.address}"
-        self.host = place.node
+        self.label = f"node {place.node.address}"
+        self.host = place.node.id
         self._place = place
         self._settings = backend, profile
         self._begin()
@@ -65,10 +74,10 @@ class ClusterHandle(WorkerHandle):
 
         place, folder = self._place, current_folder()
         actor: Any = ray.remote(RemoteWorker).options(
-            num_gpus=1 if place.cpus is None else 0,
-            num_cpus=place.cpus or 0,
+            num_gpus=0 if place.cpus else 1,
+            num_cpus=place.cpus,
             max_restarts=0,  # an actor that Ray restarts fails at tasks until the driver has its new address
-            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
+            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node.id, soft=False),
         )
         self._actor = actor.remote()
         self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, folder, place.cpus))
@@ -185,28 +194,39 @@ def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str],
         places = list(_places(backend, software))
         if not places:
             raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
-        found = ["gpu" if place.cpus is None else "cpu" if backend == "cpu" else "software" for place in places]
-        return found, sum(node.cpus for node in nodes())
+        found = ["gpu" if not place.cpus else "cpu" if backend == "cpu" else "software" for place in places]
+        return found, sum(node.cpus for node in _nodes())
     finally:
         if ours:
             ray.shutdown()
 
 
 def _resources() -> str:
-    there = nodes()
+    there = _nodes()
     cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
     return f"the Ray cluster has {counted(len(there), 'node')}, {counted(gpus, 'GPU')}, {counted(cpus, 'CPU')}"
 
 
+def _nodes() -> list[_Node]:
+    """Return the nodes that are alive."""
+    import ray
+
+    resources = [(node, node["Resources"]) for node in ray.nodes() if node["Alive"]]
+    return [
+        _Node(node["NodeID"], node["NodeManagerAddress"], int(there.get("CPU", 0)), int(there.get("GPU", 0)))
+        for node, there in resources
+    ]
+
+
 def _places(backend: str, software: bool) -> Iterator[_Place]:
     """Yield the places that the cluster has now."""
-    for node in nodes():
+    for node in _nodes():
         if backend == "cpu":
-            yield from (_Place(node.id, node.address, number, 1) for number in range(node.cpus))
+            yield from (_Place(node, number, cpus=1) for number in range(node.cpus))
         elif node.gpus:
-            yield from (_Place(node.id, node.address, number) for number in range(node.gpus))
+            yield from (_Place(node, number) for number in range(node.gpus))
         elif software and node.cpus:
-            yield _Place(node.id, node.address, 0, node.cpus)
+            yield _Place(node, 0, node.cpus)
 
 
 def _died(call: Future[Any] | None) -> bool:
@@ -272,32 +292,6 @@ _ENVIRONMENT = {
 """Settings that Ray reads only from the environment, and only when it is imported."""
 
 _ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # one try to connect takes 40 s, and Ray's default is 20 tries
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of the cluster, with the numbers of CPUs and GPUs that Ray counts there."""
-
-    id: str
-    address: str
-    cpus: int
-    gpus: int
-
-
-def nodes() -> list[Node]:
-    """Return the nodes that are alive."""
-    import ray
-
-    return [
-        Node(
-            node["NodeID"],
-            node["NodeManagerAddress"],
-            int(node["Resources"].get("CPU", 0)),
-            int(node["Resources"].get("GPU", 0)),
-        )
-        for node in ray.nodes()
-        if node["Alive"]
-    ]
 
 
 def connect(address: str | None) -> bool:

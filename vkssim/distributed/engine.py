@@ -15,7 +15,6 @@ from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
-from typing import TypeVar
 
 from ..errors import (
     DeviceError,
@@ -49,7 +48,6 @@ MOST_IN_STEP = 8
 _SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
 
 Outcome = ScoreReport | Exception
-Failure = TypeVar("Failure", bound=VkssimError)
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,9 @@ class Engine:
             error.report = error.report or self._first_report()
             raise
         except MemoryError:
-            raise _with_report(HostMemoryError(), self._first_report()) from None
+            ended = HostMemoryError()
+            ended.report = self._first_report()
+            raise ended from None
 
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
@@ -409,7 +409,7 @@ class Engine:
                     failure.report = state.completed(failure.report)
                 return failure
         if isinstance(error, MemoryError):
-            return _with_report(HostMemoryError(), state.partial_report())
+            error = HostMemoryError()
         if isinstance(error, VkssimError) and error.report is None:
             error.report = state.partial_report()
         return error
@@ -431,10 +431,7 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
 def score_jobs(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, settings: RunSettings = RunSettings()
 ) -> Generator[tuple[Job, Outcome], None, None]:
-    """Yield each job with its outcome as `Engine.score` does."""
-    check_options(options, settings.thresholds)
-    if settings.journal is not None:
-        settings.journal.check(where.backends())
+    """Yield each job with its outcome as `Engine.score` does. The caller has checked the options."""
     engines = settings.on_frames is None and options.sync == "index"
     in_step = max(map(len, _grouped(jobs)), default=1)
     with where.open([job.clips for job in jobs] if engines else [], options, in_step, settings.profile) as pool:
@@ -449,7 +446,11 @@ def score_pair(
     where = WorkerOptions(backend=options.backend, device=device)
     if len(where.several) > 1 and not can_reopen(*clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
-    key = "pair" if settings.journal is None else settings.journal.key
+    check_options(options, settings.thresholds)
+    key = "pair"
+    if settings.journal is not None:
+        settings.journal.check(where.backends())
+        key = settings.journal.key
     worker_warnings: list[str] = []
     settings = replace(settings, tell=worker_warnings.append, pipes=True)
     with closing(score_jobs([Job(key, clips)], options, where, settings)) as outcomes:
@@ -469,9 +470,5 @@ def _stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | 
     """Return the error for a run that `stop` ended. `report` has the scores computed so far; None stands for no scores."""
     error = InterruptedRunError(problem)
     error.signal = getattr(stop, "signal", signal.SIGINT)
-    return _with_report(error, report)
-
-
-def _with_report(error: Failure, report: ScoreReport | None) -> Failure:
     error.report = report
     return error

@@ -143,9 +143,6 @@ def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) ->
     return 0 if decoder is None else sessions(decoder)
 
 
-_BATCHES_OF_A_WORKER = 2  # one is decoded while the device has the other
-
-
 class InlineHandle(WorkerHandle):
     """A worker in the thread of the caller."""
 
@@ -226,7 +223,7 @@ class DevicePool(FixedPool):
 
     def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
         self.by_hardware = workers > 1
-        slots = _BATCHES_OF_A_WORKER * workers if workers > 1 else slots_for(in_step)
+        slots = slots_for(workers if workers > 1 else in_step)
         self._key = spec.backend, spec.device, slots, spec.profile
         self._backend: SharedBackend | None = None
         if workers == 1 or not spec.profile:

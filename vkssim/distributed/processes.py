@@ -8,20 +8,21 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
+from typing import TypeVar
 from weakref import WeakSet
 
-from ..scoring.ranges import Event
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
-from .task import Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
+from .task import Task, TaskEvent, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
 from .worker import Worker
 
 SECONDS_TO_BEGIN = 300.0
@@ -35,11 +36,19 @@ SECONDS_TO_END = 10.0
 
 _SECONDS_BETWEEN_SIGNS = 1.0
 
-_Outcome = tuple[TaskResult | Exception, str]
-"""The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
+Value = TypeVar("Value")
 
-_Message = _Outcome | tuple[int, Event] | None
-"""An outcome, an event with the number of its job, or a sign of life."""
+
+@dataclass(frozen=True)
+class _Outcome:
+    """The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
+
+    done: TaskResult | Exception
+    traceback: str = ""
+
+
+_Message = tuple[int, TaskEvent] | _Outcome | None
+"""An event with the number of its job, an outcome, or a sign of life."""
 
 
 # -- in the process of a worker ---------------------------------------------------------------------------------------
@@ -50,43 +59,39 @@ def _work(spec: WorkerSpec, connection: Connection) -> None:
     for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
         signal.signal(number, signal.SIG_IGN)
     sending = threading.Lock()
-    threading.Thread(target=_give_signs_of_life, args=[connection, sending], daemon=True).start()
+
+    def send(message: _Message) -> None:
+        with sending:
+            connection.send(message)
+
+    threading.Thread(target=_give_signs_of_life, args=[send], daemon=True).start()
     with suppress(EOFError, OSError), Worker(spec) as worker:
         while True:
             task = connection.recv()
-            outcome: _Outcome
             try:
-                outcome = worker.do(task, partial(_send, connection, sending)), ""
+                outcome = _Outcome(worker.do(task, lambda job, event: send((job, _sendable(event)))))
             except Exception as error:
-                outcome = _sendable(error), traceback.format_exc()
-            _send(connection, sending, *outcome)
+                outcome = _Outcome(_sendable(error), traceback.format_exc())
+            send(outcome)
 
 
-def _send(connection: Connection, sending: threading.Lock, first: int | TaskResult | Exception, second: Event | str) -> None:
-    """Send an event with the number of its job, or an outcome."""
-    if isinstance(second, Exception):
-        second = _sendable(second)
-    with sending:
-        connection.send((first, second))
+def _sendable(value: Value) -> Value | RuntimeError:
+    """Return a value; in place of an error that cannot be read at the other end of a connection, its message."""
+    if isinstance(value, Exception):
+        try:
+            ForkingPickler.loads(ForkingPickler.dumps(value))
+        except Exception:  # as those of some libraries
+            return RuntimeError(f"{type(value).__name__}: {value}")
+    return value
 
 
-def _sendable(error: Exception) -> Exception:
-    """Return an error, or its message if it cannot be read at the other end of a connection, as those of some libraries."""
-    try:
-        ForkingPickler.loads(ForkingPickler.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
-
-
-def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None:
+def _give_signs_of_life(send: Callable[[None], None]) -> None:
     """Send None once a second, and end the process as soon as the parent has ended."""
     parent = parent_process()
     assert parent is not None
     with suppress(OSError):
         while os.getppid() == parent.pid:  # a fork of the parent would keep the connection open
-            with sending:
-                connection.send(None)
+            send(None)
             time.sleep(_SECONDS_BETWEEN_SIGNS)
     os._exit(1)
 
@@ -116,15 +121,15 @@ class ProcessHandle(WorkerHandle):
             if self._process is None:
                 self._start()
             self._connection.send(task)
-            outcome, where = self._answer(tell)
+            outcome = self._answer(tell)
         except (EOFError, OSError) as error:
             code = self._end()
             hint = "" if self._worked else '; a script that starts processes does so under `if __name__ == "__main__":`'
             raise WorkerDiedError(str(error) if code is None else f"exit code {code}{hint}") from None
         self._worked = True
-        if isinstance(outcome, Exception):
-            raise outcome from _WorkerTracebackError(where)
-        return outcome
+        if isinstance(outcome.done, Exception):
+            raise outcome.done from _WorkerTracebackError(outcome.traceback)
+        return outcome.done
 
     def _start(self) -> None:
         if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
@@ -146,13 +151,10 @@ class ProcessHandle(WorkerHandle):
                 silent += _SECONDS_BETWEEN_SIGNS  # a clock would go on while this process itself is stopped
                 continue
             message = self._receive()
+            if isinstance(message, _Outcome):
+                return message
             if message is not None:
-                first, second = message
-                if isinstance(second, str):
-                    assert not isinstance(first, int)
-                    return first, second
-                assert isinstance(first, int)
-                tell(first, second)
+                tell(*message)
             silent, self._limit = 0.0, SECONDS_OF_SILENCE
         self._end(kill=True)
         raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")

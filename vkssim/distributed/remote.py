@@ -17,7 +17,6 @@ from .devices import device_of
 from .task import Task, TaskEvent, TaskResult, WorkerSpec
 from .worker import Worker
 
-_LAVAPIPE_THREADS = "LP_NUM_THREADS"
 _COUNTERS = {
     "vkssim_frames": "Frames scored.",
     "vkssim_bytes_read": "Bytes read of clips.",
@@ -30,8 +29,8 @@ _COUNTERS = {
 class RemoteWorker:
     """A `Worker` in an actor of Ray. Call `begin` first, and then `do` with one task at a time."""
 
-    def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
-        """Choose the device, and return its name: the GPU that Ray assigned to this process, or software on `cpus` CPUs.
+    def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int) -> str:
+        """Choose the device, and return its name: software on `cpus` CPUs, or the GPU that Ray assigned if there are none.
 
         Relative paths start from `folder`. Raises DeviceError if there is no such device, or if the process that started the
         run has another `version` of vkssim.
@@ -66,15 +65,15 @@ class RemoteWorker:
         return events, done
 
 
-def _spec(node: str, backend: str, profile: bool, cpus: int | None) -> WorkerSpec:
+def _spec(node: str, backend: str, profile: bool, cpus: int) -> WorkerSpec:
     if backend != "vulkan":
         return WorkerSpec(backend, None, backend, f"{backend} ({node})", profile)
-    if cpus is None:
-        assigned = ray.get_runtime_context().get_accelerator_ids()["GPU"]
-        kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"
-    else:
+    if cpus:
         assigned = None
         kind, place = "software", node
-        os.environ[_LAVAPIPE_THREADS] = str(cpus)
+        os.environ["LP_NUM_THREADS"] = str(cpus)  # of lavapipe
+    else:
+        assigned = ray.get_runtime_context().get_accelerator_ids()["GPU"]
+        kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"
     device = device_of(list_devices(shared_instance()), assigned)
     return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)

@@ -37,9 +37,9 @@ _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
 
 
-def slots_for(in_step: int) -> int:
+def slots_for(runs: int) -> int:
     """Return the number of batches of a backend for that many runs at a time."""
-    return max(_LEAST_BATCHES, _BATCHES_EACH * in_step)
+    return max(_LEAST_BATCHES, _BATCHES_EACH * runs)
 
 
 class Worker(Closable):

@@ -154,24 +154,18 @@ class Journal(Closable):
         """Continue from the entries that were found, or drop them; a second call does nothing. Raises OutputError."""
         if self.begun:
             return
-        journal, path = self._file, self._file.path
-        of_run = self._identity is not None
+        journal, path, frames = self._file, self._file.path, counted(self._found, "frame")
         if self._resume and journal.damaged:
-            self._tell(
-                f"{path} is damaged after {counted(self._found, 'frame')}; the frames after them are scored again"
-                if of_run
-                else f"{path} is damaged after {counted(len(self.records), 'record')} and {counted(self._found, 'frame')};"
-                " what is missing is scored again"
-            )
+            sound = frames if self._identity is not None else f"{counted(len(self.records), 'record')} and {frames}"
+            self._tell(f"{path} is damaged after {sound}; what is missing is scored again")
         if self._continues:
             journal.go_on()
             if self._found:
-                self._tell(f"the run continues after {counted(self._found, 'frame')} that an earlier run scored")
+                self._tell(f"the run continues after {frames} that an earlier run scored")
         else:
-            if journal.head is not None and self._found:
+            if self._found:
                 self._tell(
-                    f"{path} had {counted(self._found, 'frame')} of a run that was cut off; with `resume` the run would have"
-                    " continued from them"
+                    f"{path} had {frames} of a run that was cut off; with `resume` the run would have continued from them"
                 )
             journal.begin(self._identity or {})
         self.begun = True
@@ -185,6 +179,10 @@ class Journal(Closable):
             entry = frames if common == self._common else entry
         self._file.add(entry)
         self._common = common
+        if "record" in entry and self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
+            self._file.rewrite(self._identity or {}, self._entries())
+            self._common = {}
+            self._rewritten = self._file.size
 
     def pair(self, key: str) -> Unfinished:
         """Return the scores of a pair so far, which write their changes here."""
@@ -197,13 +195,6 @@ class Journal(Closable):
         self.unfinished.pop(key, None)
         self.records[key] = record
         self._write(key, {"record": record})
-        self._drop_old_entries()
-
-    def _drop_old_entries(self) -> None:
-        if self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
-            self._file.rewrite(self._identity or {}, self._entries())
-            self._common = {}
-            self._rewritten = self._file.size
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for key, record in self.records.items():
@@ -307,9 +298,6 @@ class RemoteJournal(Journal):
         while self._waiting:
             key, entries = self._waiting.popitem()
             self._put(key, f"{key}.{time.time_ns():020d}-{secrets.token_hex(4)}.json", entries)
-
-    def _drop_old_entries(self) -> None:
-        """Do nothing: `_write` has removed the objects of a finished pair."""
 
     def close(self) -> None:
         """Write what waits."""

@@ -140,7 +140,8 @@ def _new_report(
 ) -> ScoreReport:
     """Return the report as it is before the first frame."""
     info = sources[0].info
-    report = ScoreReport(
+    warnings = [warning for source in sources for warning in source.info.warnings]
+    return ScoreReport(
         redact_url(clips.reference),
         redact_url(clips.distorted),
         info.width,
@@ -148,15 +149,15 @@ def _new_report(
         info.bits,
         metrics.names,
         backend.info,
+        warnings=[*warnings, *colour_warnings(info, sources[1].info), *map(str, backend.warnings)],
+        notes=[f"{source.info.path}: {note}" for source in sources for note in source.info.notes],
+        rate=None if info.fps is None else float(info.fps),
+        selection=options.selection,
+        sync=options.sync,
+        pictures=options.pictures,
+        scoring=scoring_record(sources, clips, metrics, backend.info.backend, options),
+        similarities=metrics.similarities,
     )
-    report.similarities = metrics.similarities
-    report.rate = None if info.fps is None else float(info.fps)
-    report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
-    report.warnings = [warning for source in sources for warning in source.info.warnings]
-    report.warnings += [*colour_warnings(info, sources[1].info), *map(str, backend.warnings)]
-    report.selection, report.sync, report.pictures = options.selection, options.sync, options.pictures
-    report.scoring = scoring_record(sources, clips, metrics, backend.info.backend, options)
-    return report
 
 
 def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:

@@ -123,9 +123,9 @@ def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:
     record = report.scoring
     assert record is not None
     asked = " ".join(given_flags(replace(record.selection, stream_reference=None, stream_distorted=None)))
-    lengths = [_length(end, clip.fps) for end, clip in zip(ends, (record.reference, record.distorted), strict=True)]
     if not asked:
         return f"no frame to score: {' or '.join(dict.fromkeys(end.path for end in ends))} has no frames"
+    lengths = [_length(end, clip.fps) for end, clip in zip(ends, (record.reference, record.distorted), strict=True)]
     return f"no frame to score: {asked} leaves none of {' and '.join(dict.fromkeys(lengths))}"
 
 

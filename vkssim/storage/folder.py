@@ -15,7 +15,7 @@ _WRITABLE = ("gs://", "s3://")
 
 
 class Folder:
-    """A folder by path or URL. It is cheap to make, can be sent to other processes, and is created at the first write.
+    """A folder by path or URL, which is created at the first write.
 
     Names are relative, with ``/`` after a subfolder. The content of the files is trusted: a user who may write there can forge
     results. Every method raises OutputError if the folder cannot be used.
