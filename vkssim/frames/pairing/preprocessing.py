@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import can_reopen, open_both, open_file, open_regular, oriented
+from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
@@ -47,7 +47,7 @@ def open_pair(
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
-        openings = [partial(open_file if pipes else open_regular, path, raw, stream, hardware) for path, stream in clips]
+        openings = [partial(open_file, path, raw, stream, hardware, pipes=pipes) for path, stream in clips]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
