@@ -127,11 +127,7 @@ def test_as_ffmpeg_converts(pixel_format: str, rows: int, columns: int, matrix: 
     """But for how chroma is spread: here it is flat."""
     cb = np.full((48 // rows, 64 // columns), 100, np.uint8)
     planes = (quantise(texture(48, 64), 8), cb, np.full_like(cb, 160))
-    frame = av.VideoFrame(64, 48, pixel_format)
-    for plane, samples in zip(frame.planes, planes, strict=True):
-        padded = np.zeros((plane.height, plane.line_size), np.uint8)
-        padded[:, : plane.width] = samples
-        plane.update(padded.tobytes())
+    frame = video_frame(64, 48, pixel_format, planes)
     expected = frame.to_ndarray(format="rgb24", src_colorspace=number, dst_colorspace=number)
     got = to_rgb(planes, VideoInfo("", "", 64, 48, 8, matrix=matrix, range="limited"))
     assert np.abs(got.astype(int) - expected).max() <= 3

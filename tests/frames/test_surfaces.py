@@ -29,7 +29,7 @@ from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface
 from ..support.pictures import clip
 from . import test_hardware
-from .encoding import encode_colours, fill
+from .encoding import colour_frame, encode_colours
 from .test_hardware import Changed
 
 stand_in = test_hardware.stand_in
@@ -272,8 +272,8 @@ def test_formats_of_surfaces(bits: int) -> None:
 def test_a_frame_of_the_host_is_written_as_surfaces_are(copies: HostCopies, name: str, shift: int) -> None:
     """Chroma lies in one plane, and samples of ten bits in the upper bits. The width and the height are odd."""
     width, height, dtype = 63, 49, np.dtype(np.uint16 if shift else np.uint8)
-    frame = av.VideoFrame(width, height, name)
-    fill(frame, np.random.default_rng(1).integers(0, 256, (height, width), np.uint8), np.random.default_rng(2))
+    picture = np.random.default_rng(1).integers(0, 256, (height, width), np.uint8)
+    frame = colour_frame(picture, np.random.default_rng(2), name)
     y, cb, cr = (plane_samples(plane_rows(frame, number), dtype).copy() for number in range(3))
     luma, chroma = np.zeros((height, 64), dtype), np.zeros((25, 64), dtype)
     target = _place(luma, width * dtype.itemsize, shift), _place(chroma, 64 * dtype.itemsize, shift)
