@@ -27,8 +27,6 @@ _RANGES = {"XCOLORRANGE=FULL": "full", "XCOLORRANGE=LIMITED": "limited"}  # FFmp
 class Y4mStream(PlanarStream):
     """The frames of a Y4M stream, which its header describes."""
 
-    _has_frame_headers = True
-
     def __init__(self, path: str, stream: io.BufferedReader) -> None:
         line = stream.readline(LONGEST_LINE)
         layout, stated = parse_header(path, line)
