@@ -43,6 +43,12 @@ def read(source: FrameSource, numbers: range | None = None) -> Picture:
     return frames[: source.read(numbers, [(frame,) for frame in frames])]
 
 
+def read_with_notes(path: str, stream: int | None = None) -> tuple[Picture, tuple[str, ...]]:
+    """The luma of a clip, and the notes on it."""
+    with open_source(path, stream=stream) as source:
+        return read(source), source.info.notes
+
+
 def read_file(path: str, raw: RawDescription = NOTHING_SAID) -> Picture:
     """All frames of a file that must be sound."""
     with open_source(path, raw) as source:

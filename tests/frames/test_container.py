@@ -27,7 +27,7 @@ from ..support.golden import FIXTURES, clip_paths
 from ..support.pictures import Picture, clip
 from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, flat_chroma, noise_planes, video_frame
-from .reading import assert_frames, open_source, read, read_file, read_planes
+from .reading import assert_frames, open_source, read, read_file, read_planes, read_with_notes
 
 
 @pytest.mark.parametrize("ending", ["mkv", "avi", "ts", "mp4", "mpg"])
@@ -203,14 +203,9 @@ def _two(path: Path, default: int | None, codec: str = "ffv1") -> str:
     return str(path)
 
 
-def _read(path: str, stream: int | None = None) -> tuple[Picture, tuple[str, ...]]:
-    with open_source(path, stream=stream) as source:
-        return read(source), source.info.notes
-
-
 @pytest.mark.parametrize(("default", "expected"), [(None, FIRST), (0, FIRST), (1, SECOND)])
 def test_the_default_stream_is_taken(tmp_path: Path, default: int | None, expected: Picture) -> None:
-    frames, notes = _read(_two(tmp_path / "two.mkv", default))
+    frames, notes = read_with_notes(_two(tmp_path / "two.mkv", default))
     np.testing.assert_array_equal(frames, expected)
     (note,) = notes
     marks = [", default" if number == default else "" for number in range(2)]
@@ -220,7 +215,7 @@ def test_the_default_stream_is_taken(tmp_path: Path, default: int | None, expect
 def test_the_stream_that_is_named_is_taken(tmp_path: Path) -> None:
     path = _two(tmp_path / "two.mkv", 0)
     for number, luma in enumerate((FIRST, SECOND)):
-        np.testing.assert_array_equal(_read(path, number)[0], luma)
+        np.testing.assert_array_equal(read_with_notes(path, number)[0], luma)
     with pytest.raises(InputError, match=r"has no video stream 2; it has 0 \(ffv1 64x48, default\), 1 \(ffv1 64x48\)"):
         open_source(path, stream=2)
 
@@ -281,7 +276,7 @@ def test_a_cover_is_no_video(tmp_path: Path) -> None:
     path = _with_cover_first(tmp_path / "film.mp4")
     with av.open(path) as file:
         assert file.streams.video[0].disposition & Disposition.attached_pic, "FFmpeg lists it first"
-    frames, notes = _read(path)
+    frames, notes = read_with_notes(path)
     np.testing.assert_array_equal(frames, FIRST)
     assert notes == ("stream 1 was chosen from 0 (png 64x48, attached pic), 1 (h264 64x48, default)",)
     assert score_files(path, path, **CPU).column("float_ssim").tolist() == [1] * len(FIRST)
@@ -291,7 +286,7 @@ def test_tiles_are_no_picture() -> None:
     path = str(FIXTURES / "grid_128x64.avif")
     with pytest.raises(InputError, match=r"is a picture of 2 tiles, which vkssim does not assemble; it has 0 \(\w+ 64x64"):
         open_source(path)
-    assert _read(path, 1)[0].shape == (1, 64, 64)
+    assert read_with_notes(path, 1)[0].shape == (1, 64, 64)
 
 
 @pytest.mark.parametrize("ending", ["mp4", "mkv"])
@@ -300,7 +295,7 @@ def test_the_crop_is_that_of_the_chosen_track(tmp_path: Path, ending: str) -> No
     data = Path(_two(path, 0, "mpeg4" if ending == "mp4" else "ffv1")).read_bytes()
     crop = with_clap(data, 40, 1, 32, 1, 0, 1, 0, 1) if ending == "mp4" else with_pixel_crop(data, left=24, top=16)
     path.write_bytes(crop)
-    shapes = {stream: _read(str(path), stream)[0].shape[1:] for stream in (0, 1)}
+    shapes = {stream: read_with_notes(str(path), stream)[0].shape[1:] for stream in (0, 1)}
     assert sorted(shapes.values()) == [(32, 40), (48, 64)]
     cropped = min(shapes, key=lambda stream: shapes[stream])
     assert cropped == (1 if ending == "mp4" else 0), "which of them was given a crop"

@@ -153,8 +153,6 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
     found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     assert source.clip_facts().decoder_reason == "cuda: its driver or its device refuses (Cannot allocate memory)"
-    with pytest.raises(InputError, match="Cannot allocate memory"):
-        _planes(folder / "ref.mp4", CUDA)
 
 
 def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, stand_in: list[Changed]) -> None:

@@ -50,16 +50,13 @@ def _assert_close(source: FrameSource, expected: tuple[np.ndarray, ...]) -> None
         np.testing.assert_allclose(plane, other, atol=TOLERANCE)
 
 
-def _png(path: Path, picture: np.ndarray, pixel_format: str) -> str:
-    return encode_frames(path, [av.VideoFrame.from_ndarray(picture, pixel_format)], "png")
-
-
 @pytest.mark.parametrize("bits", [8, 10, 16])
 @pytest.mark.parametrize("range_", ["limited", "full"])
 @pytest.mark.parametrize("matrix", WEIGHTS)
 def test_by_the_formula(tmp_path: Path, matrix: str, range_: str, bits: int) -> None:
     colour = Colour(matrix, range_, bits)
-    with ContainerFile(_png(tmp_path / "picture.png", COLOURS, "rgb24")) as source:
+    path = encode_frames(tmp_path / "picture.png", [av.VideoFrame.from_ndarray(COLOURS, "rgb24")], "png")
+    with ContainerFile(path) as source:
         source.convert_to(colour)
         _assert_close(source, _expected(COLOURS, 255, colour))
         assert (source.info.matrix, source.info.range, source.info.bits) == (matrix, range_, 16)

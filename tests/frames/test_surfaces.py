@@ -38,6 +38,8 @@ FRAMES, GOP = 30, 10
 WIDTH, HEIGHT = 66, 50
 FEATURES = ["float_ssim=scale=1:window=uniform8", "float_psnr"]  # they compile soonest
 ON_DEVICE = "device", "device"
+COPIES_OF_A_FRAME = {"y": 1, "all": 2}
+"""The copies of a frame by the planes that are scored: one of its luma, and one of its chroma."""
 TWO_SECONDS = 2_000_000_000  # in nanoseconds
 
 
@@ -94,16 +96,16 @@ def _rendered(report: ScoreReport) -> Any:
     return data
 
 
-@pytest.mark.parametrize(("planes", "copies_of_a_frame"), [("y", 1), ("all", 2)])
+@pytest.mark.parametrize("planes", COPIES_OF_A_FRAME)
 @pytest.mark.parametrize(("name", "frames"), [("eight", FRAMES), ("ten", FRAMES), ("odd", 6)])
 def test_scores_are_those_of_the_processor(
-    folder: Path, surfaces: object, copies: HostCopies, name: str, frames: int, planes: str, copies_of_a_frame: int
+    folder: Path, surfaces: object, copies: HostCopies, name: str, frames: int, planes: str
 ) -> None:
-    """A frame is copied once for its luma and once for its chroma; no frame visits the host once the clips are open."""
+    """No frame visits the host once the clips are open."""
     on_processor = _score(folder, name, "cpu", planes=planes)
     assert not copies.made
     on_device = _score(folder, name, "cuda", planes=planes)
-    assert copies.made.count(ON_DEVICE) == 2 * frames * copies_of_a_frame
+    assert copies.made.count(ON_DEVICE) == 2 * frames * COPIES_OF_A_FRAME[planes]
     assert copies.made.count(("device", "host")) == 2 * 2, "both planes of the first frame of each clip, for the comparison"
     assert ("host", "device") not in copies.made
     assert _rendered(on_device) == _rendered(on_processor)
@@ -142,22 +144,16 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
     assert _rendered(_score(folder, "eight", "cuda", planes="all")) == _rendered(on_processor)
 
 
-@pytest.mark.parametrize(("name", "planes", "copies_of_a_frame"), [("eight", "y", 1), ("eight", "all", 2), ("ten", "all", 2)])
+@pytest.mark.parametrize(("name", "planes"), [("eight", "y"), ("eight", "all"), ("ten", "all")])
 @pytest.mark.parametrize("at", [1, GOP + 1])
 def test_a_decoder_that_fails_on_the_way(
-    folder: Path,
-    surfaces: Callable[[int], None],
-    copies: HostCopies,
-    name: str,
-    at: int,
-    planes: str,
-    copies_of_a_frame: int,
+    folder: Path, surfaces: Callable[[int], None], copies: HostCopies, name: str, at: int, planes: str
 ) -> None:
     """The processor's frames go on in the same memory of the device."""
     surfaces(at)
     report = _score(folder, name, "cuda", planes=planes)
-    assert copies.made.count(ON_DEVICE) == 2 * at * copies_of_a_frame
-    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * copies_of_a_frame
+    assert copies.made.count(ON_DEVICE) == 2 * at * COPIES_OF_A_FRAME[planes]
+    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * COPIES_OF_A_FRAME[planes]
     assert sum("decoded on the processor from here" in warning for warning in report.warnings) == 2
     expected = _score(folder, name, "cpu", planes=planes)
     assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected.frames]
@@ -188,20 +184,13 @@ def test_a_clip_beside_a_raw_file(folder: Path, surfaces: object, copies: HostCo
     assert [frame.metrics for frame in one.frames] == [frame.metrics for frame in other.frames]
 
 
-@pytest.mark.parametrize(("planes", "copies_of_a_frame"), [("y", 1), ("all", 2)])
-def test_ranges(
-    folder: Path,
-    surfaces: object,
-    copies: HostCopies,
-    monkeypatch: pytest.MonkeyPatch,
-    planes: str,
-    copies_of_a_frame: int,
-) -> None:
+@pytest.mark.parametrize("planes", COPIES_OF_A_FRAME)
+def test_ranges(folder: Path, surfaces: object, copies: HostCopies, monkeypatch: pytest.MonkeyPatch, planes: str) -> None:
     """Several engines decode ranges side by side; the seams are compared on the host."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 4)
     small_ranges(monkeypatch, 4)
     on_device = _score(folder, "eight", "cuda", device="llvmpipe", planes=planes)
-    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * copies_of_a_frame
+    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * COPIES_OF_A_FRAME[planes]
     assert _rendered(on_device) == _rendered(_score(folder, "eight", "cpu", device="llvmpipe", planes=planes))
 
 
