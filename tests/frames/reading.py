@@ -9,7 +9,7 @@ import numpy as np
 
 from vkssim.frames.open import open_file, oriented
 from vkssim.frames.options import RawDescription
-from vkssim.frames.pairing.preprocessing import check_chroma, check_description
+from vkssim.frames.pairing.preprocessing import check_description
 from vkssim.frames.source import FrameSource
 from vkssim.types import Planes
 
@@ -23,16 +23,13 @@ def describe(luma: Picture, pixel_format: str = "420", bits: int = 8) -> RawDesc
     return RawDescription(luma.shape[2], luma.shape[1], pixel_format, bits)
 
 
-def open_source(path: str, raw: RawDescription = NOTHING_SAID, chroma: bool = False, stream: int | None = None) -> FrameSource:
+def open_source(path: str, raw: RawDescription = NOTHING_SAID, stream: int | None = None) -> FrameSource:
     """Open one clip as a pair of clips is opened."""
     with ExitStack() as stack:
         opened = stack.enter_context(open_file(path, raw, stream))
         check_description(raw, opened.info)
         stack.pop_all()
-    source = oriented(opened)
-    if chroma:
-        check_chroma(source)
-    return source
+    return oriented(opened)
 
 
 def read(source: FrameSource, numbers: range | None = None) -> Picture:

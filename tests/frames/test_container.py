@@ -123,7 +123,7 @@ def _planar(frame: Any) -> tuple[np.ndarray, ...]:
 
 
 def _read_all(path: str, count: int) -> list[tuple[np.ndarray, ...]]:
-    with open_source(path, chroma=True) as source:
+    with open_source(path) as source:
         planes = read_planes(source, range(count), 3)
         assert source.problem is None
         shapes = plane_shapes(source.info.width, source.info.height, source.info.chroma)

@@ -81,7 +81,7 @@ def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
     path = tmp_path / f"picture.{ending}"
     frame = frame.reformat(format=pixel_format, threads=1)
     encode_frames(path, [frame], ending)
-    with open_source(str(path), chroma=True) as source:
+    with open_source(str(path)) as source:
         _assert_close(source, _expected(COLOURS, 255, RGB_DEFAULT))
         assert source.info.fps is None, "a picture has no rate"
         assert ("its alpha is left out" in source.info.notes) == (pixel_format == "rgba")

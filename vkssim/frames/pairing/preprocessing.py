@@ -77,7 +77,8 @@ def match_pair(
     sources = alike(first), alike(second)
     if chroma:
         for source in sources:
-            check_chroma(source)
+            if source.info.chroma == "400":
+                raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
         with alike(_cropped(_opened_again(reference, raw), crops[0], chroma)) as probe:
@@ -94,13 +95,6 @@ def check_description(raw: RawDescription, info: VideoInfo) -> None:
                 f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
                 f" `{name}` out"
             )
-
-
-def check_chroma(source: FrameSource) -> None:
-    """Raise InputError, and close the source, if it has no chroma."""
-    if source.info.chroma == "400":
-        source.close()
-        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
