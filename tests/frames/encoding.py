@@ -79,7 +79,7 @@ def encode_frames(
             frame.time_base = Fraction(1, ticks)
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-        if stream.codec_context.options:  # PyAV leaves there what FFmpeg did not take, and says nothing of it
+        if stream.codec_context.options:  # PyAV leaves options there that FFmpeg does not know, without a message
             raise ValueError(f"the encoder {codec} has no option {', '.join(stream.codec_context.options)}")
     return str(path)
 

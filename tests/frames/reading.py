@@ -19,7 +19,7 @@ NOTHING_SAID = RawDescription()
 
 
 def describe(luma: Picture, pixel_format: str = "420", bits: int = 8) -> RawDescription:
-    """What the caller would say of a raw clip."""
+    """The description of a raw clip that a caller would give."""
     return RawDescription(luma.shape[2], luma.shape[1], pixel_format, bits)
 
 

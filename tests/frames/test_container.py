@@ -32,7 +32,7 @@ from .reading import assert_frames, open_source, read, read_file, read_planes, r
 
 @pytest.mark.parametrize("ending", ["mkv", "avi", "ts", "mp4", "mpg"])
 def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None:
-    """By its first bytes: read as samples it would score garbage. What was said has to fit it."""
+    """By its first bytes: read as samples, it would be garbage. A description has to agree with it."""
     codec = {"mp4": "mpeg4", "ts": "mpeg2video", "mpg": "mpeg2video"}.get(ending, "ffv1")
     luma = clip(2, 48, 64)
     path = encode_frames(tmp_path / f"clip.{ending}", flat_chroma(luma), codec)

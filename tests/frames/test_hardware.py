@@ -182,9 +182,7 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     assert source.remarks == [(at, f"decoded on the processor from here: {cause}")]
 
 
-def test_damage_that_is_seen_while_a_range_is_sought_is_told(
-    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor decodes the range, and the record and a note say so."""
     seek = Decoder.seek
 

@@ -61,7 +61,7 @@ def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
 
 
 def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
-    """What is said of raw files is not held against the other clip, unless neither is raw."""
+    """The description of raw files does not apply to the other clip, unless neither is raw."""
     master = write(tmp_path / "ref.yuv", raw_bytes(LUMA))
     rung = _y4m(tmp_path / "dis.y4m", clip(8))
     raw = RawDescription(64, 48, "420", 8)
@@ -110,10 +110,16 @@ def test_rgb_against_ycbcr(tmp_path: Path) -> None:
     rgb = np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8)
     frame: Any = av.VideoFrame.from_ndarray(rgb, "rgb24")
     picture = encode_frames(tmp_path / "frame_0001.png", [frame], "png")
-    told: dict[str, Any] = {"threads": 1, "src_color_range": 2, "dst_color_range": 1, "src_colorspace": 1, "dst_colorspace": 1}
+    colours: dict[str, Any] = {
+        "threads": 1,
+        "src_color_range": 2,
+        "dst_color_range": 1,
+        "src_colorspace": 1,
+        "dst_colorspace": 1,
+    }
     other = encode_frames(
         tmp_path / "clip.mp4",
-        [frame.reformat(format="yuv444p", **told)],
+        [frame.reformat(format="yuv444p", **colours)],
         "libx264",
         options={"qp": "0"},
         colorspace=1,
@@ -246,14 +252,14 @@ def test_sync_by_time_with_a_selection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("selection", [Selection(end=2), Selection(start=3, end=5), Selection(count=2), Selection(start=7)])
-def test_by_time_frames_that_nobody_asked_for_need_no_partner(tmp_path: Path, selection: Selection) -> None:
+def test_by_time_only_selected_frames_need_a_partner(tmp_path: Path, selection: Selection) -> None:
     kept = [0, 1, 3, 4, 7]
     reference = _container(tmp_path / "ref.mkv", LUMA)
     distorted = _container(tmp_path / "dis.mkv", OTHER[kept], [number / 25 for number in kept])
     assert not _score(reference, distorted, sync="pts", selection=selection, strict=True).warnings
 
 
-def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
+def test_by_time_a_late_start_is_not_out_of_step(tmp_path: Path) -> None:
     """The first pair compared may be up to half a frame apart already: 0.08 and 0.067, and the next 0.12 and 0.133."""
     reference = _container(tmp_path / "ref.mkv", LUMA)
     report = _score(reference, _y4m(tmp_path / "dis.y4m", OTHER), sync="pts", selection=Selection(start=2, end=5))

@@ -208,7 +208,7 @@ def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypat
 
 
 def test_a_copy_that_fails_while_a_clip_is_opened(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wish leaves the clip to the processor; a demand is an error of the clip."""
+    """A preferred decoder leaves the clip to the processor; if it is required, that is an error of the clip."""
 
     def fail(*_words: object) -> None:
         raise DeviceMemoryError("cuMemcpy2D failed: CUDA_ERROR_OUT_OF_MEMORY")
