@@ -10,7 +10,6 @@ from typing import Any
 import av
 import numpy as np
 
-from vkssim.frames.picture.pixels import plane_rows, plane_samples
 from vkssim.types import Planes, plane_shapes
 
 from ..support.pictures import Picture, clip
@@ -80,7 +79,7 @@ def encode_frames(
             frame.time_base = Fraction(1, ticks)
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-        if stream.codec_context.options:  # PyAV leaves there what FFmpeg did not take, and says nothing of it
+        if stream.codec_context.options:  # PyAV leaves options there that FFmpeg does not know, without a message
             raise ValueError(f"the encoder {codec} has no option {', '.join(stream.codec_context.options)}")
     return str(path)
 
@@ -89,20 +88,16 @@ def encode_colours(
     path: Path, size: tuple[int, int], frames: int, pixel_format: str = "yuv420p", codec: str = "libx264", **options: str
 ) -> None:
     """Encode 4:2:0 of 8 or 10 bits, 25 frames a second; `size` is width and height, which need not be even for VP9."""
-    noise, frames_of = np.random.default_rng(3), [av.VideoFrame(*size, pixel_format) for _ in range(frames)]
-    for frame, luma in zip(frames_of, clip(frames, *size[::-1]), strict=True):
-        fill(frame, luma, noise)
+    noise = np.random.default_rng(3)
+    frames_of = [colour_frame(luma, noise, pixel_format) for luma in clip(frames, *size[::-1])]
     encode_frames(path, frames_of, codec, options=options)
 
 
-def fill(frame: Any, luma: Picture, noise: np.random.Generator) -> None:
-    """Fill a planar frame of 4:2:0: its Y from 8 bits of luma, Cb from them too, and Cr from their negative, with noise."""
-    high = frame.format.components[0].bits > 8
+def colour_frame(luma: Picture, noise: np.random.Generator, pixel_format: str) -> av.VideoFrame:
+    """A frame of 4:2:0: its Y from 8 bits of luma, Cb from them too, and Cr from their negative, with noise."""
     half = luma[::2, ::2].astype(np.int16)
     grain = noise.integers(-9, 10, (2, *half.shape))
-    for number, samples in enumerate((luma, np.clip(half + grain[0], 0, 255), np.clip(255 - half + grain[1], 0, 255))):
-        plane = frame.planes[number]
-        plane.update(bytes(plane.buffer_size))
-        rows = plane_samples(plane_rows(frame, number), np.dtype(np.uint16 if high else np.uint8))
-        height, width = samples.shape
-        rows[:height, :width] = samples.astype(rows.dtype) << (2 if high else 0)
+    planes = luma, np.clip(half + grain[0], 0, 255), np.clip(255 - half + grain[1], 0, 255)
+    high = pixel_format == "yuv420p10le"
+    samples = [plane.astype(np.uint16) << 2 if high else plane.astype(np.uint8) for plane in planes]
+    return video_frame(luma.shape[1], luma.shape[0], pixel_format, samples)

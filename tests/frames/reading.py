@@ -9,7 +9,7 @@ import numpy as np
 
 from vkssim.frames.open import open_file, oriented
 from vkssim.frames.options import RawDescription
-from vkssim.frames.pairing.preprocessing import check_chroma, check_description
+from vkssim.frames.pairing.preprocessing import check_description
 from vkssim.frames.source import FrameSource
 from vkssim.types import Planes
 
@@ -19,20 +19,17 @@ NOTHING_SAID = RawDescription()
 
 
 def describe(luma: Picture, pixel_format: str = "420", bits: int = 8) -> RawDescription:
-    """What the caller would say of a raw clip."""
+    """The description of a raw clip that a caller would give."""
     return RawDescription(luma.shape[2], luma.shape[1], pixel_format, bits)
 
 
-def open_source(path: str, raw: RawDescription = NOTHING_SAID, chroma: bool = False, stream: int | None = None) -> FrameSource:
+def open_source(path: str, raw: RawDescription = NOTHING_SAID, stream: int | None = None) -> FrameSource:
     """Open one clip as a pair of clips is opened."""
     with ExitStack() as stack:
         opened = stack.enter_context(open_file(path, raw, stream))
         check_description(raw, opened.info)
         stack.pop_all()
-    source = oriented(opened)
-    if chroma:
-        check_chroma(source)
-    return source
+    return oriented(opened)
 
 
 def read(source: FrameSource, numbers: range | None = None) -> Picture:
@@ -41,6 +38,12 @@ def read(source: FrameSource, numbers: range | None = None) -> Picture:
     info = source.info
     frames = np.zeros((len(numbers), info.height, info.width), np.uint8 if info.bits == 8 else np.uint16)
     return frames[: source.read(numbers, [(frame,) for frame in frames])]
+
+
+def read_with_notes(path: str, stream: int | None = None) -> tuple[Picture, tuple[str, ...]]:
+    """The luma of a clip, and the notes on it."""
+    with open_source(path, stream=stream) as source:
+        return read(source), source.info.notes
 
 
 def read_file(path: str, raw: RawDescription = NOTHING_SAID) -> Picture:

@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "vp9": ("webm", "libvpx-vp9", {"lag-in-frames": "0", "cpu-used": "8", "b": "400k"}),
     "mpeg4": ("avi", "mpeg4", {}),
 }
-"""Of each a clip is made by one thread, so that it has the same bytes everywhere; x264 has others now and then with mbtree."""
+"""Their bytes are the same every time: one thread encodes, and without mbtree, with which x264 is not deterministic."""
 
 Damage = Callable[[str, int], str]
 
@@ -151,9 +151,9 @@ def test_only_frames_that_are_scored_are_warned_of(sound: dict[str, str], damage
     assert first > 3
     words = ("-r", sound["h264"], "-d", path)
     assert "damaged" not in _scored(*words, "--frame_cnt", str(first))[2]
-    told = _scored(*words, "--frame_cnt", str(first + 1))[2]
-    assert re.search(rf"is damaged in 1 of its frames \({first}\); .*FFmpeg says: ", told)
-    assert f"({first}" in _scored(*words, "--subsample", "2", "--frame_cnt", str(first + 2))[2], "others may refer to it"
+    messages = _scored(*words, "--frame_cnt", str(first + 1))[2]
+    assert re.search(rf"is damaged in 1 of its frames \({first}\); .*FFmpeg says: ", messages)
+    assert f"({first}" in _scored(*words, "--subsample", "2", "--frame_cnt", str(first + 2))[2], "other frames may refer to it"
 
 
 @pytest.mark.parametrize("threads", [False, True])
@@ -201,7 +201,7 @@ def test_packets_are_counted_once(monkeypatch: pytest.MonkeyPatch, damaged: Dama
 # -- FFmpeg's messages ------------------------------------------------------------------------------------------------
 
 
-def test_nobody_else_hears_otherwise_afterwards(monkeypatch: pytest.MonkeyPatch, damaged: Damage) -> None:
+def test_the_level_of_the_log_is_restored(monkeypatch: pytest.MonkeyPatch, damaged: Damage) -> None:
     _threads(monkeypatch, True)
     for level in (None, av.logging.ERROR):
         av.logging.set_level(level)

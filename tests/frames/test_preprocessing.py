@@ -1,4 +1,4 @@
-"""Clips that differ in size, depth, colours or time are scored on request, with notes on the changes."""
+"""Clips that differ in size, borders, depth, colours or time are scored on request, with notes on the changes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
 
 
 def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
-    """What is said of raw files is not held against the other clip, unless neither is raw."""
+    """The description of raw files does not apply to the other clip, unless neither is raw."""
     master = write(tmp_path / "ref.yuv", raw_bytes(LUMA))
     rung = _y4m(tmp_path / "dis.y4m", clip(8))
     raw = RawDescription(64, 48, "420", 8)
@@ -110,10 +110,16 @@ def test_rgb_against_ycbcr(tmp_path: Path) -> None:
     rgb = np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8)
     frame: Any = av.VideoFrame.from_ndarray(rgb, "rgb24")
     picture = encode_frames(tmp_path / "frame_0001.png", [frame], "png")
-    told: dict[str, Any] = {"threads": 1, "src_color_range": 2, "dst_color_range": 1, "src_colorspace": 1, "dst_colorspace": 1}
+    colours: dict[str, Any] = {
+        "threads": 1,
+        "src_color_range": 2,
+        "dst_color_range": 1,
+        "src_colorspace": 1,
+        "dst_colorspace": 1,
+    }
     other = encode_frames(
         tmp_path / "clip.mp4",
-        [frame.reformat(format="yuv444p", **told)],
+        [frame.reformat(format="yuv444p", **colours)],
         "libx264",
         options={"qp": "0"},
         colorspace=1,
@@ -246,14 +252,14 @@ def test_sync_by_time_with_a_selection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("selection", [Selection(end=2), Selection(start=3, end=5), Selection(count=2), Selection(start=7)])
-def test_by_time_frames_that_nobody_asked_for_need_no_partner(tmp_path: Path, selection: Selection) -> None:
+def test_by_time_only_selected_frames_need_a_partner(tmp_path: Path, selection: Selection) -> None:
     kept = [0, 1, 3, 4, 7]
     reference = _container(tmp_path / "ref.mkv", LUMA)
     distorted = _container(tmp_path / "dis.mkv", OTHER[kept], [number / 25 for number in kept])
     assert not _score(reference, distorted, sync="pts", selection=selection, strict=True).warnings
 
 
-def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
+def test_by_time_a_late_start_is_not_out_of_step(tmp_path: Path) -> None:
     """The first pair compared may be up to half a frame apart already: 0.08 and 0.067, and the next 0.12 and 0.133."""
     reference = _container(tmp_path / "ref.mkv", LUMA)
     report = _score(reference, _y4m(tmp_path / "dis.y4m", OTHER), sync="pts", selection=Selection(start=2, end=5))
@@ -306,10 +312,23 @@ def test_places(tmp_path: Path, selection: Selection, frames: slice, others: sli
     assert report.column("float_ssim").tolist() == expected
 
 
-@pytest.mark.parametrize("place", ["later", "-1", "1:2:3:4", "s", "1.5"])
-def test_impossible_place(place: str) -> None:
-    with pytest.raises(OptionError, match=r"a number of a frame, or a time such as 12\.5s or 00:01:02\.5"):
-        Selection(end=place)
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        *(
+            (Selection, {"end": place}, "a number of a frame, or a time such as 12.5s or 00:01:02.5")
+            for place in ("later", "-1", "1:2:3:4", "s", "1.5")
+        ),
+        (PictureOptions, {"crop": "all"}, "auto or WxH+X+Y is possible"),
+        (PictureOptions, {"crop_reference": "64:40"}, "auto or WxH+X+Y is possible"),
+        (PictureOptions, {"crop_distorted": "64:40"}, "auto or WxH+X+Y is possible"),
+        (PictureOptions, {"scale": "0.5x2"}, "reference, distorted or WxH is possible"),
+        (PictureOptions, {"resampler": "x"}, "possible"),
+    ],
+)
+def test_impossible_options(kind: type[Selection | PictureOptions], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(message)):
+        kind(**options)
 
 
 def test_command_line(tmp_path: Path) -> None:
@@ -327,3 +346,86 @@ def test_command_line(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert vkssim("score", "-r", big, "-d", small, *TINY).exit_code == 2
     assert "crop is 'x'" in vkssim("score", "-r", big, "-d", distorted, *TINY, "--crop", "x").stderr
+
+
+# -- each clip cropped by itself: a letterboxed master against a cropped encode -----------------------------------------
+
+CONTENT = clip(6, 40, 64)
+CODED = CONTENT // 16 * 16
+
+
+def _boxed(luma: Picture, above: int, below: int, left: int = 0, right: int = 0) -> Picture:
+    """A picture with black bars."""
+    return np.pad(luma, ((0, 0), (above, below), (left, right)), constant_values=16)
+
+
+BOXED = _boxed(CONTENT, 8, 8)
+NARROW = _boxed(CONTENT, 0, 0, 8, 8)
+LARGE = CODED.repeat(2, axis=1).repeat(2, axis=2)
+
+
+@pytest.mark.parametrize("crop", ["auto", "64x40+0+8"])
+def test_a_letterboxed_master_against_a_cropped_encode(tmp_path: Path, crop: str) -> None:
+    paths = _y4m(tmp_path / "ref.y4m", BOXED), _y4m(tmp_path / "dis.y4m", CODED)
+    report = _score(*paths, pictures=PictureOptions(crop_reference=crop))
+    assert report.column("float_ssim").tolist() == _expected(CONTENT, CODED)
+    assert report.scoring is not None
+    assert (report.scoring.reference.cropped_to, report.scoring.distorted.cropped_to) == ("64x40+0+8", None)
+    assert report.scoring.cropped_to is None, "which --crop says of both"
+    found = " (black bars off, found in 6 frames)" if crop == "auto" else ""
+    assert report.notes == [f"{paths[0]}: cropped to 64x40+0+8{found}"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "distorted", "options", "shown", "cropped_to"),
+    [
+        (BOXED, _boxed(CODED, 4, 2, 6, 10), {"crop_reference": "auto", "crop_distorted": "auto"}, (CONTENT, CODED), None),
+        (BOXED, LARGE, {"crop_reference": "auto", "scale": "distorted"}, (CONTENT, LARGE), None),
+        (
+            BOXED,
+            CODED,
+            {"crop_reference": "auto", "crop": "40x30+2+4"},
+            (CONTENT[:, 4:34, 2:42], CODED[:, 4:34, 2:42]),
+            "40x30+2+4",
+        ),
+        (_boxed(NARROW, 8, 8), NARROW, {"crop_reference": "80x40+0+8", "crop": "auto"}, (CONTENT, CONTENT), "64x40+8+0"),
+    ],
+    ids=["bars of both", "before scaling", "both once more", "bars of the cropped reference"],
+)
+def test_crops(
+    tmp_path: Path,
+    reference: Picture,
+    distorted: Picture,
+    options: dict[str, Any],
+    shown: tuple[Picture, Picture],
+    cropped_to: str | None,
+) -> None:
+    """The scores are those of the pictures that are left. `crop` looks at the reference after its own crop."""
+    report = _score(
+        _y4m(tmp_path / "ref.y4m", reference), _y4m(tmp_path / "dis.y4m", distorted), pictures=PictureOptions(**options)
+    )
+    paths = [_y4m(tmp_path / f"shown-{number}.y4m", luma) for number, luma in enumerate(shown)]
+    expected = _score(*paths, pictures=PictureOptions(scale=options.get("scale")))
+    assert report.column("float_ssim").tolist() == expected.column("float_ssim").tolist()
+    assert not any("stretched" in warning for warning in report.warnings)
+    assert report.scoring is not None
+    assert report.scoring.cropped_to == cropped_to
+
+
+def test_a_pipe_is_not_looked_at_twice(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="`crop_distorted=auto` reads the distorted clip twice"):
+        _score(_y4m(tmp_path / "ref.y4m", CONTENT), "-", pictures=PictureOptions(crop_distorted="auto"))
+
+
+def test_the_message_leads_to_the_cure(tmp_path: Path) -> None:
+    """The option that the message names works; an earlier one stretched the picture."""
+    paths = _y4m(tmp_path / "ref.y4m", BOXED), _y4m(tmp_path / "dis.y4m", CODED)
+    words = ("score", "-r", paths[0], "-d", paths[1], *TINY)
+    refused = vkssim(*words)
+    assert refused.exit_code == 2
+    assert "--crop-reference" in refused.stderr
+    assert "--scale" not in refused.stderr
+    assert vkssim(*words, "--crop-reference", "auto").exit_code == 0
+    stretched = vkssim(*words, "--scale", "reference")
+    assert stretched.exit_code == 0
+    assert "was stretched from 64x40 to 64x56" in stretched.stderr

@@ -50,16 +50,13 @@ def _assert_close(source: FrameSource, expected: tuple[np.ndarray, ...]) -> None
         np.testing.assert_allclose(plane, other, atol=TOLERANCE)
 
 
-def _png(path: Path, picture: np.ndarray, pixel_format: str) -> str:
-    return encode_frames(path, [av.VideoFrame.from_ndarray(picture, pixel_format)], "png")
-
-
 @pytest.mark.parametrize("bits", [8, 10, 16])
 @pytest.mark.parametrize("range_", ["limited", "full"])
 @pytest.mark.parametrize("matrix", WEIGHTS)
 def test_by_the_formula(tmp_path: Path, matrix: str, range_: str, bits: int) -> None:
     colour = Colour(matrix, range_, bits)
-    with ContainerFile(_png(tmp_path / "picture.png", COLOURS, "rgb24")) as source:
+    path = encode_frames(tmp_path / "picture.png", [av.VideoFrame.from_ndarray(COLOURS, "rgb24")], "png")
+    with ContainerFile(path) as source:
         source.convert_to(colour)
         _assert_close(source, _expected(COLOURS, 255, colour))
         assert (source.info.matrix, source.info.range, source.info.bits) == (matrix, range_, 16)
@@ -84,7 +81,7 @@ def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
     path = tmp_path / f"picture.{ending}"
     frame = frame.reformat(format=pixel_format, threads=1)
     encode_frames(path, [frame], ending)
-    with open_source(str(path), chroma=True) as source:
+    with open_source(str(path)) as source:
         _assert_close(source, _expected(COLOURS, 255, RGB_DEFAULT))
         assert source.info.fps is None, "a picture has no rate"
         assert ("its alpha is left out" in source.info.notes) == (pixel_format == "rgba")
@@ -127,11 +124,7 @@ def test_as_ffmpeg_converts(pixel_format: str, rows: int, columns: int, matrix: 
     """But for how chroma is spread: here it is flat."""
     cb = np.full((48 // rows, 64 // columns), 100, np.uint8)
     planes = (quantise(texture(48, 64), 8), cb, np.full_like(cb, 160))
-    frame = av.VideoFrame(64, 48, pixel_format)
-    for plane, samples in zip(frame.planes, planes, strict=True):
-        padded = np.zeros((plane.height, plane.line_size), np.uint8)
-        padded[:, : plane.width] = samples
-        plane.update(padded.tobytes())
+    frame = video_frame(64, 48, pixel_format, planes)
     expected = frame.to_ndarray(format="rgb24", src_colorspace=number, dst_colorspace=number)
     got = to_rgb(planes, VideoInfo("", "", 64, 48, 8, matrix=matrix, range="limited"))
     assert np.abs(got.astype(int) - expected).max() <= 3

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from vkssim.frames.picture.steps import orientation
-from vkssim.types import Samples
 
 from ..ladder.ladders import encode
 from ..support.clips import write
 from ..support.pictures import clip
 from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import open_source, read, read_planes
+from .reading import open_source, read_planes, read_with_notes
 
 LUMA = clip(4, 48, 64)
 
@@ -27,20 +26,15 @@ def _encoded(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _read(path: Path) -> tuple[Samples, tuple[str, ...]]:
-    with open_source(str(path)) as source:
-        return read(source), source.info.notes
-
-
 @pytest.mark.parametrize("ending", ["mp4", "mov", "mkv"])
 def test_the_rectangle_that_is_shown(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"clip.{ending}"
     data = _encoded(path)
-    whole, notes = _read(path)
+    whole, notes = read_with_notes(str(path))
     assert notes == ()
     crops = {"left": 14, "right": 10, "top": 6, "bottom": 10}
     path.write_bytes(with_pixel_crop(data, **crops) if ending == "mkv" else with_clap(data, 40, 1, 32, 1, 2, 1, -4, 2))
-    shown, notes = _read(path)
+    shown, notes = read_with_notes(str(path))
     np.testing.assert_array_equal(shown, whole[:, 6:38, 14:54])
     assert notes == ("cropped to 40x32+14+6, as its container says",)
 
@@ -53,7 +47,7 @@ def test_the_rectangle_that_is_shown(tmp_path: Path, ending: str) -> None:
 def test_unusual_rectangles_are_those_of_ffmpeg(tmp_path: Path, numbers: tuple[int, ...], width: int) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(with_clap(_encoded(path), *numbers))
-    assert _read(path)[0].shape[2] == width
+    assert read_with_notes(str(path))[0].shape[2] == width
 
 
 PLANES = noise_planes(64, 48, "422", 8)
@@ -85,7 +79,7 @@ def test_containers_are_turned(tmp_path: Path, degrees: int) -> None:
     """As much counter-clockwise as they say; 4:2:2 on its side is 4:4:0."""
     frame = video_frame(64, 48, "yuv422p", PLANES)
     path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=degrees)
-    with open_source(path, chroma=True) as source:
+    with open_source(path) as source:
         assert source.info.chroma == ("422" if degrees == 180 else "440")
         assert "turned as its display matrix says: by" in source.info.notes[0]
         ((*planes,),) = read_planes(source, [0], 3)

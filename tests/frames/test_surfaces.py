@@ -29,7 +29,7 @@ from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface
 from ..support.pictures import clip
 from . import test_hardware
-from .encoding import encode_colours, fill
+from .encoding import colour_frame, encode_colours
 from .test_hardware import Changed
 
 stand_in = test_hardware.stand_in
@@ -38,6 +38,8 @@ FRAMES, GOP = 30, 10
 WIDTH, HEIGHT = 66, 50
 FEATURES = ["float_ssim=scale=1:window=uniform8", "float_psnr"]  # they compile soonest
 ON_DEVICE = "device", "device"
+COPIES_OF_A_FRAME = {"y": 1, "all": 2}
+"""The copies of a frame by the planes that are scored: one of its luma, and one of its chroma."""
 TWO_SECONDS = 2_000_000_000  # in nanoseconds
 
 
@@ -94,16 +96,16 @@ def _rendered(report: ScoreReport) -> Any:
     return data
 
 
-@pytest.mark.parametrize(("planes", "copies_of_a_frame"), [("y", 1), ("all", 2)])
+@pytest.mark.parametrize("planes", COPIES_OF_A_FRAME)
 @pytest.mark.parametrize(("name", "frames"), [("eight", FRAMES), ("ten", FRAMES), ("odd", 6)])
 def test_scores_are_those_of_the_processor(
-    folder: Path, surfaces: object, copies: HostCopies, name: str, frames: int, planes: str, copies_of_a_frame: int
+    folder: Path, surfaces: object, copies: HostCopies, name: str, frames: int, planes: str
 ) -> None:
-    """A frame is copied once for its luma and once for its chroma; no frame visits the host once the clips are open."""
+    """No frame visits the host once the clips are open."""
     on_processor = _score(folder, name, "cpu", planes=planes)
     assert not copies.made
     on_device = _score(folder, name, "cuda", planes=planes)
-    assert copies.made.count(ON_DEVICE) == 2 * frames * copies_of_a_frame
+    assert copies.made.count(ON_DEVICE) == 2 * frames * COPIES_OF_A_FRAME[planes]
     assert copies.made.count(("device", "host")) == 2 * 2, "both planes of the first frame of each clip, for the comparison"
     assert ("host", "device") not in copies.made
     assert _rendered(on_device) == _rendered(on_processor)
@@ -142,22 +144,16 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
     assert _rendered(_score(folder, "eight", "cuda", planes="all")) == _rendered(on_processor)
 
 
-@pytest.mark.parametrize(("name", "planes", "copies_of_a_frame"), [("eight", "y", 1), ("eight", "all", 2), ("ten", "all", 2)])
+@pytest.mark.parametrize(("name", "planes"), [("eight", "y"), ("eight", "all"), ("ten", "all")])
 @pytest.mark.parametrize("at", [1, GOP + 1])
 def test_a_decoder_that_fails_on_the_way(
-    folder: Path,
-    surfaces: Callable[[int], None],
-    copies: HostCopies,
-    name: str,
-    at: int,
-    planes: str,
-    copies_of_a_frame: int,
+    folder: Path, surfaces: Callable[[int], None], copies: HostCopies, name: str, at: int, planes: str
 ) -> None:
     """The processor's frames go on in the same memory of the device."""
     surfaces(at)
     report = _score(folder, name, "cuda", planes=planes)
-    assert copies.made.count(ON_DEVICE) == 2 * at * copies_of_a_frame
-    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * copies_of_a_frame
+    assert copies.made.count(ON_DEVICE) == 2 * at * COPIES_OF_A_FRAME[planes]
+    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * COPIES_OF_A_FRAME[planes]
     assert sum("decoded on the processor from here" in warning for warning in report.warnings) == 2
     expected = _score(folder, name, "cpu", planes=planes)
     assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected.frames]
@@ -188,20 +184,13 @@ def test_a_clip_beside_a_raw_file(folder: Path, surfaces: object, copies: HostCo
     assert [frame.metrics for frame in one.frames] == [frame.metrics for frame in other.frames]
 
 
-@pytest.mark.parametrize(("planes", "copies_of_a_frame"), [("y", 1), ("all", 2)])
-def test_ranges(
-    folder: Path,
-    surfaces: object,
-    copies: HostCopies,
-    monkeypatch: pytest.MonkeyPatch,
-    planes: str,
-    copies_of_a_frame: int,
-) -> None:
+@pytest.mark.parametrize("planes", COPIES_OF_A_FRAME)
+def test_ranges(folder: Path, surfaces: object, copies: HostCopies, monkeypatch: pytest.MonkeyPatch, planes: str) -> None:
     """Several engines decode ranges side by side; the seams are compared on the host."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 4)
     small_ranges(monkeypatch, 4)
     on_device = _score(folder, "eight", "cuda", device="llvmpipe", planes=planes)
-    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * copies_of_a_frame
+    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * COPIES_OF_A_FRAME[planes]
     assert _rendered(on_device) == _rendered(_score(folder, "eight", "cpu", device="llvmpipe", planes=planes))
 
 
@@ -219,7 +208,7 @@ def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypat
 
 
 def test_a_copy_that_fails_while_a_clip_is_opened(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wish leaves the clip to the processor; a demand is an error of the clip."""
+    """A preferred decoder leaves the clip to the processor; if it is required, that is an error of the clip."""
 
     def fail(*_words: object) -> None:
         raise DeviceMemoryError("cuMemcpy2D failed: CUDA_ERROR_OUT_OF_MEMORY")
@@ -272,8 +261,8 @@ def test_formats_of_surfaces(bits: int) -> None:
 def test_a_frame_of_the_host_is_written_as_surfaces_are(copies: HostCopies, name: str, shift: int) -> None:
     """Chroma lies in one plane, and samples of ten bits in the upper bits. The width and the height are odd."""
     width, height, dtype = 63, 49, np.dtype(np.uint16 if shift else np.uint8)
-    frame = av.VideoFrame(width, height, name)
-    fill(frame, np.random.default_rng(1).integers(0, 256, (height, width), np.uint8), np.random.default_rng(2))
+    picture = np.random.default_rng(1).integers(0, 256, (height, width), np.uint8)
+    frame = colour_frame(picture, np.random.default_rng(2), name)
     y, cb, cr = (plane_samples(plane_rows(frame, number), dtype).copy() for number in range(3))
     luma, chroma = np.zeros((height, 64), dtype), np.zeros((25, 64), dtype)
     target = _place(luma, width * dtype.itemsize, shift), _place(chroma, 64 * dtype.itemsize, shift)

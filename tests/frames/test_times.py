@@ -125,13 +125,13 @@ def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, 
     assert report.column("float_ssim").min() > 0.9
 
 
-def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_packet_that_gives_no_frame(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
     """If the times come from packets and one of them gives no frame, later frames would be paired wrongly."""
     monkeypatch.setattr(sample_index, "ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
     path, _ = not_coded
-    told = r"skipped.mkv: frame 7 is presented at 0\.320 s, but its packet at 0\.300 s"
+    message = r"skipped.mkv: frame 7 is presented at 0\.320 s, but its packet at 0\.300 s"
     for clips in ((exact, path), (path, exact)):
-        with pytest.raises(InputError, match=told) as caught:
+        with pytest.raises(InputError, match=message) as caught:
             score_files(*clips, sync="pts", **TINY)
         assert caught.value.report is not None
         assert caught.value.report.column("float_ssim").min() > 0.9

@@ -1,4 +1,4 @@
-"""What wraps a source has all that the source has, but for what the wrapper is there to change."""
+"""A wrapper has all attributes of its source, except for those that it changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_READERS = {
     "read", "read_external", "close", "problem", "length",
     "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
 }  # fmt: skip
-"""What a wrapper does not take from its source."""
+"""The attributes that a wrapper does not take from its source."""
 
 
 def _processed(source: Any) -> FrameSource:
@@ -56,7 +56,7 @@ def test_these_are_all_wrappers() -> None:
 @pytest.mark.parametrize("name", sorted(ATTRIBUTES))
 @pytest.mark.parametrize("kind", WRAPPERS)
 def test_every_attribute_is_that_of_the_source(kind: str, name: str) -> None:
-    """What a source offers is listed by its class, so that nothing that is added there can be forgotten here."""
+    """The attributes of a source are listed by its class, so that none that is added there can be forgotten here."""
     assert {"hidden_frames", "packets", "info", "file_bytes"} <= ATTRIBUTES
     own, wrap = WRAPPERS[kind]
     first, second = object(), object()

@@ -499,12 +499,12 @@ def test_a_pair_without_memory_has_a_row_that_says_so(tmp_path: Path, rungs: Row
     """The error of Python has no message of its own, and a row without a message would be one of a scored pair."""
     name = str(rungs[1]["distorted"])
 
-    def open_regular(path: str, *arguments: Any) -> Any:
+    def open_file(path: str, *arguments: Any, **options: Any) -> Any:
         if path.endswith(name):
             raise MemoryError
-        return frames_open.open_regular(path, *arguments)
+        return frames_open.open_file(path, *arguments, **options)
 
-    monkeypatch.setattr(worker, "open_regular", open_regular)
+    monkeypatch.setattr(worker, "open_file", open_file)
     rows = _batch(tmp_path, code=1)
     assert [row["error_type"] for row in rows] == [None, "HostMemoryError", None]
     assert "there is not enough memory" in rows[1]["error"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
-from vkssim.frames.outcome import ReadOutcome
+from vkssim.frames.source import ReadOutcome
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 from vkssim.scoring import journal as module
 from vkssim.scoring.journal import Journal, RemoteJournal, open_journal

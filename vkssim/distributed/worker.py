@@ -18,7 +18,7 @@ from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
 from ..frames.decode.hardware import HardwareDecoder
 from ..frames.inputs import sequence
-from ..frames.open import open_regular, oriented
+from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.tee import Tee
@@ -210,7 +210,8 @@ class Worker(Closable):
         clips = part.clips
         with ExitStack() as stack:
             close_at_end(stack, reference)
-            other = open_regular(clips.distorted, clips.raw, options.selection.stream_distorted, options.decoder)
+            _, stream = options.selection.streams
+            other = open_file(clips.distorted, clips.raw, stream, options.decoder, pipes=False)
             distorted = close_at_end(stack, other)
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
             self._score(task, part, options, sources, opener, tell)
@@ -259,7 +260,7 @@ def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: Score
 
     def opened() -> FrameSource:
         stream, _ = options.selection.streams
-        return stack.enter_context(open_regular(clips.reference, clips.raw, stream, options.decoder))
+        return stack.enter_context(open_file(clips.reference, clips.raw, stream, options.decoder, pipes=False))
 
     source = opened()
     if source.concurrent or source.is_rgb or options.sync != "index":
@@ -282,7 +283,7 @@ def _why_missing(path: str, raw: RawDescription) -> InputError | None:
         return None
     try:
         if sequence(path) is None:
-            open_regular(path, raw).close()
+            open_file(path, raw, pipes=False).close()
     except InputError as error:
         return error
     return None

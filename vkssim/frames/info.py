@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..types import Planes, plane_shapes, size_problem
-from ..utils.facts import ComparisonRule, Fact, fact
+from ..utils.facts import ComparisonRule, fact
 
 
 def check_size(width: int, height: int, path: str | None = None) -> None:
@@ -58,9 +60,13 @@ class VideoInfo:
 _FREE, _NOTED, _REFUSED = ComparisonRule.FREE, ComparisonRule.NOTED, ComparisonRule.REFUSED
 
 
-def _colour(title: str) -> dict[str, Fact]:
-    """Return the metadata of a fact about the meaning of samples, which must be equal for one reference."""
-    return fact(title, _FREE, of_reference=_REFUSED, across=_FREE, optional=True)
+def _fact(title: str, differs: ComparisonRule = _FREE, **rules: Any) -> Any:
+    """Return the field of a fact that may be unknown; see `Fact`."""
+    return field(default=None, metadata=fact(title, differs, **rules))
+
+
+_colour = partial(_fact, of_reference=_REFUSED, across=_FREE, optional=True)
+"""The field of a fact about the meaning of samples, which must be equal for one reference."""
 
 
 @dataclass(frozen=True)
@@ -77,34 +83,28 @@ class ClipFacts:
     """
 
     path: str = field(default="", metadata=fact("file", _FREE))
-    container: str | None = field(default=None, metadata=fact("container", _FREE))
+    container: str | None = _fact("container")
     # Another stream of the same reference may show another picture.
-    stream: int | None = field(
-        default=None,
-        metadata=fact("stream of the container", _FREE, of_reference=ComparisonRule.WARNED, across=_FREE, optional=True),
-    )
-    codec: str | None = field(default=None, metadata=fact("codec", _FREE, column=True))
-    decoder: str | None = field(default=None, metadata=fact("decoder", _FREE))
-    decoder_reason: str | None = field(default=None, metadata=fact("why not by hardware", _FREE, sparse=True))
-    decoder_version: str | None = field(default=None, metadata=fact("decoder version", _NOTED, optional=True))
-    width: int | None = field(default=None, metadata=fact("width", _FREE, unit="samples", column=True))
-    height: int | None = field(default=None, metadata=fact("height", _FREE, unit="samples", column=True))
-    bits: int | None = field(default=None, metadata=fact("depth", _FREE, unit="bit"))
-    chroma: str | None = field(default=None, metadata=fact("chroma format", _FREE))
-    matrix: str | None = field(default=None, metadata=_colour("matrix"))
-    range: str | None = field(default=None, metadata=_colour("range"))
-    transfer: str | None = field(default=None, metadata=_colour("transfer"))
-    field_order: str | None = field(default=None, metadata=_colour("field order"))
-    fps: float | None = field(default=None, metadata=fact("frame rate", _FREE, unit="frames/s", column=True))
-    frames: int | None = field(default=None, metadata=fact("number of frames", _FREE))
-    duration: float | None = field(default=None, metadata=fact("duration", _FREE, unit="s", column=True))
-    kbps: float | None = field(default=None, metadata=fact("video bit rate", _FREE, unit="kbit/s"))
-    file_bytes: int | None = field(
-        default=None,
-        metadata=fact("file size", _FREE, of_reference=_REFUSED, across=_FREE, optional=True, unit="bytes", column=True),
-    )
-    resampler: str | None = field(default=None, metadata=fact("resampler", _REFUSED, optional=True))
-    cropped_to: str | None = field(default=None, metadata=fact("cropped to", _FREE, of_reference=_REFUSED, across=_FREE))
+    stream: int | None = _fact("stream of the container", of_reference=ComparisonRule.WARNED, across=_FREE, optional=True)
+    codec: str | None = _fact("codec", column=True)
+    decoder: str | None = _fact("decoder")
+    decoder_reason: str | None = _fact("why not by hardware", sparse=True)
+    decoder_version: str | None = _fact("decoder version", _NOTED, optional=True)
+    width: int | None = _fact("width", unit="samples", column=True)
+    height: int | None = _fact("height", unit="samples", column=True)
+    bits: int | None = _fact("depth", unit="bit")
+    chroma: str | None = _fact("chroma format")
+    matrix: str | None = _colour("matrix")
+    range: str | None = _colour("range")
+    transfer: str | None = _colour("transfer")
+    field_order: str | None = _colour("field order")
+    fps: float | None = _fact("frame rate", unit="frames/s", column=True)
+    frames: int | None = _fact("number of frames")
+    duration: float | None = _fact("duration", unit="s", column=True)
+    kbps: float | None = _fact("video bit rate", unit="kbit/s")
+    file_bytes: int | None = _fact("file size", of_reference=_REFUSED, across=_FREE, optional=True, unit="bytes", column=True)
+    resampler: str | None = _fact("resampler", _REFUSED, optional=True)
+    cropped_to: str | None = _fact("cropped to", of_reference=_REFUSED, across=_FREE)
 
 
 @dataclass(frozen=True)

@@ -132,13 +132,21 @@ def oriented(source: FrameSource) -> FrameSource:
 
 
 def open_file(
-    path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
+    path: str,
+    raw: RawDescription,
+    stream: int | None = None,
+    hardware: HardwareDecoder | None = None,
+    *,
+    pipes: bool = True,
 ) -> FrameSource:
     """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, without turning its pictures.
 
     `stream` is the index of the stream of a container. A container is decoded by `hardware` if possible; `HardwareDecoder` says
-    what happens to other clips. Raises InputError if the file cannot be opened, is empty, or is not a video.
+    what happens to other clips. Raises InputError if the file cannot be opened, is empty, or is not a video, and without
+    `pipes` if it is a pipe.
     """
+    if not pipes and not can_reopen(path):
+        raise InputError(f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever")
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream, hardware)
     source.opened = opened
@@ -158,7 +166,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _container(path, number, hardware)
+        return _open_container(path, None, number, hardware)
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -197,19 +205,15 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
     return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
 
 
-def _container(path: str, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
-    from .decode.container import ContainerFile  # here, because only containers need it and PyAV
-
-    return ContainerFile(path, number, if_offered(hardware))
-
-
-def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
-    from .decode.clip_decoder import UnknownFormatError
+def _open_container(path: str, head: bytes | None, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
+    """Open a file with these first bytes, or a sequence of pictures, for which they are None."""
+    from .decode.clip_decoder import UnknownFormatError  # here, because only containers need PyAV
+    from .decode.container import ContainerFile
 
     try:
-        return _container(path, number, hardware)
+        return ContainerFile(path, number, if_offered(hardware))
     except UnknownFormatError:
-        if is_container(head):
+        if head is None or is_container(head):
             raise
         # Samples may look like letters, but hardly with line feeds between them and without any other byte.
         if b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head):
@@ -253,12 +257,3 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
     layout = planar_layout(raw, path)
     return PlanarStream(buffered, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)
-
-
-def open_regular(
-    path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
-) -> FrameSource:
-    """Open a file as `open_file` does, but raise InputError for a pipe."""
-    if not can_reopen(path):
-        raise InputError(f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever")
-    return open_file(path, raw, stream, hardware)

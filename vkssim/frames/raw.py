@@ -296,8 +296,6 @@ def interruptible(stream: BinaryIO) -> io.BufferedReader:
 class PlanarStream(SequentialSource):
     """Planar frames one after the other in a stream, each after an optional header."""
 
-    _has_frame_headers = False
-
     def __init__(self, stream: io.BufferedReader, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
         super().__init__()
         self.info = info
@@ -317,6 +315,7 @@ class PlanarStream(SequentialSource):
             return False
 
     def _read_frame(self, target: Planes | None) -> bool:
+        begin = self._offset
         if not self._frame_header():
             return False
         start = self._offset
@@ -325,7 +324,7 @@ class PlanarStream(SequentialSource):
             self._skip(start + offset - self._offset) and _read_into(plane, self._fill)
             for offset, plane in zip(self._offsets, target or (), strict=False)
         ) and self._skip(end - self._offset)
-        if not complete and (self._offset > start or self._has_frame_headers):
+        if not complete and self._offset > begin:
             self.problem = truncated(self.info.path, self._position, start, self._offset, self._frame_bytes)
         return complete
 

@@ -27,8 +27,6 @@ _RANGES = {"XCOLORRANGE=FULL": "full", "XCOLORRANGE=LIMITED": "limited"}  # FFmp
 class Y4mStream(PlanarStream):
     """The frames of a Y4M stream, which its header describes."""
 
-    _has_frame_headers = True
-
     def __init__(self, path: str, stream: io.BufferedReader) -> None:
         line = stream.readline(LONGEST_LINE)
         layout, stated = parse_header(path, line)
@@ -39,18 +37,17 @@ class Y4mStream(PlanarStream):
             position = stream.tell()
             self.file_bytes = stream.seek(0, os.SEEK_END)
             stream.seek(position)
-        self._size = None if self.file_bytes is None else self.file_bytes - len(line)
-        if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is allocated
-            raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
-        if self._size is not None:
-            self.expected = self._size // (len(_FRAME) + self._frame_bytes)  # exact if no FRAME line has parameters
+            size = self.file_bytes - self._start
+            if 0 < size < layout.frame_bytes:  # raised before memory for such a frame is allocated
+                raise truncated(path, 0, self._start, self.file_bytes, layout.frame_bytes)
+            self.expected = size // (len(_FRAME) + self._frame_bytes)  # exact if no FRAME line has parameters
 
     def seek_index(self) -> KeyframeIndex | None:
         """See FrameSource.seek_index; None unless the size is a whole number of frames without parameters."""
         frame_bytes = len(_FRAME) + self._frame_bytes
-        if self._size is None or self._size % frame_bytes:
+        if self.file_bytes is None or (self.file_bytes - self._start) % frame_bytes:
             return None
-        starts = range(self._start, self._start + self._size, frame_bytes)
+        starts = range(self._start, self.file_bytes, frame_bytes)
         return KeyframeIndex(starts, range(len(starts)))
 
     def seek(self, number: int, position: int) -> None:

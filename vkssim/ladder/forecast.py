@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.decode.container import ContainerFile
-from ..frames.open import open_regular
+from ..frames.open import open_file
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.schedule import schedule_pairs
 from ..frames.source import FrameSource
@@ -74,7 +74,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> tup
     pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than everything else here
     with ExitStack() as stack:
         clips = zip(pair.clips.paths, options.selection.streams, strict=True)
-        files = [stack.enter_context(open_regular(path, pair.clips.raw, stream)) for path, stream in clips]
+        files = [stack.enter_context(open_file(path, pair.clips.raw, stream, pipes=False)) for path, stream in clips]
         reference, distorted = files
         sources = match_pair(reference, distorted, pair.clips.raw, pictures, options.chroma)
         schedule = schedule_pairs(options.selection, *sources, options.sync)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import RangeError
 from ..frames.options import Selection
-from ..frames.outcome import ReadOutcome
 from ..frames.pairing.schedule import Schedule, schedule_pairs
-from ..frames.source import FrameSource, SeekIndex
+from ..frames.source import FrameSource, ReadOutcome, SeekIndex
 from ..report.results import BackendInfo, FrameScores, ScoreReport
 from ..utils.interruption import result_of
 from ..utils.thread_pool import run_in_thread

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from ..features.plane_metrics import FrameMetrics
 from ..frames.info import ClipFacts, VideoPackets
-from ..frames.outcome import ReadOutcome
-from ..frames.source import FrameSource
+from ..frames.source import FrameSource, ReadOutcome
 from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..storage.location import redact_url
 from ..utils.sanitize import shell_line

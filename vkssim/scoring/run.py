@@ -16,10 +16,9 @@ from ..backends.base import Backend, Batch, OutOfRangeSample
 from ..errors import InputError, RangeError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from ..frames.options import Selection
-from ..frames.outcome import ReadOutcome
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
-from ..frames.source import FrameSource, check_unchanged, sample_problem
+from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
 from ..report.results import ScoreReport, merged_info, rows
 from ..storage.location import redact_url
 from ..types import ExternalFrame, Samples

@@ -9,8 +9,7 @@ from itertools import chain
 import numpy as np
 
 from ..errors import InputError, ThresholdError, VkssimError
-from ..frames.outcome import ReadOutcome, listed_frames
-from ..frames.source import changed_error
+from ..frames.source import ReadOutcome, changed_error, listed_frames
 from ..report.record import given_flags
 from ..report.results import ScoreReport, merged_info
 from ..report.thresholds import Threshold, unmet

@@ -20,10 +20,9 @@ from ..frames.decode.description import side_data
 from ..frames.inputs import Opened
 from ..frames.open import can_reopen, open_file, oriented
 from ..frames.options import RawDescription
-from ..frames.outcome import ReadOutcome
 from ..frames.picture.pixels import new_picture, new_scaler, planar_name, plane_of
 from ..frames.picture.steps import Crop, Orientation
-from ..frames.source import FrameSource, SeekIndex, changed_error, check_unchanged
+from ..frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error, check_unchanged
 
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""

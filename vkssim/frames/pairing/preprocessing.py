@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import can_reopen, open_both, open_file, open_regular, oriented
+from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
@@ -47,7 +47,7 @@ def open_pair(
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
-        openings = [partial(open_file if pipes else open_regular, path, raw, stream, hardware) for path, stream in clips]
+        openings = [partial(open_file, path, raw, stream, hardware, pipes=pipes) for path, stream in clips]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
@@ -77,7 +77,8 @@ def match_pair(
     sources = alike(first), alike(second)
     if chroma:
         for source in sources:
-            check_chroma(source)
+            if source.info.chroma == "400":
+                raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
         with alike(_cropped(_opened_again(reference, raw), crops[0], chroma)) as probe:
@@ -94,13 +95,6 @@ def check_description(raw: RawDescription, info: VideoInfo) -> None:
                 f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
                 f" `{name}` out"
             )
-
-
-def check_chroma(source: FrameSource) -> None:
-    """Raise InputError, and close the source, if it has no chroma."""
-    if source.info.chroma == "400":
-        source.close()
-        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:

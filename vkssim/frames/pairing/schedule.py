@@ -15,7 +15,7 @@ from ...errors import InputError
 from ..options import Selection, check_sync, parse_position
 from ..source import FrameSource
 
-ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
+_ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 
 
 class Pairing:
@@ -63,7 +63,7 @@ class ByTime(Pairing):
             first, second = first - first[0], second - second[0]
             partner = _nearest(second, first)
             mutual = _nearest(first, second)[partner] == np.arange(len(first))
-            close = np.abs(second[partner] - first) < _durations(first) / 2 - ROUNDING
+            close = np.abs(second[partner] - first) < _durations(first) / 2 - _ROUNDING
             (matched,) = (mutual & close).nonzero()
             self._pairs = np.stack([matched, partner[matched]], axis=1)
         self._clips = (self._pairs + self.skips).T.tolist()
@@ -189,7 +189,7 @@ def _frame(name: str, position: int | str, reference: FrameSource) -> int:
         return parsed
     times = reference.times()
     if times is not None:
-        return int(np.searchsorted(times, float(parsed) - ROUNDING))
+        return int(np.searchsorted(times, float(parsed) - _ROUNDING))
     if reference.info.fps is None:
         raise InputError(f"{reference.info.path} has no presentation times; give `{name}` as the number of a frame")
     return math.ceil(parsed * reference.info.fps)
