@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Mapping
 
+from machine import own_cpu_seconds
 from spreads import Row, measured
 
 KINDS = ("by the clock", "CPU time")
@@ -22,18 +22,12 @@ def in_turns(contenders: Mapping[str, Contender], rounds: int) -> dict[str, dict
     times: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in contenders} for kind in KINDS}
     for _ in range(rounds):
         for name, (frames, run) in contenders.items():
-            began = time.perf_counter(), _cpu_seconds()
+            began = time.perf_counter(), own_cpu_seconds()
             run()
-            ended = time.perf_counter(), _cpu_seconds()
+            ended = time.perf_counter(), own_cpu_seconds()
             for index, kind in enumerate(KINDS):
                 times[kind][name].append(1e3 * (ended[index] - began[index]) / frames)
     return {
         kind: {name: {**measured(values), "unit": "ms a frame"} for name, values in of_kind.items()}
         for kind, of_kind in times.items()
     }
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of all threads of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import vkssim
+from tests.frames.encoding import encode_frames, flat_chroma
 from vkssim import arrays
 from vkssim.backends import loss_engine as losses
 from vkssim.backends.loss_engine import LossEngine
@@ -180,25 +180,12 @@ def engines(place: Place, tick: Tick) -> None:
 
 def containers(place: Place, tick: Tick) -> None:
     """Open a container, decode two frames of it, and close it."""
-    path = _encoded(place.folder)
+    path = encode_frames(place.folder / "clip.mp4", flat_chroma(images(_STACK, SIDE, SIDE)[0]), "libx264")
     while True:
         with open_file(path, RawDescription()) as source:
             targets = [source.info.new_planes(1) for _ in range(2)]
             assert source.read(range(2), targets) == 2
         tick(1)
-
-
-def _encoded(folder: Path) -> str:
-    import av
-
-    path = str(folder / "clip.mp4")
-    with av.open(path, "w") as container:
-        stream: Any = container.add_stream("libx264", rate=Fraction(25))
-        stream.width, stream.height, stream.pix_fmt = SIDE, SIDE, "yuv420p"
-        for luma in images(_STACK, SIDE * 3 // 2, SIDE)[0]:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="yuv420p")))
-        container.mux(stream.encode())
-    return path
 
 
 Load = Callable[[Place, Tick], None]
