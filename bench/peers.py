@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from machine import cores
-from measure import pairs, raw_clips
+from measure import Contender, in_turns, pairs, raw_clips
 from spreads import Row, compared, measured
-from turns import Contender, in_turns
 
 from vkssim import Scorer, score_files
 from vkssim.frames.options import RawDescription
