@@ -67,11 +67,11 @@ def in_turns(contenders: Mapping[str, Contender], rounds: int) -> dict[str, dict
     }
 
 
-def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -> Frames:
+def _textured_frames(width: int, height: int, bits: int) -> Frames:
     """Return frames with detail at every scale: noise added up over octaves."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     frames = []
-    for _ in range(count):
+    for _ in range(_DISTINCT):
         total = np.zeros((height, width), np.float32)
         for octave in range(6):
             step = 1 << octave
@@ -84,7 +84,7 @@ def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -
 
 def pairs(width: int, height: int, bits: int) -> tuple[Frames, Frames]:
     """Return references and their distorted versions."""
-    references = textured_frames(width, height, bits, _DISTINCT, 0)
+    references = _textured_frames(width, height, bits)
     random = np.random.default_rng(1)
     peak = 2**bits - 1
     noise = 4 << (bits - 8)
