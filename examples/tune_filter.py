@@ -54,7 +54,7 @@ class Parameters:
     """The parameters of the filter.
 
     `spatial` is the bilateral filter's standard deviation in samples, `tonal` the one between colours in 0..1, `strength` the
-    share of the difference to a blurred copy that the unsharp mask adds. The first two are logarithms, so that they stay positive.
+    share of the difference to a blurred copy that the unsharp mask adds. The first two are logarithms of positive numbers.
     """
 
     spatial: Tensor

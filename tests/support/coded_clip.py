@@ -70,7 +70,7 @@ class CodedClip(ABC):
 
     @abstractmethod
     def write(self, folder: Path) -> None:
-        """Write the clip; EncoderError is raised where the installed PyAV cannot."""
+        """Write the clip; EncoderError is raised if the installed PyAV cannot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +229,7 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
 
 
 def write_reference(clip: CodedClip, folder: Path) -> Path:
-    """Write the pictures of a clip that are shown, as they are before they are encoded, as Y4M; returns where they are.
+    """Write the pictures of a clip that are shown, as they are before they are encoded, as Y4M; returns the path.
 
     Clips of equal pictures share a file.
     """
