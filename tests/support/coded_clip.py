@@ -219,9 +219,9 @@ DAMAGE = {
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "libx264": {"threads": "1", "preset": "veryfast", "crf": "26"},
     "libx265": {"threads": "1", "preset": "ultrafast", "crf": "28"},
-    "libvpx": {"threads": "1", "deadline": "good", "cpu-used": "5", "b": "400k", "g": "24"},
-    "libvpx-vp9": {"threads": "1", "deadline": "realtime", "cpu-used": "7", "b": "400k", "g": "24"},
-    "libsvtav1": {"preset": "11", "crf": "40"},
+    "libvpx": {"threads": "1", "deadline": "good", "cpu-used": "5", "b": "400k", "g": "24", "lag-in-frames": "0"},
+    "libvpx-vp9": {"threads": "1", "deadline": "realtime", "cpu-used": "7", "b": "400k", "g": "24", "lag-in-frames": "0"},
+    "libsvtav1": {"preset": "11", "crf": "40", "svtav1-params": "lp=1"},
     "mpeg2video": {"threads": "1", "b": "900k", "g": "12"},
     "mpeg4": {"threads": "1", "b": "600k", "g": "24"},
     "mjpeg": {"threads": "1", "b": "2M"},
