@@ -12,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from machine import cores
-from measure import raw_clips
+from measure import in_turns, raw_clips
 from spreads import Row, compared
-from turns import in_turns
 
 from vkssim import score_files
 from vkssim.frames.options import RawDescription

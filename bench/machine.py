@@ -45,8 +45,10 @@ def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
 
 def own_cpu_seconds() -> float:
     """Return the CPU time of this process so far: of all threads, and of the child processes that have ended."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    import resource  # here, since Windows has no such module
+
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import numpy.typing as npt
-from machine import folder_in_memory
+from machine import folder_in_memory, own_cpu_seconds
 from spreads import Row, measured
 
 from vkssim import Scorer, ScoreReport, score_files
@@ -32,13 +33,45 @@ _DISTINCT = 8  # frames that files and feeds repeat, enough to leave every cache
 _WARM_UP = 3
 _STARTS = 5
 _NOT_KERNELS = ("upload", "readback")
+_KINDS = ("by the clock", "CPU time")
+
+Contender = tuple[int, Callable[[], object]]
+"""How many frames a call computes, and the call."""
 
 
-def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -> Frames:
+def parse_size(text: str) -> tuple[int, int]:
+    """Return width and height of ``"1920x1080"``. Raises click.BadParameter for another form."""
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal()):
+        raise click.BadParameter(f"{text!r} is not of the form WIDTHxHEIGHT")
+    return int(width), int(height)
+
+
+def in_turns(contenders: Mapping[str, Contender], rounds: int) -> dict[str, dict[str, Row]]:
+    """Return the milliseconds a frame of each contender, as rows with `value`, `range` and `unit`, by kind and name.
+
+    The kinds are the clock and the CPU time of all threads. Each contender has its turn in each round, so that a busy machine
+    slows all of them alike. Call them once before, so that everything is opened and compiled.
+    """
+    times: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in contenders} for kind in _KINDS}
+    for _ in range(rounds):
+        for name, (frames, run) in contenders.items():
+            began = time.perf_counter(), own_cpu_seconds()
+            run()
+            ended = time.perf_counter(), own_cpu_seconds()
+            for index, kind in enumerate(_KINDS):
+                times[kind][name].append(1e3 * (ended[index] - began[index]) / frames)
+    return {
+        kind: {name: {**measured(values), "unit": "ms a frame"} for name, values in of_kind.items()}
+        for kind, of_kind in times.items()
+    }
+
+
+def _textured_frames(width: int, height: int, bits: int) -> Frames:
     """Return frames with detail at every scale: noise added up over octaves."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     frames = []
-    for _ in range(count):
+    for _ in range(_DISTINCT):
         total = np.zeros((height, width), np.float32)
         for octave in range(6):
             step = 1 << octave
@@ -51,7 +84,7 @@ def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -
 
 def pairs(width: int, height: int, bits: int) -> tuple[Frames, Frames]:
     """Return references and their distorted versions."""
-    references = textured_frames(width, height, bits, _DISTINCT, 0)
+    references = _textured_frames(width, height, bits)
     random = np.random.default_rng(1)
     peak = 2**bits - 1
     noise = 4 << (bits - 8)

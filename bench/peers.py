@@ -6,16 +6,15 @@ Their MS-SSIM has a cheaper pyramid (2x2 means) and gives other numbers; only ti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from machine import cores
-from measure import pairs, raw_clips
+from measure import Contender, in_turns, pairs, raw_clips
 from spreads import Row, compared, measured
-from turns import Contender, in_turns
 
 from vkssim import Scorer, score_files
 from vkssim.frames.options import RawDescription
@@ -88,30 +87,17 @@ def _each(function: Callable[[Any, Any], object], stacks: list[Any]) -> Callable
 
 
 def _metrics(torch: Any) -> dict[str, Callable[[Any, Any], object]]:
+    """Return MS-SSIM of the installed peers by their names, without gradients."""
     found: dict[str, Callable[[Any, Any], object]] = {}
-    try:
+    with suppress(ImportError):
         import frame_analytics
 
-        found["frame-analytics ms_ssim"] = lambda first, second: frame_analytics.ms_ssim(first, second, data_range=255)
-    except ImportError:
-        pass
-    try:
+        found["frame-analytics ms_ssim"] = partial(frame_analytics.ms_ssim, data_range=255)
+    with suppress(ImportError):
         import pytorch_msssim
 
-        found["pytorch-msssim ms_ssim"] = lambda first, second: pytorch_msssim.ms_ssim(
-            first.float(), second.float(), data_range=255
-        )
-    except ImportError:
-        pass
-
-    def without_gradients(function: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-        def call(first: Any, second: Any) -> object:
-            with torch.no_grad():
-                return function(first, second)
-
-        return call
-
-    return {name: without_gradients(function) for name, function in found.items()}
+        found["pytorch-msssim ms_ssim"] = lambda first, second: pytorch_msssim.ms_ssim(first.float(), second.float(), 255)
+    return {name: torch.no_grad()(function) for name, function in found.items()}
 
 
 def cuda(width: int, height: int, batch: int = 8) -> list[Row]:

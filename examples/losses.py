@@ -1,4 +1,4 @@
-"""The losses that the examples compare: each of two batches of pictures in 0..1, 0 where they are alike."""
+"""The losses that the examples compare. Each takes two batches of pictures in 0..1, and is 0 if they are identical."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OURS, THEIRS, SQUARES = "vkssim, SSIM", "pytorch-msssim, SSIM", "mean squares"
 
 
 def losses(device: str | None) -> dict[str, Loss]:
-    """Return the losses by name: SSIM by vkssim, by pytorch-msssim where that is installed, and mean squares."""
+    """Return the losses by name: SSIM by vkssim, by pytorch-msssim if it is installed, and mean squares."""
     found: dict[str, Loss] = {OURS: lambda first, second: 1 - ssim(first, second, data_range=1.0, device=device)}
     try:
         import pytorch_msssim

@@ -1,4 +1,4 @@
-"""Pictures for the examples: read and written by PyAV, (C, H, W) tensors of float32 in 0..1 in between."""
+"""Reads and writes the pictures of the examples with PyAV, as (C, H, W) tensors of float32 in 0..1."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_picture(path: Path, height: int | None = None, *, first: bool = False) 
 
 
 def write_picture(path: Path, picture: Tensor) -> None:
-    """Write a (3, H, W) RGB picture as PNG; what lies outside 0..1 is clipped."""
+    """Write a (3, H, W) RGB picture as PNG, clipped to 0..1."""
     samples = (255 * picture.clamp(0, 1)).round().to(torch.uint8).permute(1, 2, 0)
     frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(samples.numpy()), format="rgb24")
     encoder = av.CodecContext.create("png", "w")
@@ -45,7 +45,7 @@ def write_picture(path: Path, picture: Tensor) -> None:
 
 
 def psnr(pictures: Tensor, references: Tensor) -> float:
-    """Return the PSNR in dB of pictures in 0..1, what lies outside clipped."""
+    """Return the PSNR in dB of pictures, clipped to 0..1."""
     return float(-10 * (pictures.clamp(0, 1) - references).square().mean().log10())
 
 
@@ -59,12 +59,6 @@ def gaussian_blur(pictures: Tensor, deviation: float) -> Tensor:
 
 
 def sheet(rows: Sequence[Sequence[Tensor]]) -> Tensor:
-    """Rows of (3, H, W) pictures of one size as one, white gaps between them."""
-    height, width = rows[0][0].shape[1:]
-    columns = len(rows[0])
-    whole = torch.ones(3, len(rows) * (height + _GAP) - _GAP, columns * (width + _GAP) - _GAP)
-    for row, pictures in enumerate(rows):
-        for column, picture in enumerate(pictures):
-            top, left = row * (height + _GAP), column * (width + _GAP)
-            whole[:, top : top + height, left : left + width] = picture
-    return whole
+    """Return rows of (3, H, W) pictures of one size as one picture, with white gaps between them."""
+    framed = [torch.cat([F.pad(picture, (0, _GAP, 0, _GAP), value=1.0) for picture in row], dim=2) for row in rows]
+    return torch.cat(framed, dim=1)[:, :-_GAP, :-_GAP]

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Find the picture of twice the size that a camera would have seen as it did: SSIM through an operator.
+"""Reconstruct a picture of twice the size from a camera's observation of it: SSIM through an operator.
 
-What the camera saw, y, is half a picture's size: blurred, every second sample, noise. Of the picture nothing else is known. The
-x that is looked for makes
+The observation y has half the size of the hidden picture: the camera blurs, takes every second sample, and adds noise. The
+example searches the x that minimises
 
   1 - SSIM(A x, y) + strength * TV(x)
 
-small, where A blurs and takes every second sample as the camera did, and TV, total variation, is the mean length of the
-gradient: of all pictures that the camera could have seen so, it is small for those without noise. The same is done with
-pytorch-msssim's SSIM, for time and result, and with mean squares in SSIM's place.
+where A blurs and takes every second sample as the camera does, and TV, total variation, is the mean length of the gradient. Of
+all pictures that explain the observation, those without noise have a small one. pytorch-msssim's SSIM does the same, to compare
+time and result, and so does the mean squared error in place of SSIM.
 
-Prints how near each comes to the picture that was hidden, and writes `super_resolved.png`: what was seen, enlarged by bicubic
-interpolation, by vkssim, the hidden picture. The default is a frame of the clip in fixtures/; needs the extra [examples].
+Prints how near each result comes to the hidden picture, and writes `super_resolved.png`: the observation, its bicubic
+enlargement, the result of vkssim, and the hidden picture. The default is a frame of the clip in fixtures/; needs the extra
+[examples].
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ _STRENGTH_OF_SQUARES = 0.03  # of 0.01, 0.03, 0.1 and 0.3 either is the best by 
 
 
 def camera(pictures: Tensor) -> Tensor:
-    """Return what a camera sees of (N, C, H, W) pictures, but for the noise: (N, C, ceil(H/2), ceil(W/2))."""
+    """Return a camera's observation of (N, C, H, W) pictures, (N, C, ceil(H/2), ceil(W/2)), without its noise."""
     return gaussian_blur(pictures, _BLUR)[..., ::2, ::2]
 
 
-def seen(picture: Tensor, seed: int = 0) -> Tensor:
-    """Return what the camera saw of a (1, C, H, W) picture."""
+def observe(picture: Tensor, seed: int = 0) -> Tensor:
+    """Return the camera's observation of a (1, C, H, W) picture, with noise."""
     clean = camera(picture)
     return clean + _NOISE * torch.randn(clean.shape, generator=torch.Generator().manual_seed(seed))
 
 
-def enlarged(small: Tensor, size: tuple[int, int]) -> Tensor:
+def enlarge(small: Tensor, size: tuple[int, int]) -> Tensor:
     """Return pictures at that (height, width) by bicubic interpolation: sample i of the small ones becomes sample 2 i."""
     places = ((torch.arange(length) + 1) / side - 1 for length, side in zip(size, small.shape[2:], strict=True))
     grid = torch.stack(torch.meshgrid(*places, indexing="ij")[::-1], dim=-1)
@@ -66,15 +67,15 @@ def total_variation(pictures: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Found:
-    """A picture that was found, and the seconds that it took."""
+    """A reconstructed picture, and the seconds that it took."""
 
     picture: Tensor
     seconds: float
 
 
 def solve(observed: Tensor, size: tuple[int, int], loss: Loss, strength: float, steps: int) -> Found:
-    """Descend from the bicubic enlargement to the picture that the camera would have seen as `observed`."""
-    picture = enlarged(observed, size).requires_grad_()
+    """Return the picture that gradient descent reaches from the bicubic enlargement of an observation."""
+    picture = enlarge(observed, size).requires_grad_()
     optimiser = torch.optim.Adam([picture], lr=_RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     began = time.perf_counter()
@@ -88,16 +89,16 @@ def solve(observed: Tensor, size: tuple[int, int], loss: Loss, strength: float, 
 
 @click.command(help=__doc__)
 @click.option("--steps", type=click.IntRange(1), default=100, show_default=True)
-@click.option("--size", type=click.IntRange(22), default=180, show_default=True, help="Height that the hidden picture has.")
+@click.option("--size", type=click.IntRange(22), default=180, show_default=True, help="Height of the hidden picture.")
 @click.option("--image", type=click.Path(path_type=Path, exists=True, dir_okay=False), default=CLIP, help="Image or clip.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("enlarged"), show_default=True)
 @click.option("--device", help="Vulkan device, as for `vkssim score`.")
 def main(steps: int, size: int, image: Path, output: Path, device: str | None) -> None:
-    """Hide the picture, find it again by every loss, say how near each came, and write what vkssim found."""
+    """Hide the picture, reconstruct it by every loss, print how near each comes, and write the result of vkssim."""
     try:
         hidden = read_picture(image, size)[None]
-        observed, shape = seen(hidden), (hidden.shape[2], hidden.shape[3])
-        found = {"bicubic": Found(enlarged(observed, shape).clamp(0, 1), 0.0)}
+        observed, shape = observe(hidden), (hidden.shape[2], hidden.shape[3])
+        found = {"bicubic": Found(enlarge(observed, shape).clamp(0, 1), 0.0)}
         for name, loss in losses(device).items():
             strength = _STRENGTH_OF_SQUARES if name == SQUARES else _STRENGTH
             found[name] = solve(observed, shape, loss, strength, steps)

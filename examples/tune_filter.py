@@ -3,11 +3,11 @@
 
 Pictures are blurred and noisy. A bilateral filter takes noise away and leaves edges, an unsharp mask brings back some of what
 blur took. How wide, how tolerant, how strong: three parameters, one set for all pictures, tuned on crops of the first picture
-of a clip and judged on crops of the last one, of other places, and on pictures given by --judge. The same is done with
-pytorch-msssim's SSIM, for time and result, and with mean squares in SSIM's place.
+of a clip and judged on crops of other places of the last one, and on pictures given by --judge. pytorch-msssim's SSIM does the
+same, to compare time and result, and so does the mean squared error in place of SSIM.
 
-Prints the parameters and what they are worth, and writes `filtered.png`, a row for each of the pictures judged: as it came, by
-the defaults, tuned by vkssim, and the reference. Needs the extra [examples].
+Prints the parameters and the scores that they reach, and writes `filtered.png`, a row for each picture that is judged: the
+input, filtered with the defaults, filtered with the parameters tuned by vkssim, and the reference. Needs the extra [examples].
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class Crop:
 
 TRAINING = (Crop("flowers", 0.15, 0.15), Crop("stones", 0.12, 0.6), Crop("burrow", 0.3, 0.45), Crop("grass", 0.2, 0.9))
 JUDGED = (Crop("head", 0.37, 0.2), Crop("trees", 0.7, 0.15), Crop("rocks", 0.85, 0.5), Crop("meadow", 0.7, 0.85))
-"""Of the default clip: no place of the one lies in a place of the other."""
+"""Crops of the default clip. None of one list overlaps any of the other."""
 
 
 @dataclass
 class Parameters:
-    """What the filter can be told.
+    """The parameters of the filter.
 
-    `spatial` is the bilateral filter's standard deviation in samples, `tonal` the one between colours in 0..1, `strength` how
-    much of the difference to a blurred copy the unsharp mask adds. The first two are logarithms: any step leaves them positive.
+    `spatial` is the bilateral filter's standard deviation in samples, `tonal` the one between colours in 0..1, `strength` the
+    share of the difference to a blurred copy that the unsharp mask adds. The first two are logarithms of positive numbers.
     """
 
     spatial: Tensor
@@ -63,12 +63,12 @@ class Parameters:
 
     @classmethod
     def defaults(cls) -> Parameters:
-        """Return what one might choose for pictures not looked at."""
+        """Return usual values, chosen without a look at the pictures."""
         spatial, tonal, strength = torch.tensor([1.5, 0.1, 0.5]).unbind()
         return cls(spatial.log().requires_grad_(), tonal.log().requires_grad_(), strength.clone().requires_grad_())
 
     def values(self) -> tuple[float, float, float]:
-        """Return them without logarithms."""
+        """Return the parameters without logarithms."""
         return self.spatial.exp().item(), self.tonal.exp().item(), self.strength.item()
 
 
@@ -94,7 +94,7 @@ def bilateral(pictures: Tensor, spatial: Tensor, tonal: Tensor) -> Tensor:
 
 
 def tune(poor: Tensor, clean: Tensor, loss: Loss, steps: int) -> Parameters:
-    """Return the parameters that gradient descent on the loss of all pictures arrives at."""
+    """Return the parameters that gradient descent on the loss of all pictures reaches."""
     parameters = Parameters.defaults()
     optimiser = torch.optim.Adam([parameters.spatial, parameters.tonal, parameters.strength], lr=_RATE)
     for _ in range(steps):
@@ -104,13 +104,13 @@ def tune(poor: Tensor, clean: Tensor, loss: Loss, steps: int) -> Parameters:
     return parameters
 
 
-def spoilt(clean: Tensor, seed: int) -> Tensor:
-    """Return pictures blurred and noisy."""
+def degrade(clean: Tensor, seed: int) -> Tensor:
+    """Return pictures with blur and noise."""
     noise = _NOISE * torch.randn(clean.shape, generator=torch.Generator().manual_seed(seed))
     return (gaussian_blur(clean, _BLUR) + noise).clamp(0, 1)
 
 
-def crops(picture: Tensor, places: Sequence[Crop], size: int, path: Path) -> Tensor:
+def cut_crops(picture: Tensor, places: Sequence[Crop], size: int, path: Path) -> Tensor:
     """Return squares of a (3, H, W) picture, (N, 3, size, size)."""
     height, width = picture.shape[1:]
     if size > min(height, width):
@@ -139,16 +139,16 @@ def crops(picture: Tensor, places: Sequence[Crop], size: int, path: Path) -> Ten
 def main(steps: int, size: int, image: Path, others: tuple[Path, ...], output: Path, device: str | None) -> None:
     """Tune by every loss, judge, write the pictures, print the tables."""
     try:
-        training = crops(read_picture(image, first=True), TRAINING, size, image)
-        unseen = [crops(read_picture(image), JUDGED, size, image)]
-        unseen += [crops(read_picture(path), [Crop(path.stem, 0.5, 0.5)], size, path) for path in others]
-        judged, poor = torch.cat(unseen), spoilt(training, seed=0)
+        training = cut_crops(read_picture(image, first=True), TRAINING, size, image)
+        unseen = [cut_crops(read_picture(image), JUDGED, size, image)]
+        unseen += [cut_crops(read_picture(path), [Crop(path.stem, 0.5, 0.5)], size, path) for path in others]
+        judged, poor = torch.cat(unseen), degrade(training, seed=0)
         found, seconds = {"defaults": Parameters.defaults()}, {}
         for name, loss in losses(device).items():
             began = time.perf_counter()
             found[name] = tune(poor, training, loss, steps)
             seconds[name] = time.perf_counter() - began
-        came = spoilt(judged, seed=1)
+        came = degrade(judged, seed=1)
         with torch.no_grad():
             restored = {"as they came": came, **{name: restore(came, parameters) for name, parameters in found.items()}}
             scores = {

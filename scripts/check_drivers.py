@@ -11,20 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-try:
-    import click
-    import driver_checks
-    from exit_codes import AGREE, COULD_NOT_RUN, MISMATCH
+import click
+import driver_checks
+from exit_codes import AGREE, COULD_NOT_RUN, MISMATCH
 
-    from vkssim.doctor.apart import run_in_process
-    from vkssim.host.devices import DEVICE_VARIABLE
-    from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES, driver_files
-    from vkssim.host.machine import Machine
-    from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE
-except ImportError as error:
-    import use_venv
-
-    use_venv.run_again(error)
+from vkssim.doctor.apart import run_in_process
+from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES, driver_files
+from vkssim.host.machine import Machine
+from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE
 
 NAMES = tuple(driver_checks.CHECKS)
 DESCRIBE_SECONDS = 60.0

@@ -96,7 +96,7 @@ esac
 
 
 @pytest.mark.parametrize("driver", [True, False])
-def test_a_driver_is_installed_where_vkssim_finds_none(tmp_path: Path, driver: bool) -> None:
+def test_a_driver_is_installed_if_vkssim_finds_none(tmp_path: Path, driver: bool) -> None:
     """Stand-ins note their calls, and make an environment with themselves in it."""
     programs = tmp_path / "programs"
     programs.mkdir()

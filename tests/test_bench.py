@@ -43,7 +43,7 @@ def test_libvmaf_beside_vkssim_gives_the_same_scores(tmp_path: Path) -> None:
     assert {"value", "text"} & rows["libvmaf against vkssim, CPU time"].keys()
 
 
-def test_the_bench_goes_on_behind_a_section_that_fails(tmp_path: Path) -> None:
+def test_the_bench_continues_after_a_section_that_fails(tmp_path: Path) -> None:
     """The feature is unknown, as the section arrays finds out; memory, which does not use it, starts processes.
 
     They need the package that the bench has, not the part of one in the current folder: a checkout has such a part.
@@ -69,7 +69,7 @@ def _figure(*values: float) -> dict[str, Any]:
     return {**spreads.measured(values), "unit": "frames/s"}
 
 
-def test_a_ratio_of_medians_is_given_where_the_quartiles_lie_apart() -> None:
+def test_a_ratio_of_medians_is_given_if_the_quartiles_lie_apart() -> None:
     assert spreads.measured([5, 1, 2, 4, 3]) == {"value": 3, "range": [2, 4]}
     assert spreads.measured([3, 1, 2]) == {"value": 2, "range": [1, 3]}
     assert spreads.compared(_figure(6, 6.5), _figure(2, 3), "%", 100) == {"value": 250, "unit": "%"}
@@ -81,7 +81,7 @@ def test_a_ratio_of_medians_is_given_where_the_quartiles_lie_apart() -> None:
 # -- the machine ------------------------------------------------------------------------------------------------------
 
 
-def test_the_share_of_other_programs_is_what_is_neither_idle_nor_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_of_other_programs_is_neither_idle_nor_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stat = tmp_path / "stat"
     monkeypatch.setattr(machine, "_STAT", stat)
     monkeypatch.setattr("os.sysconf", lambda _name: 100)
@@ -98,7 +98,7 @@ def test_the_share_of_other_programs_is_what_is_neither_idle_nor_ours(tmp_path: 
 # -- decoding ---------------------------------------------------------------------------------------------------------
 
 
-def test_scores_that_differ_fail_the_section_behind_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_that_differ_fail_the_section_after_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor decodes for `cuda`, with a score that differs in its last bits, and `qsv` fails."""
     on_the_processor: dict[str, Any] = {"features": ["float_ssim=scale=1"], "backend": "cpu", "decode": "cpu"}
 

@@ -1,4 +1,4 @@
-"""tools/compare_decoders: it notices a decoder that gives other frames, and one that says nothing of damage."""
+"""tools/compare_decoders: it notices a decoder that gives other frames, and one that does not report damage."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_counts_as_a_difference() -> None:
     assert tool.differ({0: {"a": 0.5}, 1: {"a": 0.25}}, {0: {"a": 0.5}, 1: {"a": 0.5}}).greatest == 0.25
 
 
-def test_damage_is_noticed_where_there_is_a_complaint_that_the_sound_clip_does_not_draw() -> None:
+def test_damage_is_noticed_by_a_complaint_beyond_those_of_the_sound_clip() -> None:
     cpu = tool.Outcome({0: {"a": 0.5}}, [], "h264", 0)
     other = tool.Outcome({0: {"a": 0.25}}, ["usual"], "device", 0)
     assert tool.verdict(cpu, other, damaged=True, usual=["usual"]) == "damage is not noticed"

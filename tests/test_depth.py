@@ -1,4 +1,4 @@
-"""Samples that are larger than their depth allows end the run: what is described so is something else."""
+"""Samples that are larger than their depth allows end the run: the file has another depth than its description."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_frame_is_that_of_the_clip(
     assert same_in_ranges(sound, distorted, RAW, selection=selection, pictures=pictures) == 1
 
 
-def test_chroma_matters_where_it_is_scored(tmp_path: Path) -> None:
+def test_chroma_matters_if_it_is_scored(tmp_path: Path) -> None:
     luma = clip(3, bits=10)
     data = np.frombuffer(raw_bytes(luma), "<u2").reshape(3, -1) & 1023
     data[2, 32 * 24 + 5] = 2000
@@ -165,7 +165,7 @@ def test_frames_of_a_scorer(backend: str, by: str) -> None:
 
 @pytest.mark.parametrize(("dtype", "peak"), [(np.uint16, 1023), (np.uint16, 1000), (np.uint8, 100)])
 def test_on_a_gpu_the_kernels_look(monkeypatch: pytest.MonkeyPatch, dtype: type[np.integer[Any]], peak: int) -> None:
-    """In every plane, whatever pads the rows."""
+    """In every plane, and not in the padding of rows."""
     use_shape(monkeypatch, Shape.STAGED)
     frames = np.random.default_rng(0).integers(0, peak + 1, (3, 70, 41)).astype(dtype)
     wrong = frames.copy()

@@ -14,8 +14,8 @@ from numpydoc.validate import validate
 
 MODULES = ("vkssim", "vkssim.report", "vkssim.maps", "vkssim.torch", "vkssim.errors")
 LEFT_OUT = {
-    "GL02": "ruff's D413 wants a blank line behind the last section",
-    "GL03": "ruff's D413 wants a blank line behind the last section",
+    "GL02": "ruff's D413 wants a blank line after the last section",
+    "GL03": "ruff's D413 wants a blank line after the last section",
     "ES01": "a summary that says all needs no second paragraph",
     "SA01": "names between backticks lead to what belongs together",
     "EX01": "pages have the examples; those that docstrings have run here",

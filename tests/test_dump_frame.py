@@ -122,6 +122,6 @@ def test_the_command_writes_both_sides(tmp_path: Path, capsys: pytest.CaptureFix
     ("words", "message"),
     [(["--frame", "48"], "has no frame 48; frames are counted from 0"), (["--feature", "float_psnr"], "float_psnr uses psnr")],
 )
-def test_what_cannot_run_is_an_error(words: list[str], message: str) -> None:
+def test_a_frame_or_metric_without_a_dump_is_an_error(words: list[str], message: str) -> None:
     with pytest.raises((VkssimError, click.ClickException), match=message):
         dump_frame.main.main(words, standalone_mode=False)

@@ -1,4 +1,4 @@
-"""Every call of Vulkan that can fail is made to: each failure ends in its error or in the right scores, and leaves nothing."""
+"""Every call of Vulkan that can fail is made to fail: each failure gives its error or the right scores, and leaves nothing."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_parents_go_on_and_children_wait_for_nothing(seen: Mapping[str, Any]) ->
 
 
 def test_workers_that_were_forked_or_spawned(seen: Mapping[str, Any]) -> None:
-    """The error comes back to whoever asked them; a backend without a device needs no spawned process."""
+    """The error comes back to the caller; a backend without a device needs no spawned process."""
     pools = seen["pools"]
     for how in ("fork", "DataLoader"):
         assert pools[f"{how}, device"].startswith("ForkError")

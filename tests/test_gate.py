@@ -171,7 +171,7 @@ def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None
         (("--device", "no such device"), "no such device"),
     ],
 )
-def test_what_cannot_run_ends_with_2(words: tuple[str, ...], message: str) -> None:
+def test_a_gate_that_cannot_run_ends_with_2(words: tuple[str, ...], message: str) -> None:
     process = python_process(str(SCRIPTS / "cross_backend_diff.py"), *words)
     assert process.returncode == 2, process.stdout.decode()
     assert message in process.stderr.decode()

@@ -32,12 +32,12 @@ def _features(key: str, backend: str) -> list[str]:
 WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
 
 
-DEVICE_IS_ASKED = {**{key: key for key in golden.FEATURES}, "libvmaf_clipped_db": "libvmaf"}
+KEYS_OF_SUMS = {**{key: key for key in golden.FEATURES}, "libvmaf_clipped_db": "libvmaf"}
 """The key whose sums give the scores of a key. The host converts to dB, and compiling kernels takes most of a test's time."""
 
 
 def _scores(name: str, key: str, backend: str) -> dict[str, float]:
-    scores = _metrics(name, key, backend).finish(_means(name, DEVICE_IS_ASKED[key], backend))
+    scores = _metrics(name, key, backend).finish(_means(name, KEYS_OF_SUMS[key], backend))
     return {metric: float(column[0]) for metric, column in scores.items()}
 
 

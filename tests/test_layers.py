@@ -20,7 +20,7 @@ LOADED = "import sys, {0}; print(*(name for name in sys.modules if name == 'vulk
         "vkssim.storage.folder",
     ],
 )
-def test_what_reads_and_writes_files_loads_nothing_of_vulkan(module: str) -> None:
+def test_modules_that_read_and_write_files_load_nothing_of_vulkan(module: str) -> None:
     process = python_process("-c", LOADED.format(module))
     assert process.returncode == 0, process.stderr.decode()
     assert set(process.stdout.decode().split()) <= {"vkssim.host.closing", "vkssim.host.errors"}

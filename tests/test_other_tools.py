@@ -83,7 +83,7 @@ def test_the_loop_ends_with_the_first_setting_that_meets_the_limit(folder: Path)
     assert process.stdout.splitlines()[-1] == _score(folder, "p5", "encoded.mp4")
 
 
-def test_the_loop_ends_where_a_clip_cannot_be_read(folder: Path) -> None:
+def test_the_loop_ends_if_a_clip_cannot_be_read(folder: Path) -> None:
     process = _run(folder, _block("for crf in").replace("-d encoded.mp4", "-d missing.mp4"))
     assert process.returncode != 0
     assert process.stderr.count("missing.mp4") == 1

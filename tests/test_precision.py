@@ -12,29 +12,16 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim.backends.open import open_backend
-from vkssim.features.plane_metrics import FrameMetrics
 
 from .support.differences import check_scores
-from .support.hard_pictures import KINDS, HardPair, grating, hard_pair
+from .support.hard_pictures import KINDS, HardPair, all_scores, grating, hard_pair
 from .support.tolerances import BACKENDS
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-FEATURES = ("float_ms_ssim=enable_lcs=true:negative=clamp", "float_ssim=enable_lcs=true:scale=1")
-
-
-def _scores(backend: str, pair: HardPair) -> dict[str, float]:
-    metrics = FrameMetrics(FEATURES, [pair.frame])
-    with open_backend(backend, metrics.planes) as engine:
-        batch = engine.batches[0]
-        batch.reference[0][0], batch.distorted[0][0] = pair.reference, pair.distorted
-        engine.submit(batch, 1)
-        return {name: float(column[0]) for name, column in metrics.finish(engine.collect(batch)).items()}
-
 
 def _check(pair: HardPair) -> None:
-    check_scores(BACKENDS, str(pair), _scores("vulkan", pair), _scores("cpu", pair))
+    check_scores(BACKENDS, str(pair), all_scores(pair, "vulkan"), all_scores(pair, "cpu"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

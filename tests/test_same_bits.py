@@ -55,7 +55,7 @@ def _pairs(height: int, width: int, count: int = 11, bits: int = 8) -> tuple[Pic
 
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)
 def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Shape:
-    """Kernels of this shape, whichever the device would be given."""
+    """Give the device kernels of this shape."""
     chosen: Shape = request.param
     use_shape(monkeypatch, chosen)
     return chosen
@@ -124,7 +124,7 @@ def test_random_sizes_slots_and_partly_filled_batches(precision: str) -> None:
 
 
 def test_planes_and_metrics_beside() -> None:
-    """The luma's scores are the same where chroma and another metric are scored as well."""
+    """The luma's scores are the same if chroma and another metric are scored as well."""
     luma = _pairs(180, 190, 4)
     first, second = ([(luma[side][n], luma[1 - side][n], luma[side][3 - n]) for n in range(4)] for side in (0, 1))
     frames = list(zip(first, second, strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from .support import differences
 from .support.commands import python_process
 from .support.differences import check_array, check_number, check_scores
 from .support.tolerances import Tolerance
-from .support.waiting import until
 
 ROOT = Path(__file__).parent.parent
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -28,9 +26,9 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(differences, "_LARGEST", {})
 
 
-def _pytest(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> tuple[int, str]:
+def _pytest(*words: str, environment: dict[str, str]) -> tuple[int, str]:
     """Run tests as a process of their own, and return its exit code and what it says."""
-    process = python_process(*words, environment={"PYTHONPATH": str(ROOT), **environment}, cwd=cwd)
+    process = python_process(*words, environment={"PYTHONPATH": str(ROOT), **environment}, cwd=ROOT)
     return process.returncode, process.stdout.decode()
 
 
@@ -69,43 +67,6 @@ def test_a_message_of_the_validation_layer_fails_its_test(tmp_path: Path) -> Non
     assert code != 0
     assert "ERROR at teardown of test_leak" in said, said
     assert "2 passed, 1 error" in said
-
-
-CHILDREN = """
-import os, pathlib, signal, sys
-import pytest
-from tests.support.commands import run_program, start_program
-from tests.support.waiting import until
-
-SIGNALS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM
-ENDLESS = "import pathlib, os, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(1000)"
-
-@pytest.mark.parametrize("name", ["left", "killed"])
-def test_child(name):
-    ignored = run_program("sh", "-c", "grep SigIgn /proc/self/status").stdout.split()[1]
-    assert not int(ignored, 16) & sum(1 << number - 1 for number in SIGNALS)
-    start_program(sys.executable, "-c", ENDLESS, name)
-    until(lambda: pathlib.Path(name).exists() and pathlib.Path(name).read_text())
-    if name == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-IGNORING = """
-import os, signal, sys
-for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
-    signal.signal(number, signal.SIG_IGN)
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
-
-
-def test_programs_of_tests_have_the_default_signals_and_end_with_their_test(tmp_path: Path) -> None:
-    """Also where the tests were started by `nohup`, or in the background of a shell; and where they are killed."""
-    (tmp_path / "test_children.py").write_text(CHILDREN)
-    words = ("-c", IGNORING, *PYTEST, "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
-    code, said = _pytest(*words, environment={}, cwd=tmp_path)
-    assert code == -signal.SIGKILL, said
-    children = [int((tmp_path / name).read_text()) for name in ("left", "killed")]
-    until(lambda: not any(Path(f"/proc/{number}").exists() for number in children))
 
 
 @pytest.mark.parametrize(

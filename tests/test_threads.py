@@ -80,7 +80,7 @@ def test_files_in_threads(tmp_path: Path) -> None:
 
 
 def test_array_functions_in_threads() -> None:
-    """They share what is kept open, also where they ask for different things of it."""
+    """They share the engines that are kept open, also for calls of different kinds."""
     stacks = [clip(3, height, width) for width, height in SIZES]
     calls: list[Callable[[], Any]] = [
         *(partial(vkssim.ssim, stack, stack[::-1], window="uniform8") for stack in stacks),

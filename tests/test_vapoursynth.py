@@ -1,4 +1,4 @@
-"""Scores as frame properties: on the stand-in, and on VapourSynth itself where it is installed."""
+"""Scores as frame properties: on the stand-in, and on VapourSynth itself if it is installed."""
 
 from __future__ import annotations
 

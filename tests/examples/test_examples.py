@@ -1,4 +1,4 @@
-"""The examples in small: what they promise comes true, and what they write can be read."""
+"""Test the examples with small pictures: they keep their promises, and their files can be read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_bicubic_puts_samples_where_the_camera_took_them() -> None:
     """A picture of straight lines comes back as it was, but for its edges."""
     rows, columns = torch.meshgrid(torch.linspace(0, 1, 31), torch.linspace(0, 1, 40), indexing="ij")
     picture = (0.3 * rows + 0.6 * columns)[None, None]
-    grown = super_resolve.enlarged(picture[..., ::2, ::2], (31, 40))
+    grown = super_resolve.enlarge(picture[..., ::2, ::2], (31, 40))
     torch.testing.assert_close(grown[..., 4:-4, 4:-4], picture[..., 4:-4, 4:-4])
 
 
@@ -38,12 +38,12 @@ def test_total_variation() -> None:
     assert super_resolve.total_variation(torch.ones(1, 3, 4, 4)).item() == pytest.approx(1e-3)
 
 
-def test_the_hidden_picture_is_come_near() -> None:
-    """By any of the losses nearer than bicubic interpolation comes, and by SSIM of either library to the same place."""
+def test_every_loss_comes_nearer_than_bicubic_interpolation() -> None:
+    """SSIM of either library gives the same picture."""
     hidden = pictures.read_picture(pictures.CLIP, 60)[None]
-    observed, shape = super_resolve.seen(hidden), tuple(hidden.shape[2:])
+    observed, shape = super_resolve.observe(hidden), tuple(hidden.shape[2:])
     assert observed.shape == (1, 3, 30, (shape[1] + 1) // 2)
-    bicubic = pictures.psnr(super_resolve.enlarged(observed, shape), hidden)
+    bicubic = pictures.psnr(super_resolve.enlarge(observed, shape), hidden)
     found = {
         name: super_resolve.solve(observed, shape, loss, 0.03 if name == super_resolve.SQUARES else 0.1, 25).picture
         for name, loss in super_resolve.losses(None).items()
@@ -83,9 +83,9 @@ def test_a_picture_too_small_is_an_error_and_leaves_nothing(tmp_path: Path) -> N
 
 def test_pictures_not_seen_gain_too() -> None:
     """Tuned on crops of one picture the filter does better on crops of another; SSIM of either library tunes it alike."""
-    training = tune_filter.crops(pictures.read_picture(pictures.CLIP, first=True), tune_filter.TRAINING, 48, pictures.CLIP)
-    judged = tune_filter.crops(pictures.read_picture(pictures.CLIP), tune_filter.JUDGED, 48, pictures.CLIP)
-    poor, came = tune_filter.spoilt(training, 0), tune_filter.spoilt(judged, 1)
+    training = tune_filter.cut_crops(pictures.read_picture(pictures.CLIP, first=True), tune_filter.TRAINING, 48, pictures.CLIP)
+    judged = tune_filter.cut_crops(pictures.read_picture(pictures.CLIP), tune_filter.JUDGED, 48, pictures.CLIP)
+    poor, came = tune_filter.degrade(training, 0), tune_filter.degrade(judged, 1)
     tuned = {name: tune_filter.tune(poor, training, loss, 12) for name, loss in tune_filter.losses(None).items()}
 
     def worth(parameters: object) -> torch.Tensor:
@@ -113,7 +113,7 @@ def test_tuning_writes_the_pictures_and_says_what_was_gained(tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     written = pictures.read_picture(tmp_path / "new" / "filtered.png")
     assert written.shape == (3, 5 * 24 + 16, 4 * 24 + 12)
-    judged = tune_filter.crops(pictures.read_picture(pictures.CLIP), tune_filter.JUDGED, 24, pictures.CLIP)
+    judged = tune_filter.cut_crops(pictures.read_picture(pictures.CLIP), tune_filter.JUDGED, 24, pictures.CLIP)
     assert torch.equal(written[:, :24, -24:], judged[0])
     for name in ("head", "meadow", "other", "defaults", "vkssim, SSIM", "mean squares"):
         assert name in result.output

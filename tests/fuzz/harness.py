@@ -1,4 +1,4 @@
-"""Provide the tools that all targets share: a folder, choices made by bytes, and the allowed outcomes of an input."""
+"""The tools that all targets share: a folder, choices made by bytes, and the allowed outcomes of an input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Choices:
         self._data = data
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """One of some items, by a byte; the first where there are none left."""
+        """One of some items, by a byte; the first if there are none left."""
         first, self._data = self._data[:1], self._data[1:]
         return items[first[0] % len(items)] if first else items[0]
 

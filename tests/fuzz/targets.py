@@ -1,4 +1,4 @@
-"""The targets of fuzzing: each takes an input and raises nothing but for a find. corpus/ has inputs for each, finds too."""
+"""The targets of fuzzing: each takes an input, and raises an error only if it finds a fault. corpus/ has inputs for each."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def container(data: bytes) -> None:
 
 
 def paths(data: bytes) -> None:
-    """Names of files and of sequences of pictures: open whatever one stands for, in a folder with some files."""
+    """Names of files and of sequences of pictures: open the files that one stands for, in a folder with some files."""
     for name in NAMES:
         if not (SCRATCH / name).exists():
             scratch(name, b"no picture")

@@ -1,6 +1,6 @@
-"""Provide the loads that tests/stress/soak repeats.
+"""The loads that tests/stress/soak repeats.
 
-A load goes on until `tick`, which it tells after each round how many units that did, raises Enough.
+After each round, a load passes the number of units that it did to `tick`, which raises Enough to end it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import vkssim
+from tests.frames.encoding import encode_frames, flat_chroma
 from vkssim import arrays
 from vkssim.backends import loss_engine as losses
 from vkssim.backends.loss_engine import LossEngine, LossStep
@@ -41,18 +41,12 @@ class Enough(Exception):  # noqa: N818 - no error
 
 @dataclass(frozen=True)
 class Place:
-    """Where it runs and what it may use."""
+    """The device and the folder that a load uses, its chance, and how much it does."""
 
-    backend: str
     device: str | None
     folder: Path
     random: random.Random
     amount: int
-
-    @property
-    def where(self) -> dict[str, Any]:
-        """Return the arguments of `score_files` that say so."""
-        return {"backend": self.backend, "device": self.device}
 
 
 def images(count: int, height: int, width: int, dtype: Any = np.uint8, peak: float = 255) -> tuple[Images, Images]:
@@ -79,7 +73,7 @@ def files(place: Place, tick: Tick) -> None:
     """Raw clips through score_files, over and over."""
     reference, distorted, raw = clips(place.folder, min(CLIP_FRAMES, max(1, place.amount // 20)))
     while True:
-        tick(len(vkssim.score_files(reference, distorted, raw=raw, features=FEATURE, **place.where).frames))
+        tick(len(vkssim.score_files(reference, distorted, raw=raw, features=FEATURE, device=place.device).frames))
 
 
 def report(place: Place, tick: Tick) -> None:
@@ -92,7 +86,7 @@ def report(place: Place, tick: Tick) -> None:
         before, scored = scored, done
         tick(done - before)
 
-    vkssim.score_files(reference, distorted, raw=raw, features=FEATURE, progress=progress, **place.where)
+    vkssim.score_files(reference, distorted, raw=raw, features=FEATURE, progress=progress, device=place.device)
 
 
 def results(_place: Place, tick: Tick) -> None:
@@ -107,7 +101,7 @@ def results(_place: Place, tick: Tick) -> None:
 def scorer(place: Place, tick: Tick) -> None:
     """Frames through one Scorer, their scores dropped."""
     pairs = list(zip(*images(_STACK, SIDE, SIDE), strict=True))
-    with vkssim.Scorer(SIDE, SIDE, bits=8, features=FEATURE, **place.where) as opened:
+    with vkssim.Scorer(SIDE, SIDE, bits=8, features=FEATURE, device=place.device) as opened:
         while True:
             tick(sum(len(opened.feed(*pair)) for pair in pairs))
 
@@ -118,8 +112,8 @@ def array_functions(place: Place, tick: Tick) -> None:
     try:
         while True:
             for count in range(2, _STACK + 1):
-                vkssim.ssim(reference[:count], distorted[:count], window="uniform8", **place.where)
-                vkssim.ssim(reference[:count], distorted[:count], return_map=True, **place.where)
+                vkssim.ssim(reference[:count], distorted[:count], window="uniform8", device=place.device)
+                vkssim.ssim(reference[:count], distorted[:count], return_map=True, device=place.device)
                 tick(2 * count)
     finally:
         arrays._kept.close()
@@ -131,7 +125,7 @@ def gradients(place: Place, tick: Tick) -> None:
     reference, distorted = images(_STACK, SIDE, SIDE, np.float32, 1.0)
     try:
         while True:
-            vkssim.ssim_and_grad(reference, distorted, data_range=1.0, **place.where)
+            vkssim.ssim_and_grad(reference, distorted, data_range=1.0, device=place.device)
             tick(_STACK)
     finally:
         losses._kept.close()
@@ -161,7 +155,7 @@ def scorers(place: Place, tick: Tick) -> None:
         peak = arguments.get("data_range", 2**bits - 1)
         dtype = arguments.get("dtype", np.uint8 if bits == 8 else np.uint16)
         reference, distorted = images(3, arguments["height"], arguments["width"], dtype, peak)
-        with vkssim.Scorer(**arguments, **place.where) as opened:
+        with vkssim.Scorer(**arguments, device=place.device) as opened:
             pair = (reference, distorted) if "planes" in arguments else (reference[0], distorted[0])
             assert len([*opened.feed(*pair), *opened.flush()]) == 1
         tick(1)
@@ -180,25 +174,12 @@ def engines(place: Place, tick: Tick) -> None:
 
 def containers(place: Place, tick: Tick) -> None:
     """Open a container, decode two frames of it, and close it."""
-    path = _encoded(place.folder)
+    path = encode_frames(place.folder / "clip.mp4", flat_chroma(images(_STACK, SIDE, SIDE)[0]), "libx264")
     while True:
         with open_file(path, RawDescription()) as source:
             targets = [source.info.new_planes(1) for _ in range(2)]
             assert source.read(range(2), targets) == 2
         tick(1)
-
-
-def _encoded(folder: Path) -> str:
-    import av
-
-    path = str(folder / "clip.mp4")
-    with av.open(path, "w") as container:
-        stream: Any = container.add_stream("libx264", rate=Fraction(25))
-        stream.width, stream.height, stream.pix_fmt = SIDE, SIDE, "yuv420p"
-        for luma in images(_STACK, SIDE * 3 // 2, SIDE)[0]:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="yuv420p")))
-        container.mux(stream.encode())
-    return path
 
 
 Load = Callable[[Place, Tick], None]

@@ -1,1 +1,1 @@
-"""Provide helpers that tests of several folders share: clips, pictures, commands, faults, tolerances, golden scores."""
+"""Helpers that tests of several folders share: clips, pictures, commands, faults, tolerances, golden scores."""

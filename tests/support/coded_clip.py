@@ -70,7 +70,7 @@ class CodedClip(ABC):
 
     @abstractmethod
     def write(self, folder: Path) -> None:
-        """Write the clip; EncoderError is raised where the installed PyAV cannot."""
+        """Write the clip; EncoderError is raised if the installed PyAV cannot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,9 +219,9 @@ DAMAGE = {
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "libx264": {"threads": "1", "preset": "veryfast", "crf": "26"},
     "libx265": {"threads": "1", "preset": "ultrafast", "crf": "28"},
-    "libvpx": {"threads": "1", "deadline": "good", "cpu-used": "5", "b": "400k", "g": "24"},
-    "libvpx-vp9": {"threads": "1", "deadline": "realtime", "cpu-used": "7", "b": "400k", "g": "24"},
-    "libsvtav1": {"preset": "11", "crf": "40"},
+    "libvpx": {"threads": "1", "deadline": "good", "cpu-used": "5", "b": "400k", "g": "24", "lag-in-frames": "0"},
+    "libvpx-vp9": {"threads": "1", "deadline": "realtime", "cpu-used": "7", "b": "400k", "g": "24", "lag-in-frames": "0"},
+    "libsvtav1": {"preset": "11", "crf": "40", "svtav1-params": "lp=1"},
     "mpeg2video": {"threads": "1", "b": "900k", "g": "12"},
     "mpeg4": {"threads": "1", "b": "600k", "g": "24"},
     "mjpeg": {"threads": "1", "b": "2M"},
@@ -229,7 +229,7 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
 
 
 def write_reference(clip: CodedClip, folder: Path) -> Path:
-    """Write the pictures of a clip that are shown, as they are before they are encoded, as Y4M; returns where they are.
+    """Write the pictures of a clip that are shown, as they are before they are encoded, as Y4M; returns the path.
 
     Clips of equal pictures share a file.
     """

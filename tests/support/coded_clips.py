@@ -37,6 +37,7 @@ def _uneven(frames: int) -> tuple[float, ...]:
 
 
 _INTERLACED = {"flags": "+ildct+ilme"}
+_LARGE: dict[str, Any] = {"width": 640, "height": 360, "frames": 40}
 _B = "bframes=3:b-adapt=0"
 
 H264 = [
@@ -88,7 +89,7 @@ H264 = [
         times=tuple((n - 5) / RATE for n in range(48)),
     ),
     _h264("h264_rotated.mp4", "display matrix that turns the picture round", _B, rotation=180),
-    _h264("h264_360p.mp4", "640×360, cropped from 368 rows", _B, width=640, height=360, frames=40),
+    _h264("h264_360p.mp4", "640×360, cropped from 368 rows", _B, **_LARGE),
 ]
 HEVC = [
     _hevc("hevc_main.mp4", "main profile with B-frames", _B),
@@ -112,7 +113,7 @@ HEVC = [
     _hevc("hevc_refresh.ts", "intra refresh in place of key frames", "intra-refresh=1:bframes=0"),
 ]
 VP9 = [
-    _encoded("libvpx-vp9", "vp9.webm", "profile 0", {"lag-in-frames": "0"}),
+    _encoded("libvpx-vp9", "vp9.webm", "profile 0"),
     Stored(name="vp9_alt_ref.webm", stresses="frames that are not shown (alternate references)", stored="bbb_192x160_vp9.webm"),
     Stored(
         name="vp9_10bit.webm",
@@ -120,51 +121,30 @@ VP9 = [
         stored="bbb_192x160_vp9_10bit.webm",
         pixel_format="yuv420p10le",
     ),
-    _encoded("libvpx-vp9", "vp9_odd.webm", "odd width and height", {"lag-in-frames": "0"}, width=197, height=155),
-    _encoded(
-        "libvpx-vp9",
-        "vp9_tiles.mkv",
-        "two tiles, rows side by side",
-        {"row-mt": "1", "tile-columns": "1", "lag-in-frames": "0"},
-        width=640,
-        height=360,
-        frames=40,
-    ),
-    _encoded("libvpx-vp9", "vp9_lossless.mkv", "lossless", {"lossless": "1", "lag-in-frames": "0"}),
-    _encoded("libvpx-vp9", "vp9_444.mkv", "profile 1, 4:4:4 (CPU)", {"lag-in-frames": "0"}, pixel_format="yuv444p"),
-    _encoded(
-        "libvpx-vp9",
-        "vp9_resilient.webm",
-        "error resilient, no frame contexts",
-        {"error-resilient": "default", "lag-in-frames": "0"},
-    ),
+    _encoded("libvpx-vp9", "vp9_odd.webm", "odd width and height", width=197, height=155),
+    _encoded("libvpx-vp9", "vp9_tiles.mkv", "two tiles, rows side by side", {"row-mt": "1", "tile-columns": "1"}, **_LARGE),
+    _encoded("libvpx-vp9", "vp9_lossless.mkv", "lossless", {"lossless": "1"}),
+    _encoded("libvpx-vp9", "vp9_444.mkv", "profile 1, 4:4:4 (CPU)", pixel_format="yuv444p"),
+    _encoded("libvpx-vp9", "vp9_resilient.webm", "error resilient, no frame contexts", {"error-resilient": "default"}),
 ]
 OTHERS = [
-    _encoded("libvpx", "vp8.webm", "VP8", {"lag-in-frames": "0"}),
+    _encoded("libvpx", "vp8.webm", "VP8"),
     Stored(
         name="vp8_alt_ref.webm",
         stresses="VP8 with frames that are not shown (alternate references)",
         stored="bbb_192x160_vp8.webm",
     ),
-    _encoded("libsvtav1", "av1.mp4", "AV1 main profile, 8 bits", {"svtav1-params": "lp=1"}),
-    _encoded("libsvtav1", "av1_10bit.mkv", "AV1 main profile, 10 bits", {"svtav1-params": "lp=1"}, pixel_format="yuv420p10le"),
+    _encoded("libsvtav1", "av1.mp4", "AV1 main profile, 8 bits"),
+    _encoded("libsvtav1", "av1_10bit.mkv", "AV1 main profile, 10 bits", pixel_format="yuv420p10le"),
     _encoded("libsvtav1", "av1_grain.mp4", "AV1 with film grain", {"svtav1-params": "lp=1:film-grain=20"}),
-    _encoded(
-        "libsvtav1",
-        "av1_tiles.mkv",
-        "AV1 with two tiles",
-        {"svtav1-params": "lp=1:tile-columns=1"},
-        width=640,
-        height=360,
-        frames=40,
-    ),
+    _encoded("libsvtav1", "av1_tiles.mkv", "AV1 with two tiles", {"svtav1-params": "lp=1:tile-columns=1"}, **_LARGE),
     _encoded("mpeg2video", "mpeg2.ts", "MPEG-2 with B-frames", {"bf": "2"}),
     _encoded("mpeg2video", "mpeg2_interlaced.ts", "MPEG-2, interlaced", {**_INTERLACED, "bf": "2"}, field_order="top"),
-    _encoded("mpeg2video", "mpeg2_422.ts", "MPEG-2, 4:2:2 (CPU)", {}, pixel_format="yuv422p"),
-    _encoded("mpeg4", "mpeg4.avi", "MPEG-4 part 2, simple profile", {}),
+    _encoded("mpeg2video", "mpeg2_422.ts", "MPEG-2, 4:2:2 (CPU)", pixel_format="yuv422p"),
+    _encoded("mpeg4", "mpeg4.avi", "MPEG-4 part 2, simple profile"),
     _encoded("mpeg4", "mpeg4_b.mkv", "MPEG-4 part 2 with B-frames and quarter samples", {"bf": "2", "flags": "+qpel"}),
     _encoded("mpeg4", "mpeg4_interlaced.mp4", "MPEG-4 part 2, interlaced", dict(_INTERLACED), field_order="top"),
-    _encoded("mjpeg", "mjpeg.avi", "Motion JPEG, full range", {}, pixel_format="yuvj420p"),
+    _encoded("mjpeg", "mjpeg.avi", "Motion JPEG, full range", pixel_format="yuvj420p"),
 ]
 
 
@@ -184,7 +164,7 @@ def _part(name: str, **facts: Any) -> Encoded:
     """Return a part of a clip that changes; a closed group of pictures separates it from the next part."""
     ending = Path(name).suffix
     if ending in (".webm", ".mkv"):
-        return _encoded("libvpx-vp9", name, "", {"lag-in-frames": "0"}, frames=24, **facts)
+        return _encoded("libvpx-vp9", name, "", frames=24, **facts)
     if ending == ".hevc":
         return _hevc(name, "", f"{_B}:open-gop=0", frames=24, **facts)
     return _h264(name, "", _B, frames=24, **facts)

@@ -91,7 +91,7 @@ def start_vkssim(*words: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def start_program(*words: str, **options: Any) -> subprocess.Popen[Any]:
-    """Start a program that is sent signals, or talked to; `end_processes` kills it where the test does not wait for its end."""
+    """Start a program that is sent signals, or talked to; `end_processes` kills it if the test does not wait for its end."""
     process = subprocess.Popen([sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *words], **options)
     _running.append(process)
     return process

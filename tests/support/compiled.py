@@ -39,7 +39,7 @@ def opened_device(instance: Instance) -> Iterator[Device]:
 
 @contextmanager
 def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
-    """Have what is opened on no device in particular run on `device`, and whatever runs on it use what is kept.
+    """Open `device` for everything that names no device, and have it use the kernels that are kept.
 
     It is for tests of numbers. Those of opening and of closing open devices of their own, and those of threads `unshared` ones:
     only one thread at a time may use a device.
@@ -62,7 +62,7 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
 
 
 def unshared() -> AbstractContextManager[None]:
-    """Have each that opens a device open one of its own, as without `shared`."""
+    """Let everything open a device of its own, as without `shared`."""
     return _opened_by(_OPEN_DEVICE)
 
 

@@ -139,7 +139,7 @@ class Reuse:
 class Layer:
     """The calls so far: `calls` in order, `results` of those that return a VkResult, `live` handles by the call that made them.
 
-    After a fault says that the device is lost, whatever waits for it or submits to it says so too, until another is made.
+    After a fault says that the device is lost, every wait and submission says so too, until another device is made.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -259,7 +259,7 @@ def _names() -> dict[int, str]:
 
 
 class _Library:
-    """The library for whoever calls it without the binding, through the layer as well."""
+    """The library for calls without the binding, which go through the layer as well."""
 
     def __init__(self, layer: Layer) -> None:
         self._layer = layer

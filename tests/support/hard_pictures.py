@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkssim.backends.open import open_backend
+from vkssim.features import with_options
+from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.types import FrameFormat
 
 from .pictures import Picture
@@ -20,6 +23,8 @@ from .pictures import Picture
 Plane = npt.NDArray[np.floating[Any]]
 Planes = tuple[Plane, Plane]
 """A reference and a distorted plane on the 0..255 scale; samples beyond it are clipped."""
+
+FEATURES = ("float_ms_ssim=enable_lcs=true:negative=clamp", "float_ssim=enable_lcs=true:scale=1")
 
 DEPTHS = (8, 8, 9, 10, 12, 14, 16, None)
 """Bits of the samples, by how often a random pair has them; None stands for float32."""
@@ -148,6 +153,16 @@ def grating(period: int, base: float, amplitude: float, levels: int) -> HardPair
     reference = np.round((base + amplitude * np.sin(2 * np.pi * (rows + columns) / period)) * levels) / levels
     distorted = np.round(128 + 60 * np.sin(2 * np.pi * rows / 7))
     return _stored(f"grating of {period} at {base:g}", 16, (reference, distorted))
+
+
+def all_scores(pair: HardPair, backend: str, precision: str = "exact", device: str | None = None) -> dict[str, float]:
+    """Return all scores of a pair by name."""
+    metrics = FrameMetrics([with_options(feature, precision=precision) for feature in FEATURES], [pair.frame])
+    with open_backend(backend, metrics.planes, device=device) as engine:
+        batch = engine.batches[0]
+        batch.reference[0][0], batch.distorted[0][0] = pair.reference, pair.distorted
+        engine.submit(batch, 1)
+        return {name: float(column[0]) for name, column in metrics.finish(engine.collect(batch)).items()}
 
 
 def _stored(name: str, bits: int | None, planes: Planes) -> HardPair:

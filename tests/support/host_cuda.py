@@ -1,4 +1,4 @@
-"""Stand in for CUDA on a machine without it: its device memory is memory of the host, and its copies are made at once."""
+"""A stand-in for CUDA on a machine without it: its device memory is memory of the host, and its copies are made at once."""
 
 from __future__ import annotations
 

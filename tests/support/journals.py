@@ -9,7 +9,7 @@ from vkssim.storage.checked_journal import BATCH, RUN, CheckedLines
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a journal, in order. Fails where a line is not as it was written; the last may be torn."""
+    """Return the entries of a journal, in order. Fails if a line is not as it was written; the last may be torn."""
     data = path.read_bytes() if path.exists() else b""
     lines = CheckedLines(RUN if data.startswith(RUN) else BATCH)
     found = [lines.unpack(line) for line in data.splitlines(keepends=True) if line.endswith(b"\n")][1:]

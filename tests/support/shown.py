@@ -1,4 +1,4 @@
-"""State in a file which part of its pictures is to be shown."""
+"""Writes into a file which part of its pictures is shown."""
 
 from __future__ import annotations
 
