@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from .command import make_command, option
 from .messages import say_findings
 from .options import force_option
 from .output import json_text, print_text
-from .tables import TableLayout, decimals, print_table
+from .tables import decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.compare import Comparison
@@ -129,4 +128,4 @@ def _print(compared: Comparison, title: str) -> None:
         for name, change in compared.scores.items()
     ]
     narrow = ("frames", "in frame", "largest drop", "mean before")
-    print_table(title, columns, rows, sys.stdout, TableLayout(optional=narrow, elsewhere="--json has all"))
+    print_table(title, columns, rows, optional=narrow, elsewhere="--json has all")
