@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @option(
-    "--max-drop drops",
+    "--max-drop",
     Section.VERDICT,
     "Fail if that score drops by more, or frames are lost; POOLING is mean, min, p5 and so on. May be repeated.",
     multiple=True,
     metavar="NAME[:POOLING]=X",
 )
 @option(
-    "--max-frame-drop frame_drops",
+    "--max-frame-drop",
     Section.VERDICT,
     "Fail if that score drops by more in any frame, or frames are lost. May be repeated.",
     multiple=True,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @force_option
 @option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
 def command(
-    before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
+    before: Path, after: Path, max_drop: tuple[str, ...], max_frame_drop: tuple[str, ...], force: bool, as_json: bool
 ) -> None:
     """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 if they drop too far.
 
@@ -61,7 +61,8 @@ def command(
     from ..report.reading import read_report
     from ..scoring.comparability import Scored, check_alike
 
-    thresholds = [DropLimit.parse(text) for text in drops] + [DropLimit.parse(text, frame=True) for text in frame_drops]
+    thresholds = [DropLimit.parse(text) for text in max_drop]
+    thresholds += [DropLimit.parse(text, frame=True) for text in max_frame_drop]
     reports = read_report(before), read_report(after)
     compared = compare_reports(*reports)
     found_drops = [(limit, limit.drop(compared)) for limit in thresholds]
