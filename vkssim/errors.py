@@ -22,6 +22,7 @@ from .host.errors import (
 __all__ = [
     "EXIT_CODES",
     "DecoderBusyError",
+    "DepthWarning",
     "DeviceError",
     "DeviceLostError",
     "DeviceMemoryError",

@@ -102,24 +102,8 @@ def score_many(
         RAY_ADDRESS names, or the one that runs on this machine, or else a new one.
     software : bool
         Also use the nodes of the cluster that have no GPU, on Mesa's lavapipe.
-    features : str or sequence of str
-        Metrics with their options; see `score_files`.
-    planes : {"y", "yuv", "all"}
-        The planes to score; see `score_files`.
-    raw : RawDescription
-        Size, pixel format and depth of raw files.
-    selection : Selection
-        The frames to compare.
-    sync : {"index", "pts"}
-        The way to pair frames; see `score_files`.
-    pictures : PictureOptions
-        The scaling and cropping of pictures before the comparison.
-    strict : bool
-        Count a pair as failed if its clips differ in length or frame rate; see `score_files`.
-    backend : {"vulkan", "cpu"}
-        The backend that computes the scores.
-    decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
-        The decoder of containers; see `score_files`.
+    features, planes, raw, selection, sync, pictures, strict, backend, decode : optional
+        As for `score_files`. With `strict`, a pair has an error if its clips differ in length or frame rate.
     task_seconds : float
         Target duration in seconds of one range of frames. Clips are divided into such ranges, and each is scored on one device.
     progress : bool

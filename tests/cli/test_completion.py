@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,19 +18,22 @@ from ..support.commands import python_process, run_program, succeed, vkssim, vks
 VARIABLE = "_VKSSIM_COMPLETE"
 
 
+def asked(shell: str, line: str) -> dict[str, str]:
+    """The variables by which a shell asks what may follow where this line ends."""
+    position = len(line.split()) - (not line.endswith(" "))
+    return {VARIABLE: f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": str(position)}
+
+
+def completed(shell: str, line: str) -> str:
+    """What a shell is told."""
+    result = CliRunner().invoke(main, env=asked(shell, line), prog_name="vkssim")  # by which completion goes
+    assert result.exit_code == 0
+    return result.stdout
+
+
 def offered(line: str) -> list[str]:
     """What zsh is offered where this line ends."""
-    position = len(line.split()) - (not line.endswith(" "))
-    environment = {VARIABLE: "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": str(position)}
-    result = CliRunner().invoke(main, env=environment, prog_name="vkssim")  # by which completion goes
-    assert result.exit_code == 0
-    return result.stdout.strip("\n").split("\n")[1::3]  # type, value, help
-
-
-def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
-    """Run the command under its own name, by which completion goes."""
-    code = "import sys; sys.argv[0] = 'vkssim'; from vkssim.cli import main; main()"
-    return python_process("-c", code, environment=environment)
+    return completed("zsh", line).strip("\n").split("\n")[1::3]  # type, value, help
 
 
 @pytest.mark.parametrize(
@@ -59,9 +61,7 @@ def test_what_is_offered(line: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize("flag", ["-r", "--distorted", "-o"])
 def test_files_are_the_shells_own(flag: str) -> None:
-    line = f"vkssim score {flag} "
-    environment = {VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": "3"}
-    assert CliRunner().invoke(main, env=environment, prog_name="vkssim").stdout == "file,\n"
+    assert completed("bash", f"vkssim score {flag} ") == "file,\n"
 
 
 def test_devices_by_their_index() -> None:
@@ -71,9 +71,9 @@ def test_devices_by_their_index() -> None:
 
 
 def test_without_vulkan_no_device_is_offered(tmp_path: Path) -> None:
-    line = "vkssim score --device "
-    environment = {VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": "3", "VK_ICD_FILENAMES": str(tmp_path)}
-    process = python_vkssim({**environment, "VK_DRIVER_FILES": str(tmp_path)})
+    code = "import sys; sys.argv[0] = 'vkssim'; from vkssim.cli import main; main()"  # the name by which completion goes
+    drivers = dict.fromkeys(("VK_ICD_FILENAMES", "VK_DRIVER_FILES"), str(tmp_path))
+    process = python_process("-c", code, environment=asked("bash", "vkssim score --device ") | drivers)
     assert (process.stdout, process.stderr) == (b"\n", b"")
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from vkssim.cli import batch, tables
 from vkssim.cli.delivery import print_summary
-from vkssim.cli.tables import TableLayout, print_table
+from vkssim.cli.tables import print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
@@ -117,7 +117,7 @@ def test_numbers_stay_whole_where_nothing_fits(monkeypatch: pytest.MonkeyPatch) 
     """Then the table is as wide as it has to be."""
     monkeypatch.setattr(tables, "console", lambda file: Console(file=file, width=10))
     text = io.StringIO()
-    layout = TableLayout(optional=["first"])
-    print_table("a title", ["name", "first", "second"], [["x" * 40, "0.12345678", "0.87654321"]], text, layout)
+    rows = [["x" * 40, "0.12345678", "0.87654321"]]
+    print_table("a title", ["name", "first", "second"], rows, text, optional=["first"])
     assert "0.87654321" in text.getvalue()
     assert "0.12345678" not in text.getvalue()

@@ -21,11 +21,11 @@ QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav
 SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
 WORDS = ("--encoder", "libx264", "--enc", QUICK["libx264"], "--feature", SCALED["features"])
 """The quickest search by the command line; ASKED is the same from Python."""
-ASKED: dict[str, Any] = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
+ASKED: dict[str, Any] = {"encoder": "libx264", "options": QUICK["libx264"], **SCALED}
 
 
 def arguments(**asked: Any) -> dict[str, Any]:
-    """Return the arguments of a search, with the options of the encoder, by their flags' names, as one specification."""
+    """Return the arguments of a search, with those of the encoder as one specification."""
     return {"encoder": encoder_spec(asked), **asked}
 
 

@@ -162,7 +162,14 @@ def test_what_the_pixel_format_of_an_encode_loses_is_noted(
 ) -> None:
     frame = av.VideoFrame(64, 64, layout)
     path = encode_frames(tmp_path / "clip.mkv", [frame, frame], "ffv1")
-    which = {**WHICH, "encoder": encoder, "enc": QUICK.get(encoder, ()), "targets": "float_ssim=0.1", "least": 30, "most": 30}
+    which = {
+        **WHICH,
+        "encoder": encoder,
+        "options": QUICK.get(encoder, ()),
+        "targets": "float_ssim=0.1",
+        "least": 30,
+        "most": 30,
+    }
     assert vkssim.search_setting(path, **arguments(**which)).choice.notes == notes
     assert tuple(vkssim.search_shots(path, **arguments(**which)).notes) == notes
     ladder = {**which, "heights": [64], "fixed": None, "score": "float_ssim", "trials": 1}
@@ -175,7 +182,7 @@ def test_the_temporary_folder_may_have_a_colon(clip: str, tmp_path: Path, monkey
     (tmp_path / "a:b").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a:b"))
     for encoder in ("libx264", "libx265"):
-        which = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
+        which = {**WHICH, "encoder": encoder, "options": QUICK[encoder]}
         limits: dict[str, Any] = {"parameter": "bitrate", "least": 500, "most": 500}
         assert vkssim.search_setting(clip, **arguments(two_pass=True, **limits, **which)).choice.meets
 
@@ -187,7 +194,7 @@ def test_the_printed_command_gives_the_same_stream(tmp_path: Path, encoder: str)
     lumas = (rng.integers(0, 235, (12, 16)).repeat(16, 0).repeat(16, 1) for _ in range(6))
     frames = [av.VideoFrame.from_ndarray(luma.astype(np.uint8), "gray").reformat(format="yuv420p") for luma in lumas]
     path, written = encode_frames(tmp_path / "clip.mkv", frames, "ffv1"), tmp_path / "written.mkv"
-    which: dict[str, Any] = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
+    which: dict[str, Any] = {**WHICH, "encoder": encoder, "options": QUICK[encoder]}
     choice = vkssim.search_setting(path, **arguments(output=str(written), **which)).choice
     _, *words, name = shlex.split(choice.command)
     process = run_program(imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", *words, name, cwd=tmp_path, text=True)

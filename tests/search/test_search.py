@@ -37,7 +37,8 @@ LIMIT = "float_ssim=0.93"
 
 def searched(clip: str, targets: Any = LIMIT, *, encoder: str = "libx264", **more: Any) -> Any:
     return vkssim.search_setting(
-        clip, **arguments(encoder=encoder, targets=targets, enc=more.pop("enc", QUICK.get(encoder, ())), **SCALED, **more)
+        clip,
+        **arguments(encoder=encoder, targets=targets, options=more.pop("options", QUICK.get(encoder, ())), **SCALED, **more),
     )
 
 
@@ -91,7 +92,7 @@ def test_samples_forecast_the_whole_clip(long: str, options: str) -> None:
     The second preset begins shots with an intra frame; the other has none there, so that its frames after a cut are worse.
     On a processor with AVX-512, x264 is reproducible only without its assembly.
     """
-    running = searched(long, samples=5, enc=options)
+    running = searched(long, samples=5, options=options)
     choice, sampling = running.choice, running.sampling
     assert sampling is not None
     assert len(sampling.cuts) >= 15  # one of these cuts changes little
@@ -99,7 +100,7 @@ def test_samples_forecast_the_whole_clip(long: str, options: str) -> None:
     assert choice.meets
     assert not choice.trial.whole
     assert 0 < choice.probability < 1
-    whole = searched(long, samples=1000, enc=options, least=choice.setting, most=choice.setting).choice.trial
+    whole = searched(long, samples=1000, options=options, least=choice.setting, most=choice.setting).choice.trial
     assert whole.whole
     assert choice.trial.bytes == pytest.approx(whole.bytes, rel=0.1)
     assert choice.trial.values["float_ssim:mean"] == pytest.approx(whole.values["float_ssim:mean"], abs=0.005)
@@ -173,7 +174,7 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
     next(iter(running))
     running.close()
     with pytest.raises(OptionError, match="another search"):
-        list(searched(clip, resume=tmp_path / "state", enc="preset=veryfast"))
+        list(searched(clip, resume=tmp_path / "state", options="preset=veryfast"))
 
 
 @pytest.mark.parametrize(
@@ -184,20 +185,23 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"targets": "float_ssim=1.5"}, "`targets` float_ssim:mean=1.5: it is 1 at most; mean_db is in dB"),
         ({"targets": "float_psnr:p5=30"}, "float_psnr is not scored"),
         ({"targets": "float_ssim:p7=0.9"}, "unknown pooling 'p7'"),
-        ({"enc": "preset"}, "not of the form NAME=VALUE"),
-        ({"enc": "preset=nonsense"}, "`options`: libx264 says: Error setting preset/tune nonsense"),
-        ({"enc": "made-up=1"}, "Error parsing option 'made-up = 1'"),
-        ({"enc": "crf=20", "parameter": "bitrate"}, "`options` crf: the search sets the quality itself, by bitrate"),
-        ({"encoder": "libvpx-vp9", "enc": "b=100k"}, "`options` b: the search sets the quality itself"),
-        ({"enc": "video_size=16x16"}, "`options`: the size and the pixel format are those of the clip"),
-        ({"enc": "time_base=1/5"}, "`options` time_base: the times of the frames are those of the clip"),
-        ({"enc": "flags=+cgop+pass2"}, "`options` flags: the search makes the passes itself"),
-        ({"enc": "flags=512"}, "`options` flags: the search makes the passes itself"),
-        ({"enc": "flags=+global_header"}, "each file that is written has headers where it needs them; leave global_header out"),
-        ({"encoder": "libx265", "enc": "preset=ultrafast:fps=5"}, "`options` fps: the frame rate is that of the clip"),
-        ({"enc": "x264opts=qp=10"}, "`options` x264opts: give the options in it directly"),
-        ({"enc": "x264-params=a"}, "give the options in it directly"),
-        ({"encoder": "libvpx-vp9", "enc": "made-up=1"}, "has no option made-up"),
+        ({"options": "preset"}, "not of the form NAME=VALUE"),
+        ({"options": "preset=nonsense"}, "`options`: libx264 says: Error setting preset/tune nonsense"),
+        ({"options": "made-up=1"}, "Error parsing option 'made-up = 1'"),
+        ({"options": "crf=20", "parameter": "bitrate"}, "`options` crf: the search sets the quality itself, by bitrate"),
+        ({"encoder": "libvpx-vp9", "options": "b=100k"}, "`options` b: the search sets the quality itself"),
+        ({"options": "video_size=16x16"}, "`options`: the size and the pixel format are those of the clip"),
+        ({"options": "time_base=1/5"}, "`options` time_base: the times of the frames are those of the clip"),
+        ({"options": "flags=+cgop+pass2"}, "`options` flags: the search makes the passes itself"),
+        ({"options": "flags=512"}, "`options` flags: the search makes the passes itself"),
+        (
+            {"options": "flags=+global_header"},
+            "each file that is written has headers where it needs them; leave global_header out",
+        ),
+        ({"encoder": "libx265", "options": "preset=ultrafast:fps=5"}, "`options` fps: the frame rate is that of the clip"),
+        ({"options": "x264opts=qp=10"}, "`options` x264opts: give the options in it directly"),
+        ({"options": "x264-params=a"}, "give the options in it directly"),
+        ({"encoder": "libvpx-vp9", "options": "made-up=1"}, "has no option made-up"),
         ({"parameter": "cq"}, "libx264 has crf, qp, bitrate"),
         ({"least": 40, "most": 30}, "crf from 40 to 30"),
         ({"step": 0.0}, "`step` is 0"),
@@ -213,7 +217,7 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"trials": 2.5}, "`trials` is 2.5, of type float; it must be int"),
         ({"bits": 8.0}, "`bits` is 8.0"),
         ({"encoder": None}, "`name` is None"),
-        ({"enc": [5]}, "`options` is [5]"),
+        ({"options": [5]}, "`options` is [5]"),
         ({"whole": "no"}, "`whole` is 'no'"),
         ({"progress": 1}, "`progress` is 1"),
     ],
@@ -235,7 +239,7 @@ def test_a_source_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 def test_the_clip_is_written_with_its_score_and_its_sound(tmp_path: Path) -> None:
     path = source(tmp_path / "clip.mkv", bits=10, sound="flac", colours=(9, 16, 9, 1))
     out = tmp_path / "out.mkv"
-    choice = searched(path, output=out, enc="preset=ultrafast").choice
+    choice = searched(path, output=out, options="preset=ultrafast").choice
     assert choice.meets
     report = vkssim.score_files(path, out, features="float_ssim=scale=1")
     assert report.pooled()["float_ssim"]["mean"] == pytest.approx(choice.trial.values["float_ssim:mean"], abs=1e-12)
@@ -358,7 +362,7 @@ def test_the_shape_of_samples_is_kept_or_noted(tmp_path: Path, ending: str, kept
     options = {"preset": "ultrafast"}
     path = encode_frames(tmp_path / "wide.mkv", [frame], "libx264", options=options, sample_aspect_ratio=Fraction(4, 3))
     out = tmp_path / f"out{ending}"
-    choice = searched(path, "float_ssim=0.5", encoder="libvpx-vp9", enc="cpu-used=8", least=60, most=60, output=out).choice
+    choice = searched(path, "float_ssim=0.5", encoder="libvpx-vp9", options="cpu-used=8", least=60, most=60, output=out).choice
     assert Source(path).facts.aspect == Fraction(4, 3)
     assert (Source(str(out)).facts.aspect == Fraction(4, 3)) == kept
     assert any("the shape of the samples, 4/3, is not kept" in note for note in choice.notes) != kept
@@ -369,7 +373,7 @@ def test_headers_that_are_not_repeated_reach_the_decoder(clip: str, tmp_path: Pa
     """As in a file, whose headers lie beside its packets; so the sizes are those of the file too."""
     asked: dict[str, Any] = {"encoder": encoder, "least": 30, "most": 30, "targets": "float_ssim=0.1"}
     usual = searched(clip, **asked).choice.trial
-    bare = searched(clip, **asked, enc="preset=ultrafast:repeat-headers=0").choice.trial
+    bare = searched(clip, **asked, options="preset=ultrafast:repeat-headers=0").choice.trial
     written = searched(clip, **asked, output=tmp_path / "out.mkv").choice.trial
     assert bare.values == usual.values == written.values
     assert bare.bytes == usual.bytes == written.bytes
@@ -377,7 +381,7 @@ def test_headers_that_are_not_repeated_reach_the_decoder(clip: str, tmp_path: Pa
 
 def test_frames_that_a_decoder_does_not_give_are_not_laid_to_the_encoder(clip: str, tmp_path: Path) -> None:
     """The file of shots has headers in its packets alone."""
-    asked: dict[str, Any] = {"enc": "preset=ultrafast:repeat-headers=0", "least": 30, "most": 30, **SCALED}
+    asked: dict[str, Any] = {"options": "preset=ultrafast:repeat-headers=0", "least": 30, "most": 30, **SCALED}
     running = vkssim.search_shots(
         clip, **arguments(encoder="libx265", targets="float_ssim=0.1", output=tmp_path / "out.mkv", **asked)
     )
@@ -544,7 +548,7 @@ def test_interlaced_video_is_noted(tmp_path: Path) -> None:
     options = {"qp": "0", "flags": "+ildct+ilme", "x264-params": "tff=1"}
     interlaced = source(tmp_path / "fields.mkv", codec="libx264", options=options)
     note = "the source is interlaced; it was encoded as frames, so deinterlace it first"
-    asked: dict[str, Any] = {"encoder": "libx264", "enc": "preset=ultrafast", **SCALED}
+    asked: dict[str, Any] = {"encoder": "libx264", "options": "preset=ultrafast", **SCALED}
     shots = vkssim.search_shots(interlaced, **arguments(targets=LIMIT, **asked))
     assert shots.report
     assert shots.notes == [note]
@@ -557,7 +561,7 @@ def test_an_odd_size_that_chroma_cannot_have_is_explained(tmp_path: Path, encode
     path = encode_frames(tmp_path / "odd.mkv", [frame.reformat(format="yuv420p")], "ffv1")
     with pytest.raises(OptionError, match="63x71 yuv420p: its width must be a multiple of 2 and its height of 2, because"):
         searched(path, encoder=encoder)
-    assert searched(path, encoder="libvpx-vp9", enc="cpu-used=8").choice.setting > 0
+    assert searched(path, encoder="libvpx-vp9", options="cpu-used=8").choice.setting > 0
 
 
 def test_only_one_setting_of_a_clip_has_two_passes_and_a_range(clip: str) -> None:

@@ -50,11 +50,8 @@ def test_an_unknown_number(shown: Shown) -> None:
     assert shown.pictures == ["<progress></progress> 7/? frames"]
 
 
-def test_an_interactive_shell_is_a_terminal(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interactive_shell_and_no_ipython_are_a_terminal(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
     assert type(progress_bar()) is ProgressBar
-
-
-def test_without_ipython_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    monkeypatch.delitem(sys.modules, "IPython")
     assert type(progress_bar()) is ProgressBar

@@ -18,12 +18,8 @@ from vkssim.utils.wording import did_you_mean
         ("msssim", "float_ms_ssim"),
         ("flaot_ssim", "float_ssim"),
         ("psnr", "float_psnr"),
+        *((other, None) for other in ("ciede", "vmaf", "im", "s", "")),
     ],
 )
-def test_a_name_that_is_like_a_known_one(name: str, meant: str) -> None:
-    assert did_you_mean(name, FEATURES) == f" (did you mean {meant}?)"
-
-
-@pytest.mark.parametrize("name", ["ciede", "vmaf", "im", "s", ""])
-def test_a_name_that_is_like_none(name: str) -> None:
-    assert did_you_mean(name, FEATURES) == ""
+def test_a_known_name_is_suggested_if_one_is_similar(name: str, meant: str | None) -> None:
+    assert did_you_mean(name, FEATURES) == (f" (did you mean {meant}?)" if meant else "")

@@ -31,7 +31,7 @@ from .options import (
 )
 from .output import PathOrUrlType, check_target, check_targets
 from .report import PageOptions, check_limits, write_page_of
-from .tables import TableLayout, decimals, duration, print_table
+from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
     from ..distributed.pools import WorkerOptions
@@ -134,8 +134,9 @@ def command(
     check_targets([("--html", html)], [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
-    how: dict[str, Any] = {"seconds": task_seconds, "frames": frames, "find_offsets": find_offset}
-    rows = score_rows(manifest, path, pairs, options, workers, quiet=quiet, **how)
+    rows = score_rows(
+        manifest, path, pairs, options, workers, quiet=quiet, seconds=task_seconds, frames=frames, find_offsets=find_offset
+    )
     if not quiet:
         _print(rows, path)
     if html is not None:
@@ -197,7 +198,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
         [f"time of one {kinds[0]} worker", duration(expected.seconds)],
         [f"time on {', '.join(f'{count} {kind}' for kind, count in Counter(kinds).items())}", duration(expected.elapsed)],
     ]
-    print_table("plan", ["", "expected"], rows, sys.stdout)
+    print_table("plan", ["", "expected"], rows)
     if expected.opened < expected.pairs:
         say(f"note: {expected.opened} of {expected.pairs} pairs were looked at")
     for failure in expected.failed[:_MOST_FAILURES]:
@@ -245,6 +246,8 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
         redact_url(path),
         columns,
         cells,
-        sys.stdout,
-        TableLayout(texts=1 + len(labels), paths=columns[:1], optional=optional, elsewhere="the file has all"),
+        texts=1 + len(labels),
+        paths=columns[:1],
+        optional=optional,
+        elsewhere="the file has all",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,7 @@ from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, pooling_option
 from .output import json_text, print_text
-from .tables import TableLayout, decimals, print_table
+from .tables import decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.tables import Row
@@ -122,9 +121,9 @@ def command(
         [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
         for row in (*found, *means)
     ]
-    title, columns = f"{' '.join(test)} against {' '.join(anchor)}", ("reference", "score", "BD-rate", "BD-score")
-    layout = TableLayout(texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
-    print_table(f"{title}, {pooling}, {rate}, {method}", columns, cells, sys.stdout, layout)
+    title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
+    columns = ("reference", "score", "BD-rate", "BD-score")
+    print_table(title, columns, cells, texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from .command import make_command, option
 from .messages import say_findings
 from .options import force_option
 from .output import json_text, print_text
-from .tables import TableLayout, decimals, print_table
+from .tables import decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.compare import Comparison
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @option(
-    "--max-drop drops",
+    "--max-drop",
     Section.VERDICT,
     "Fail if that score drops by more, or frames are lost; POOLING is mean, min, p5 and so on. May be repeated.",
     multiple=True,
     metavar="NAME[:POOLING]=X",
 )
 @option(
-    "--max-frame-drop frame_drops",
+    "--max-frame-drop",
     Section.VERDICT,
     "Fail if that score drops by more in any frame, or frames are lost. May be repeated.",
     multiple=True,
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 @force_option
 @option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
 def command(
-    before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
+    before: Path, after: Path, max_drop: tuple[str, ...], max_frame_drop: tuple[str, ...], force: bool, as_json: bool
 ) -> None:
     """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 if they drop too far.
 
@@ -62,7 +61,8 @@ def command(
     from ..report.reading import read_report
     from ..scoring.comparability import Scored, check_alike
 
-    thresholds = [DropLimit.parse(text) for text in drops] + [DropLimit.parse(text, frame=True) for text in frame_drops]
+    thresholds = [DropLimit.parse(text) for text in max_drop]
+    thresholds += [DropLimit.parse(text, frame=True) for text in max_frame_drop]
     reports = read_report(before), read_report(after)
     compared = compare_reports(*reports)
     found_drops = [(limit, limit.drop(compared)) for limit in thresholds]
@@ -129,4 +129,4 @@ def _print(compared: Comparison, title: str) -> None:
         for name, change in compared.scores.items()
     ]
     narrow = ("frames", "in frame", "largest drop", "mean before")
-    print_table(title, columns, rows, sys.stdout, TableLayout(optional=narrow, elsewhere="--json has all"))
+    print_table(title, columns, rows, optional=narrow, elsewhere="--json has all")

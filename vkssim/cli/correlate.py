@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from .command import make_command, option
 from .messages import say, say_findings
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, urls_option
 from .output import json_text, print_text
-from .tables import TableLayout, print_table
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription
@@ -130,8 +129,8 @@ def command(
             for row in found
         ]
         columns = ("score", by or "", "pairs", *_ESTIMATES.values())
-        layout = TableLayout(texts=2, optional=("KROCC", "PLCC raw", "RMSE", "SROCC"), elsewhere="--json has all")
-        print_table(f"{table}: {pooling} against {opinion}", columns, cells, sys.stdout, layout)
+        title, optional = f"{table}: {pooling} against {opinion}", ("KROCC", "PLCC raw", "RMSE", "SROCC")
+        print_table(title, columns, cells, texts=2, optional=optional, elsewhere="--json has all")
 
 
 def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from ..utils.interruption import check
 from ..utils.wording import counted
 from .messages import say, say_written
 from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, to_standard_output
-from .tables import TableLayout, print_line, print_table
+from .tables import print_line, print_table
 
 if TYPE_CHECKING:
     from ..report.results import FrameScores, ScoreReport
@@ -244,7 +244,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
         for name, pooled in report.pooled().items()
     ]
     title, narrow = f"{report.distorted} against {report.reference}", ("stddev", "p50", "harmonic", "max", "mean dB", "p5")
-    print_table(title, ["score", *_HEADS.values()], rows, file, TableLayout(optional=narrow))
+    print_table(title, ["score", *_HEADS.values()], rows, file, optional=narrow)
     backend = report.backend
     print_line(
         file,
@@ -272,7 +272,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
         for frame in frames
     ]
     print_line(file, (f"worst frames by {names[0]}", "italic"))
-    print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, TableLayout(texts=0, optional=names[:0:-1]))
+    print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, texts=0, optional=names[:0:-1])
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
@@ -280,7 +280,7 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
     frames = max(1, len(report.frames) - report.resumed)
     seconds = {**report.stage_seconds, "whole run": report.seconds}
     rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]
-    print_table("where the time goes", ["stage", "ms a frame"], rows, file, TableLayout(total=True))
+    print_table("where the time goes", ["stage", "ms a frame"], rows, file, total=True)
     if report.scoring is not None:
         for clip in (report.scoring.reference, report.scoring.distorted):
             reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 encoder_options = add_options(
     option("--encoder", Section.ENCODER, "Encode with that encoder of FFmpeg.", type=Choice(ENCODER_NAMES), default=ENCODER),
     option(
-        "--enc",
+        "--enc options",
         Section.ENCODER,
         "Give the encoder these options: preset=6:film-grain=8. May be repeated.",
         multiple=True,
@@ -70,9 +70,8 @@ def encoder_spec(values: dict[str, Any]) -> EncoderSpec:
     """Take the values of an encoder's options out of those of a command, and return them as one. Raises OptionError."""
     from ..search.recipe import EncoderSpec
 
-    fields = {"encoder": "name", "enc": "options"}
-    names = [*fields, "parameter", "least", "most", "step", "bits", "two_pass"]
-    return EncoderSpec(**{fields.get(name, name): values.pop(name) for name in names if name in values})
+    names = ("options", "parameter", "least", "most", "step", "bits", "two_pass")
+    return EncoderSpec(values.pop("encoder"), **{name: values.pop(name) for name in names if name in values})
 
 
 def score_cells(trial: Trial, limits: Mapping[str, float]) -> list[str]:

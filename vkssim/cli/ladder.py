@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from .encoding import EncodeProgress, encoder_options, encoder_spec, print_searc
 from .messages import say
 from .options import backend_options, single_device
 from .output import check_targets, print_text
-from .tables import TableLayout, print_table
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..search.ladder import LadderSearch
@@ -172,7 +171,7 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
             for one in rungs
         ]
         if rows:
-            print_table(title, columns, rows, sys.stdout, TableLayout(elsewhere="--json has all"))
+            print_table(title, columns, rows, elsewhere="--json has all")
     if choice.deltas is not None:
         rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
         print_text(f"BD-rate of the new ladder against the fixed one: {rate:+.1f} %, BD-score {score:+.2f} dB.\n")

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 _ALIASES = {
     "features": "--feature",
-    "max_drop": "--max-drop",
-    "max_frame_drop": "--max-frame-drop",
-    "options": "--enc",
     "output": "--output",
     "pooled": "--print",
 }

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from ..scoring.journal import Journal
 
 
-# Flags of libvmaf's tool `vmaf` that have no effect here, so that its command lines can be taken over.
-_WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
+_PRESET = (
+    "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true"
+)
 _REFUSED = {
     "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
-    "aom_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
-    " --feature float_ssim=enable_db=true:clip_db=true --feature float_ms_ssim=enable_db=true:clip_db=true",
-    "nflx_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
-    " --feature float_ssim=enable_db=true:clip_db=true",
+    "aom_ctc": f"{_PRESET} --feature float_ms_ssim=enable_db=true:clip_db=true",
+    "nflx_ctc": _PRESET,
 }
 
 
@@ -51,9 +51,10 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 _IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
 _REFUSAL = {**_IGNORED, "help": "Refused: there is no VMAF here."}
+# Flags of libvmaf's tool `vmaf`, so that its command lines can be taken over.
 _vmaf_flags = add_options(
     option("-n --no_prediction", is_flag=True, **_IGNORED),
-    *(option(name, metavar="N", **_IGNORED) for name in reversed(_WITHOUT_EFFECT)),
+    *(option(name, metavar="N", **_IGNORED) for name in ("--gpumask", "--cpumask", "--threads")),
     *(
         option(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
         for names in ("-m --model", "--aom_ctc", "--nflx_ctc")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from .encoding import EncodeProgress, encoder_options, encoder_spec, print_searc
 from .messages import say
 from .options import backend_options, single_device
 from .output import check_targets, json_text, print_text
-from .tables import TableLayout, print_table
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..search.search import Search, SettingChoice
@@ -167,13 +166,8 @@ def _print(running: Search, choice: SettingChoice) -> None:
         ]
         for _, trial in sorted(trials.items())
     ]
-    print_table(
-        f"{choice.encoder}, {counted(len(rows), 'trial')}",
-        columns,
-        rows,
-        sys.stdout,
-        TableLayout(texts=2, elsewhere="--json has all"),
-    )
+    title = f"{choice.encoder}, {counted(len(rows), 'trial')}"
+    print_table(title, columns, rows, texts=2, elsewhere="--json has all")
     print_text(_sentences(running, choice))
 
 
@@ -270,4 +264,4 @@ def _print_shots(running: ShotSearch) -> None:
         ]
         for shot in running.shots
     ]
-    print_table(f"{counted(len(rows), 'shot')}, {running.bytes / 1e6:,.3f} MB", columns, rows, sys.stdout)
+    print_table(f"{counted(len(rows), 'shot')}, {running.bytes / 1e6:,.3f} MB", columns, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
@@ -44,47 +45,40 @@ class _Column:
         return _longest([line for text in self.cells for line in text.split("\n")])
 
 
-@dataclass(frozen=True)
-class TableLayout:
-    """The layout of a table whose first `texts` columns are text, the others numbers.
-
-    On a narrow terminal, headings and intervals are broken at their blanks and the columns named in `paths` are folded; then
-    the columns named in `optional` are left out, the first one first, and named with `elsewhere`, the place where they can be
-    seen; then all texts are folded. `total` sets the last row apart.
-    """
-
-    texts: int = 1
-    paths: Sequence[str] = ()
-    optional: Sequence[str] = ()
-    elsewhere: str = ""
-    total: bool = False
-
-
 def print_table(
     title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    file: TextIO,
-    layout: TableLayout = TableLayout(),
+    file: TextIO | None = None,
+    *,
+    texts: int = 1,
+    paths: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    elsewhere: str = "",
+    total: bool = False,
 ) -> None:
-    """Print a table. A column of numbers without any value is left out, numbers may stand in several lines, none is broken.
+    """Print a table whose first `texts` columns are text, the others numbers. The default file is standard output.
 
-    Nothing in the table is taken for markup.
+    A column of numbers without any value is left out. Numbers may stand in several lines, but none is broken. On a narrow
+    terminal, headings and intervals are broken at their blanks and the columns named in `paths` are folded; then the columns
+    named in `optional` are left out, the first one first, and named with `elsewhere`, the place where they can be seen; then
+    all texts are folded. `total` sets the last row apart. Nothing in the table is taken for markup.
     """
     from rich.table import Table
     from rich.text import Text
 
+    file = file or sys.stdout
     screen = console(file)
     filled = []
     for place, name in enumerate(columns):
-        is_text = place < layout.texts
+        is_text = place < texts
         cells = [visible(row[place], lines=not is_text) for row in rows]
         if is_text or not rows or any(cells):
-            filled.append(_Column(visible(name), cells, is_text, name in layout.paths))
+            filled.append(_Column(visible(name), cells, is_text, name in paths))
     shown = filled
-    for optional in map(visible, layout.optional):
+    for left_out in map(visible, optional):
         if _needed([column.least for column in shown]) > screen.width:
-            shown = [column for column in shown if column.head != optional]
+            shown = [column for column in shown if column.head != left_out]
     if _needed([column.least for column in shown]) > screen.width:
         shown = [replace(column, folds=True) for column in shown]
     widths = _widths(shown, screen.width)
@@ -92,15 +86,15 @@ def print_table(
     for column, width in zip(shown, widths, strict=True):
         table.add_column(Text(column.head), justify="left" if column.is_text else "right", overflow="fold", width=width)
     for number in range(len(rows)):
-        if layout.total and number == len(rows) - 1:
+        if total and number == len(rows) - 1:
             table.add_section()
         table.add_row(*(Text(column.cells[number]) for column in shown))
     screen.width = max(_needed(widths), screen.width)  # a wider table is better than a broken number
     screen.print(table)
     heads = [column.head for column in shown]
-    left_out = [column.head for column in filled if column.head not in heads]
-    if left_out and layout.elsewhere:
-        print_line(file, f"{', '.join(left_out)}: left out, for this terminal is too narrow; {layout.elsewhere}")
+    missing = [column.head for column in filled if column.head not in heads]
+    if missing and elsewhere:
+        print_line(file, f"{', '.join(missing)}: left out, for this terminal is too narrow; {elsewhere}")
 
 
 def print_line(file: TextIO, *parts: str | tuple[str, str]) -> None:
