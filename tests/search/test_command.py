@@ -16,7 +16,7 @@ from vkssim.report.numbers import told_apart
 from vkssim.search.encoders import Encoder, Parameter
 from vkssim.utils.progress import ProgressBar
 
-from ..support.commands import harmful, run_program, vkssim
+from ..support.commands import harmful, python_process, run_program, vkssim
 from ..support.golden import FIXTURES
 from .clips import CUT, WORDS, source
 
@@ -125,6 +125,17 @@ def test_the_page_opens_with_the_answer(clip: str, tmp_path: Path, target: str, 
     assert len(re.findall(r"<title>crf \d+: [\d.,]+ kbit/s", rest)) == len(answer["trials"])
     assert rest.count('<circle class="ring" cx=') == 1
     assert f"All trials ({len(answer['trials'])})" in rest
+
+
+@pytest.mark.parametrize("words", [("search",), ("ladder", "--heights", "48", "--fixed", "none", "--score", "float_ssim")])
+def test_a_table_that_cannot_be_written_costs_no_page(clip: str, tmp_path: Path, words: tuple[str, ...]) -> None:
+    page = tmp_path / "page.html"
+    with open("/dev/full", "wb") as full:
+        process = python_process(
+            "-m", "vkssim", words[0], clip, *words[1:], *WORDS, "--target", "float_ssim=0.5", "--html", str(page), stdout=full
+        )
+    assert process.returncode == 2, process.stderr.decode()
+    assert page.stat().st_size
 
 
 def test_a_page_is_refused_before_anything_is_encoded(clip: str, tmp_path: Path) -> None:

@@ -128,8 +128,8 @@ def command(
     progress.run(running, _line)
     choice = running.choice
     brief = "".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs)
-    print_search(running, as_json=as_json, quiet=quiet, brief=brief, print_details=partial(_print, running, choice))
     written = write_files([(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)])
+    print_search(running, as_json=as_json, quiet=quiet, brief=brief, print_details=partial(_print, running, choice))
     progress.say_files(*written)
     if commands is not None and not choice.commands:
         say(f"note: {commands} is not written, since there are no rungs")

@@ -135,8 +135,8 @@ def command(
     progress.run(running, _line)
     choice = running.choice
     details = partial(_print, running, choice)
-    print_search(running, as_json=as_json, quiet=quiet, brief=f"{choice.setting:g}\n", print_details=details)
     written = write_files([(html, partial(search_page, running))])
+    print_search(running, as_json=as_json, quiet=quiet, brief=f"{choice.setting:g}\n", print_details=details)
     progress.say_files(*written, output if choice.meets else None)
     if not choice.meets:
         scores_of = scores_text(choice.trial, running.limits)

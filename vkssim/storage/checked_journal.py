@@ -177,8 +177,8 @@ class CheckedJournal(Closable):
             if line.startswith(kind[: len(line)]) or _has_damaged_kind(line, kind):
                 if kind == self._kind:
                     return
-                raise InputError(f"{self.path} is the journal of {_WRITERS[kind]}; move it away, or give another `output`")
-        raise InputError(f"{self.path} is not a journal of vkssim; move it away, or give another `output`")
+                raise InputError(f"{self.path} is the journal of {_WRITERS[kind]}; move it away, or give another path")
+        raise InputError(f"{self.path} is not a journal of vkssim; move it away, or give another path")
 
     # -- written -----------------------------------------------------------------------------------------------------
 
