@@ -56,7 +56,7 @@ class ContainerFile(SequentialSource):
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
-        self._file = file_state(path)
+        self._file = None if hardware is None else file_state(path)
         try:
             if hardware is None or not self._open_again(hardware):
                 # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.

@@ -29,7 +29,6 @@ EXACT = {"h264": "H.264", "hevc": "HEVC", "vp8": "VP8", "vp9": "VP9", "av1": "AV
 UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 """The codecs whose packets are the frames themselves, by FFmpeg's names."""
 
-
 _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
 
 FileState = tuple[str, int, int, int]
