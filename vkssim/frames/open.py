@@ -148,7 +148,7 @@ def open_file(
     if not pipes and not can_reopen(path):
         raise InputError(f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever")
     opened = None if path == "-" else Opened.now(path)
-    source = _open_file(path, raw, stream, hardware)
+    source = _open_file(path, raw, stream, hardware, opened)
     source.opened = opened
     if stream and source.stream is None:
         source.close()
@@ -156,17 +156,19 @@ def open_file(
     return source
 
 
-def _open_file(path: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
+def _open_file(
+    path: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None
+) -> FrameSource:
     if path == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if is_url(path):
-        return _open_url(redact_url(path), raw, number, hardware)
+        return _open_url(redact_url(path), raw, number, hardware, opened)
     if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _open_container(path, None, number, hardware)
+        return _open_container(path, None, number, hardware, opened)
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -186,11 +188,13 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
         raise
     stream.close()
     if is_container(head) or raw.is_empty:
-        return _open_container(path, head, number, hardware)
+        return _open_container(path, head, number, hardware, opened)
     return RawFile(path, planar_layout(raw, path), allow_partial=raw.allow_partial)
 
 
-def _open_url(url: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
+def _open_url(
+    url: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None
+) -> FrameSource:
     try:
         size = remote.size(url)
         if not size:
@@ -201,17 +205,19 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
     except OSError as error:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or raw.is_empty:
-        return _open_container(url, head, number, hardware)
+        return _open_container(url, head, number, hardware, opened)
     return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
 
 
-def _open_container(path: str, head: bytes | None, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
+def _open_container(
+    path: str, head: bytes | None, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None
+) -> FrameSource:
     """Open a file with these first bytes, or a sequence of pictures, for which they are None."""
     from .decode.clip_decoder import UnknownFormatError  # here, because only containers need PyAV
     from .decode.container import ContainerFile
 
     try:
-        return ContainerFile(path, number, if_offered(hardware))
+        return ContainerFile(path, number, if_offered(hardware), opened)
     except UnknownFormatError:
         if head is None or is_container(head):
             raise

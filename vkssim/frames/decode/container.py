@@ -18,13 +18,14 @@ from ...errors import InputError, RangeError, ReadError
 from ...types import Planes
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoPackets
+from ..inputs import Opened
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
 from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, new_scaler, pixel_format
 from ..source import SeekIndex, SequentialSource
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import ClipDescription, describe
-from .hardware import UNCOMPRESSED, HardwareDecoder, file_state, start_by_hardware
+from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware
 from .packets import FrameTimes, PacketCount
 from .sample_index import PacketScan
 
@@ -39,13 +40,20 @@ class ContainerFile(SequentialSource):
 
     Y'CbCr is not converted, and R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`.
     The first frame is decoded at once, because only a frame shows the output of the decoder, which libavcodec has cropped as
-    the stream states. A `hardware` decoder has to decode this frame to the same samples, and then decodes the clip. Raises
-    InputError if there is no video that can be compared, or if a required hardware decoder cannot decode it, and
-    DecoderBusyError.
+    the stream states. A `hardware` decoder has to decode this frame to the same samples, once for each state `opened` of the
+    file, and then decodes the clip. Raises InputError if there is no video that can be compared, or if a required hardware
+    decoder cannot decode it, and DecoderBusyError.
     """
 
-    def __init__(self, path: str, stream: int | None = None, hardware: HardwareDecoder | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        stream: int | None = None,
+        hardware: HardwareDecoder | None = None,
+        opened: Opened | None = None,
+    ) -> None:
         super().__init__()
+        self.opened = opened
         self._path = path
         self.stream = stream
         self._clip = ClipDecoder(path, stream)
@@ -56,7 +64,6 @@ class ContainerFile(SequentialSource):
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
-        self._file = None if hardware is None else file_state(path)
         try:
             if hardware is None or not self._open_again(hardware):
                 # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
@@ -72,7 +79,7 @@ class ContainerFile(SequentialSource):
 
     def _open_again(self, hardware: HardwareDecoder) -> bool:
         """Decode by hardware alone if it has decoded this clip like the processor before; return whether it does."""
-        known = None if self._file is None else hardware.compared.get((self._file, self.stream))
+        known = None if self.opened is None else hardware.compared.get((self.opened, self.stream))
         if known is None:
             return False
         facts, begin = known
@@ -93,8 +100,8 @@ class ContainerFile(SequentialSource):
         frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware, begin)
         if why is None:
             self._waiting = frame
-            if self._file is not None:
-                hardware.note_compared((self._file, self.stream), self._facts, begin)
+            if self.opened is not None:
+                hardware.note_compared((self.opened, self.stream), self._facts, begin)
             self._decode_by(hardware)
             return
         if hardware.required:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +11,7 @@ import numpy as np
 from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
 from ...utils.choices import DECODERS
 from ..info import ClipFacts
+from ..inputs import Opened
 from ..picture.colour import stated_colours
 from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
 from .decoder import Begin, UndecodableError, reason
@@ -31,20 +31,8 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 
 _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
 
-FileState = tuple[str, int, int, int]
-"""The path of a file, its size, the time of its last change in nanoseconds, and its inode."""
-
-ClipKey = tuple[FileState, int | None]
-"""A file, and the index of the stream that the caller named."""
-
-
-def file_state(path: str) -> FileState | None:
-    """Return the present state of a file; None for a URL and for a sequence of pictures."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return path, found.st_size, found.st_mtime_ns, found.st_ino
+ClipKey = tuple[Opened, int | None]
+"""A file as it was opened, and the index of the stream that the caller named."""
 
 
 @dataclass(frozen=True)
