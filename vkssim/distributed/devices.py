@@ -1,4 +1,4 @@
-"""Choose the devices of this machine that score, and the one of a GPU that a cluster assigned to a process."""
+"""Choose the devices of this machine that score, and the Vulkan device of the GPU that a cluster assigned to a process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The engine: jobs in, reports out. Every way to score goes through it.
 
-A job is a pair of clips. Jobs that share their reference are scored together if one worker does all, so that the reference is
-decoded once; several workers divide each pair into ranges of frames. The scheduler hands tasks to workers, and alone decides
-which are tried again. Scores come back as events, so each frame is in the journal as soon as it is scored.
+A job is a pair of clips. A single worker scores jobs that share their reference together, so that the reference is decoded
+once. Several workers divide pairs into ranges of frames. The scheduler hands tasks to workers, and only the scheduler decides
+which tasks are tried again. Scores come back as events, so each frame is in the journal as soon as it is scored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .scheduler import Scheduler, TaskKey
 from .task import Part, Task, TaskResult, WorkerPool
 
 MOST_IN_STEP = 8
-"""The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
+"""The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
 _SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
 
@@ -241,12 +241,12 @@ class Engine:
                 self._put(states[0].number, 0, states, divides=self._pool.several, shares=shares)
 
     def _shares(self, left: int) -> int:
-        """Return into how many shares the next of so many jobs is divided, which were not begun."""
+        """Return the number of shares into which the next job is divided; `left` jobs, this one included, have not begun."""
         workers = self.scheduler.workers
         if not self._pool.by_hardware:
             return -(-_SHARES_EACH * workers // left) if self._pool.several else 1
         # Each worker of a pair opens both clips: the driver does that one after the other, 0.1 s for both, and all decoders are
-        # slower meanwhile. So pairs are divided only if there are fewer of them than workers.
+        # slower meanwhile. So workers share the last pairs only if these are at most half as many as the workers.
         last = (self._jobs - 1) % workers + 1
         each = workers // last if left <= last else 1
         return _SHARES_EACH * each if each > 1 else 1
@@ -347,7 +347,7 @@ class Engine:
             state.scored.end(key.index, event)
 
     def _tell_complete(self, state: _State) -> None:
-        """Tell of the frames of complete ranges that follow those that were told of."""
+        """Give the caller the frames of complete ranges, up to the first range that is not complete."""
         for index, frame_range in enumerate(state.scored.ranges):
             if index not in state.scored.scores or frame_range.first > state.told:
                 return

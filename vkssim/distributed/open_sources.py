@@ -1,4 +1,7 @@
-"""Open the clips of a worker's tasks: those of the next pair ahead, and those of a hardware decoder once for several ranges."""
+"""Open the clips of a worker's tasks.
+
+The clips of the next pair are opened ahead. Clips that hardware decodes stay open for several ranges.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class SourceCache:
 
     @contextmanager
     def use(self, task: Task, options: ScoreOptions) -> Iterator[Sources]:
-        """Give the clips of a task, opened by `options`. Sound clips that hardware decodes are kept; others are closed."""
+        """Give the clips of a task, opened by `options`. Sound clips that hardware decodes are kept open."""
         key, decoder = (task.clips, options), options.decoder
         with ExitStack() as stack:
             sources = self._taken(stack, task, key) or open_sources(stack, *key, task.pipes)
@@ -57,7 +60,10 @@ class SourceCache:
                 self._open = key, kept
 
     def _taken(self, stack: ExitStack, task: Task, key: Key) -> Sources | None:
-        """Return the clips of a task if they are open, once they are, and have the stack close them. Others are closed."""
+        """Return the clips of a task if they are open or being opened, and have the stack close them.
+
+        Otherwise close the clips that are open, and return None.
+        """
         if self._open is not None and self._open[0] == key:
             try:
                 pair = result_of(self._open[1])

@@ -72,8 +72,8 @@ class WorkerOptions:
 
         Raises DeviceError if there is no device, and InputError for several devices if the current folder was removed.
 
-        One GPU gets several workers if its video engines can decode more clips than one worker does. No `clips` stand for clips
-        that one worker has to score in order.
+        One GPU gets several workers if its video engines can decode more clips than one worker does. If `clips` are empty, one
+        worker scores everything in order.
         """
         if self.engine == "ray":
             from .cluster import Cluster
@@ -176,7 +176,7 @@ class InlineHandle(WorkerHandle):
 
 
 class ThreadHandle(WorkerHandle):
-    """A worker on a thread. Nothing ends that worker but the end of the process."""
+    """A worker on a thread, which cannot be killed like a process."""
 
     shares_decoder = True
 
@@ -216,9 +216,9 @@ kept: DeviceCache[SharedBackend] = DeviceCache(most=1)
 class DevicePool(FixedPool):
     """Workers of one device in this process: one in the thread of the caller, or several on threads.
 
-    One worker scores up to `in_step` pairs of a reference at a time. Several keep the video engines of a GPU busy; they share a
-    backend, because to open a device takes longer than to score a short clip. The times of stages are those of a backend, so
-    that several workers that measure them have one each.
+    One worker scores up to `in_step` pairs of a reference at a time. Several workers keep the video engines of a GPU busy. They
+    share a backend, because opening a device takes longer than scoring a short clip. Times of stages are measured for a whole
+    backend, so with `profile` each of several workers has its own.
     """
 
     def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:

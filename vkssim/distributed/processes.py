@@ -80,7 +80,7 @@ def _sendable(value: Value) -> Value | RuntimeError:
     if isinstance(value, Exception):
         try:
             ForkingPickler.loads(ForkingPickler.dumps(value))
-        except Exception:  # as those of some libraries
+        except Exception:  # such as errors of some libraries
             return RuntimeError(f"{type(value).__name__}: {value}")
     return value
 

@@ -1,4 +1,4 @@
-"""Assume how fast workers are before they are measured, and how long a task should take; docs/scale.md has the measurements."""
+"""The assumed speed of workers until it is measured, and the target duration of a range; docs/scale.md has the measurements."""
 
 from __future__ import annotations
 

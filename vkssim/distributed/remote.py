@@ -30,7 +30,7 @@ class RemoteWorker:
     """A `Worker` in an actor of Ray. Call `begin` first, and then `do` with one task at a time."""
 
     def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int) -> str:
-        """Choose the device, and return its name: software on `cpus` CPUs, or the GPU that Ray assigned if there are none.
+        """Choose the device, and return its name: software on `cpus` CPUs or, if `cpus` is 0, the GPU that Ray assigned.
 
         Relative paths start from `folder`. Raises DeviceError if there is no such device, or if the process that started the
         run has another `version` of vkssim.
@@ -49,7 +49,7 @@ class RemoteWorker:
         return spec.label
 
     def do(self, task: Task) -> tuple[list[tuple[int, TaskEvent]], TaskResult | Exception]:
-        """Return the events of a task, and its result or error; see `Worker.do`. Frames travel when their task has ended."""
+        """Return the events of a task, and its result or error; see `Worker.do`. Events are sent when the task has ended."""
         events: list[tuple[int, TaskEvent]] = []
         started = time.perf_counter()
         counts: dict[str, float] = {"vkssim_failures": 1}

@@ -57,7 +57,7 @@ OnEvent = Callable[[TaskKey, int, Event], None]
 """A function that gets each event of a task, with the number of its job."""
 
 OnRetry = Callable[[TaskKey, DeviceError, int | None], None]
-"""A function that is told of a device that failed and is used again, with batches of that size."""
+"""A function that gets the error of a device that is used again for a task, and the new largest number of frames of a batch."""
 
 
 @dataclass(eq=False)
@@ -89,7 +89,7 @@ _Step = tuple[_PendingTask, int, TaskEvent]
 
 
 class Scheduler:
-    """The tasks that wait and run; their outcomes are returned as soon as they are known. Nothing else is ever tried again.
+    """The tasks that wait and run. Their outcomes are returned as soon as they are known. Only the scheduler tries work again.
 
     A worker goes on with the group of its last task, so that several pairs are scored side by side and few clips are opened.
     While clips of a hardware decoder are divided, idle workers open them as well, and wait for their ranges.
@@ -117,9 +117,9 @@ class Scheduler:
         self._finished: SimpleQueue[Future[TaskResult] | _Step] = SimpleQueue()
         self._thread = threading.get_ident()
         self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
-        self._groups: dict[WorkerHandle, int] = {}  # that of the last task of each worker
+        self._groups: dict[WorkerHandle, int] = {}  # the group of the last task of each worker
         self._retired: set[WorkerHandle] = set()
-        self._busy_decoders: set[str] = set()  # the messages about them, each of which many workers give
+        self._busy_decoders: set[str] = set()  # messages that were passed on, because many workers have the same one
         self._given_up = 0  # consecutive tasks
         self._durations: deque[float] = deque(maxlen=_MOST_DURATIONS)
         self._last_error: VkssimError = NoDeviceError("no worker is left")
@@ -239,8 +239,8 @@ class Scheduler:
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
         """Return the waiting task that suits the worker best, or else the running task that is late by the most.
 
-        That is a task of the group that the worker had last, whose clips it may still have open, then one of the group that the
-        fewest workers have, then the first. None if the worker waits for the ranges of its group.
+        A task of the worker's last group comes first, because its clips may still be open; then a task of the group that the
+        fewest workers have; then the first task. None if the worker waits for the ranges of its group.
         """
         if self._groups.get(worker) in self._divisions():
             return None
@@ -265,7 +265,7 @@ class Scheduler:
         return min(waiting, key=lambda pending: (pending.key.group != own, running[pending.key.group]))
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
-        """Return True if the worker has not tried a task yet, or if all workers have, so that no other would do better."""
+        """Return True if the worker has not tried a task yet, or if all workers have, so that no other is better."""
         return worker not in pending.tried_by or pending.tried_by.issuperset(self._workers)
 
     def _outcome(

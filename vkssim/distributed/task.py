@@ -1,4 +1,4 @@
-"""The work of workers and its results, as plain values that are small enough to be sent, and the interface of workers.
+"""Tasks and their results, as plain values that are small enough to be sent, and the interface of workers.
 
 Frames are never sent.
 """
@@ -46,11 +46,11 @@ class Part:
 class Task:
     """The same range of several pairs that share their reference, which is decoded once.
 
-    If `divides`, the task is the division of the clips of its only part instead, or for all scores if they cannot be
-    divided. Ranges take about `seconds` seconds each at most, and get shorter by `shares`, see `divided`. With `by_hardware`,
-    only clips that a hardware decoder decodes are divided. `batch` is the largest number of frames of a batch, None for that
-    of the device. A worker that is not `alone` does not wait for a decoder that is busy. `live` tells of frames as soon as they
-    are scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the task that the worker
+    If `divides`, the clips of its only part are divided instead, and are scored only if they cannot be divided. Ranges take
+    about `seconds` seconds each at most, and get shorter by `shares`, see `divided`. With `by_hardware`, only clips that a
+    hardware decoder decodes are divided. `batch` is the largest number of frames of a batch, None for that of the device. A
+    worker that is not `alone` shares its hardware decoder with other workers. `live` tells of frames as soon as they are
+    scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the task that the worker
     probably gets next, to be opened meanwhile.
     """
 
@@ -89,7 +89,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class ClipsOpened:
-    """The clips of a task are open, decoded by a GPU, and about to be divided: other workers may open them as well."""
+    """The event that clips which a GPU decodes are open and about to be divided: other workers may open them as well."""
 
     task: Task
 
@@ -105,7 +105,7 @@ class WorkerDiedError(Exception):
 
 
 class WorkerHandle(ABC):
-    """A worker, which gets one task at a time. One that died is started again for the next task."""
+    """A worker, which gets one task at a time. If it has died, it is started again for the next task."""
 
     label: str
     host: str = ""
@@ -139,7 +139,7 @@ class WorkerPool(ABC):
     """Workers; use with `with`."""
 
     by_hardware = False
-    """True if the workers share one GPU, so that they are faster than one of them only if the GPU decodes the clips."""
+    """True if the workers share one GPU, so that several are faster than one only if the GPU decodes the clips."""
     several = True
     """True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
 

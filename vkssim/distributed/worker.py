@@ -45,8 +45,9 @@ def slots_for(runs: int) -> int:
 class Worker(Closable):
     """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
-    Workers of one device may have shares of one backend, and the same `decoders`, by the values of `decode`. After its device
-    has failed, a worker opens a backend of its own, which has batches for `in_step` runs at a time.
+    Workers of one device may share a backend, of which `share` is the worker's part, and `decoders`, which has the hardware
+    decoder for each value of `decode`. After its device has failed, a worker opens a backend of its own, which has batches for
+    `in_step` runs at a time.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Worker(Closable):
         self._decoders = {} if decoders is None else decoders
         self._sources = SourceCache()
         self._batch: int | None = None
-        self._own: SharedBackend | None = None  # other workers use a backend that is shared
+        self._own: SharedBackend | None = None  # None if the worker uses a shared backend
         self._share = share or self._new_backend(None)
 
     def _new_backend(self, batch: int | None) -> Share:
@@ -78,7 +79,7 @@ class Worker(Closable):
         """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
 
         Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
-        if the clips of the only part cannot be scored. A part whose end was not told of may be tried again.
+        if the clips of the only part cannot be scored. A part that has not told of its end may be tried again.
         """
         started = time.perf_counter()
         frames = size = 0
