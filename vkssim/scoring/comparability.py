@@ -16,7 +16,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Scored:
-    """A name for people, the reference that a clip was compared with, and the record of how it was scored.
+    """A scored clip: a name for people, the reference that it was compared with, and the record of how it was scored.
 
     `record` is None if nothing is recorded, as in reports of libvmaf's tools and of older versions of vkssim.
     """

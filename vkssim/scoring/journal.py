@@ -87,7 +87,7 @@ class Journal(Closable):
         self.unfinished: dict[str, Unfinished] = {}
         self.begun = False
         self._resume = resume
-        self._common: dict[str, Any] = {}  # what entries of frames leave out
+        self._common: dict[str, Any] = {}  # the facts that entries of frames leave out
         self._load(path)
         self._common = {}
         self._found = self.frames
@@ -171,7 +171,7 @@ class Journal(Closable):
         self.begun = True
 
     def _write(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Add an entry. One of frames leaves out what it has in common with the entry of frames before it."""
+        """Add an entry. An entry of frames leaves out the facts that it has in common with the previous entry of frames."""
         self.begin()
         entry, common = {"pair": key, **entry}, self._common
         if "frames" in entry:
@@ -205,7 +205,7 @@ class Journal(Closable):
     # -- at the end --------------------------------------------------------------------------------------------------
 
     def leave(self, error: VkssimError) -> None:
-        """Add to an error that interrupts the run that `resume` continues it, if frames are stored."""
+        """Add to the error of a run that was cut off that `resume` continues the run, if frames are stored."""
         if self.begun and isinstance(error, CUT_OFF) and self.frames:
             error.args = (f"{error}; `resume` continues from there",)
 

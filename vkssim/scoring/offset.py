@@ -112,7 +112,7 @@ def offset_of(clips: Clips, options: ScoreOptions) -> int:
 
 
 def add_hint(outcome: ScoreReport | Exception, clips: Clips, options: ScoreOptions, *, of_many: bool = False) -> None:
-    """Give a report at most one advice on how to pair the frames; the report of a ThresholdError too.
+    """Give a report, also that of a ThresholdError, at most one piece of advice on how to pair the frames.
 
     If the clips scored low or their times differ, the first frames of both are read once more. If one offset matches all their
     parts, and their times do not, a warning names it unless they were scored with it, and the warnings about times lose their

@@ -1,4 +1,4 @@
-"""Ranges of the pairs of two clips, each of which is scored by itself: their division, their scores, and one report of all."""
+"""Ranges of the pairs of two clips, each of which is scored by itself: their division, their events, and their scores."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def score_range(
     `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
     `options.pictures` to the sources. The backend is closed at the end; the sources are not. `tell` gets the events of the
     range, except its end. The frames of `earlier` are the first of the range; they are read again, because only reading shows
-    how the clips continue, but only the last of them is scored again. With `live`, frames are told of as soon as they are
+    how the clips continue, but only the last of them is scored again. With `live`, `tell` gets frames as soon as they are
     scored.
 
     This function does not judge the scores: `verdict.py` does that once all ranges are complete. Raises RangeError if the

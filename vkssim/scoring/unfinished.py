@@ -99,7 +99,7 @@ class Unfinished:
         return fresh
 
     def end(self, index: int, scores: RangeScores) -> None:
-        """Add the scores of a range whose frames are all there. They are not written if a clip ended early."""
+        """Add the scores of a complete range. They are not written if a clip ended early."""
         self.ranges = self.ranges or [FrameRange()]
         self.scores[index] = scores
         if self.write is not None and not scores.problem:
@@ -128,7 +128,7 @@ class Unfinished:
             self.write({"over": True})
 
     def take(self, entry: Mapping[str, Any]) -> None:
-        """Make the change that an entry of the journal is about. Raises ValueError, TypeError or KeyError for anything else."""
+        """Apply the change that an entry of the journal records. Raises ValueError, TypeError or KeyError for anything else."""
         if "division" in entry:
             division = from_json(_Division, entry["division"], "division")
             self.divide(division.ranges, division.packets)
@@ -149,7 +149,7 @@ class Unfinished:
                 self.add(of, int(entry["first"]), _unpacked_frames(entry))
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the entries that make the same once more."""
+        """Yield the entries from which `take` restores the same scores."""
         if self.ranges:
             yield self._packed_division()
         for of, frames in self.frames.items():
@@ -160,6 +160,6 @@ class Unfinished:
 
 def _runs(frames: Mapping[int, ScoredFrame]) -> Iterator[list[int]]:
     """Yield the consecutive numbers of frames that one backend scored."""
-    placed = enumerate(sorted(frames))  # consecutive numbers differ from their places by the same
+    placed = enumerate(sorted(frames))  # consecutive numbers differ from their places by the same amount
     for _, run in groupby(placed, lambda entry: (entry[1] - entry[0], frames[entry[1]][2])):
         yield [number for _, number in run]
