@@ -1,4 +1,4 @@
-"""Interfaces of sources of frames, the outcome of reading one, and sources around a source, which may apply a step."""
+"""The interface of sources of frames, the outcome of reading a source, and sources that wrap a source, some with a step."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _open_again(self, hardware: HardwareDecoder) -> bool:
-        """Decode by hardware alone if it has decoded this clip like the processor before; return whether it does."""
+        """Decode by hardware alone if it is known to decode this clip like the processor; return whether it does."""
         known = None if self.opened is None else hardware.compared.get((self.opened, self.stream))
         if known is None:
             return False

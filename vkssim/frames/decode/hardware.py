@@ -67,7 +67,7 @@ class HardwareDecoder:
 
     A decoder that is not `required` leaves clips that it cannot decode to the processor. A `shared` decoder already decodes on
     another thread, so DecoderBusyError is raised if it cannot be opened again. `compared` has clips whose first frame it has
-    decoded to the processor's samples, each with the place where decoding begins.
+    decoded to the processor's samples, each with its description and the place where decoding begins.
     """
 
     kind: str

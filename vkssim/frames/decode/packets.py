@@ -15,7 +15,8 @@ class PacketCount:
     """The totals of the packets that were read. `complete` is True once all packets of the stream were added, each once.
 
     `hidden` counts packets that are never presented. They are decoded because others refer to them. `first` and `last` are the
-    presentation times of the others in ticks, `timed` is whether all have one, and `last_duration` is 0 if it is not known.
+    presentation times of all other packets in ticks, `timed` is whether all of these have one, and `last_duration` is 0 if it
+    is not known.
     """
 
     bytes: int = 0

@@ -1,6 +1,6 @@
 """Read the packets of a file again, without decoding: their totals, the times of the frames, and the key frames.
 
-The list of MP4 and MOV files replaces most of their packets, which are most of a file.
+MP4 and MOV files list their packets, so most packets, which are most of a file, need not be read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEIGHBOURS = _REORDERED + 4
 
 
 class UnlistedPacketsError(Exception):
-    """A file whose list of packets is missing, incomplete or not that of its packets."""
+    """A file whose list of packets is missing, is incomplete or does not match its packets."""
 
 
 @dataclass(frozen=True)

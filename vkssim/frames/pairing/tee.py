@@ -21,8 +21,8 @@ _MOST_SURFACES = 4  # the same if a hardware decoder owns the frames, of which i
 class Tee:
     """A source that is not concurrent, for several readers in step, each on a thread of its own.
 
-    All readers have to ask for the same frames. A reader that stops early has to be closed, or the others wait for it. The
-    reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
+    All readers have to ask for the same frames. A reader that stops early has to be closed, or the other readers wait for it.
+    The reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
 
     Of an `external` source, at most `_MOST_SURFACES` frames are kept, in the decoder's memory. Each reader copies them from
     there to its own memory of the GPU. Readers on the host share one copy.
@@ -50,7 +50,8 @@ class Tee:
         try:
             use(frame)
         except BaseException:
-            # The next batch may be asked for before the run has ended. Frames that the others still want must not be skipped.
+            # The next batch may be asked for before the run has ended. Frames that other readers still need must not be
+            # skipped.
             self.leave(reader)
             raise
         del frame  # the decoder gets a surface back as soon as the last reader has copied it
@@ -85,7 +86,7 @@ class Tee:
         failure: BaseException | None = None
         try:
             frame = self._read(number, planes)
-        except BaseException as error:  # interruptions count too: the others must not take one for the end
+        except BaseException as error:  # interruptions count too: other readers must not take one for the end
             failure = error
             raise
         finally:

@@ -154,7 +154,7 @@ class Orientation:
 
 
 def by_degrees(rotation: int) -> Orientation | None:
-    """Return a counter-clockwise rotation by -180 to 180 degrees; None for 0 and for any other than a multiple of 90."""
+    """Return a counter-clockwise rotation by -180 to 180 degrees; None for 0, and for an angle that is no multiple of 90."""
     turns = {90: (True, True, False), -90: (True, False, True), 180: (False, True, True), -180: (False, True, True)}
     return Orientation(*turns[rotation]) if rotation in turns else None
 
@@ -162,8 +162,8 @@ def by_degrees(rotation: int) -> Orientation | None:
 def orientation(display_matrix: bytes) -> Orientation | None:
     """Return the orientation of a display matrix (ISO/IEC 14496-12, 9 int32).
 
-    Return None for the identity, and for rotations by other than a multiple of 90 degrees. A decoded point (x, y) is shown at
-    (a x + c y, b x + d y), where the matrix begins with a b u c d v.
+    Return None for the identity, and for rotations by an angle that is no multiple of 90 degrees. A decoded point (x, y) is
+    shown at (a x + c y, b x + d y), where the matrix begins with a b u c d v.
     """
     a, b, _, c, d, *_ = (int(value) for value in np.frombuffer(display_matrix, np.int32))
     if b == c == 0 and a and d:
