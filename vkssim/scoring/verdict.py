@@ -89,7 +89,7 @@ def _evaluate(
 ) -> None:
     """Add warnings to a report. Raises InputError for a problem of the clips, ThresholdError for scores below a threshold."""
     for name in report.names:
-        missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
+        missing = [report.frames[number].index for number in np.flatnonzero(np.isnan(report.column(name)))]
         if missing:
             report.warnings.append(
                 f"{name} is null in {counted(len(missing), 'frame')} ({listed_frames(missing)}): their mean structure is"
