@@ -144,15 +144,7 @@ class Cuda:
 
         A copy on the GPU is only queued, and keeps the interpreter's lock.
         """
-        region = Region(row_bytes=row_bytes, rows=rows, source_pitch=source.pitch, target_pitch=target.pitch)
-        if source.on_device:
-            region.source_type, region.source_device = _ON_DEVICE, source.address
-        else:
-            region.source_type, region.source_host = _ON_HOST, source.address
-        if target.on_device:
-            region.target_type, region.target_device = _ON_DEVICE, target.address
-        else:
-            region.target_type, region.target_host = _ON_HOST, target.address
+        region = Region(*_side(source), *_side(target), row_bytes, rows)
         is_queued = source.on_device and target.on_device
         library = self._locked if is_queued else self._unlocked
         self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
@@ -199,6 +191,13 @@ class Cuda:
             for name, argument in (("cuStreamSynchronize", _DEFAULT_STREAM), *calls):
                 with suppress(DeviceError):
                     self.call(name, argument)
+
+
+def _side(rows: Rows) -> tuple[int, int, int, int | None, int, None, int]:
+    """Return the fields of `Region` that describe its source, or its target."""
+    if rows.on_device:
+        return 0, 0, _ON_DEVICE, None, rows.address, None, rows.pitch
+    return 0, 0, _ON_HOST, rows.address, 0, None, rows.pitch
 
 
 class SharedTimeline:
