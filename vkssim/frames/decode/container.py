@@ -265,7 +265,7 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        layout = frame.format.name, format_name(frame), frame.width, frame.height
+        layout = format_name(frame), frame.width, frame.height
         look = *layout, frame.color_range, frame.colorspace, frame.color_trc  # compared in one step, which is quick
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):

@@ -219,11 +219,12 @@ class Decoder:
         self.count.complete = self._whole
 
     def _demuxed(self) -> Iterator[Any]:
-        """Yield the packets of the container, and note if it is cut off: Matroska then ends without an error."""
-        packets = self._container.demux(self._stream)
-        if self.stops_at_doubt and "matroska" not in self._container.format.name:
-            yield from packets
-            return
+        """Return the packets of the container. If it may be Matroska, which ends without an error, note if it is cut off."""
+        packets: Iterator[Any] = self._container.demux(self._stream)
+        listens = not self.stops_at_doubt or "matroska" in self._container.format.name
+        return self._up_to_cut(packets) if listens else packets
+
+    def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         while True:
             with ffmpeg_log.hearing() as messages:
                 packet = next(packets, None)

@@ -30,19 +30,22 @@ class PacketCount:
 
     def add(self, packet: Any) -> None:
         """Add a packet. The empty packet with which PyAV ends a stream does not count."""
-        if not packet.size:
+        size = packet.size
+        if not size:
             return
-        self.bytes += packet.size
+        self.bytes += size
         if packet.is_discard:
             self.hidden += 1
             return
         self.presented += 1
-        if packet.pts is None:
+        pts = packet.pts
+        if pts is None:
             self.timed = False
             return
-        self.first = packet.pts if self.first is None else min(self.first, packet.pts)
-        if self.last is None or packet.pts > self.last:
-            self.last, self.last_duration = packet.pts, packet.duration or 0
+        if self.first is None or pts < self.first:
+            self.first = pts
+        if self.last is None or pts > self.last:
+            self.last, self.last_duration = pts, packet.duration or 0
 
     def total(self, time_base: Fraction, fps: Fraction | None) -> VideoPackets:
         """Return the totals. The last frame lasts for its own duration, otherwise as long as a frame at the frame rate.
