@@ -7,6 +7,8 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -170,6 +172,29 @@ def test_a_clip_is_compared_with_the_processor_once(tmp_path: Path, folder: Path
         _planes(path, CUDA)
 
 
+def test_decoders_start_one_after_the_other(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that takes too long holds up no other clip."""
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def wait(_before: int, frame: Any) -> Any:
+        begun.release()
+        go_on.wait()
+        return frame
+
+    stand_in.append(wait)
+    monkeypatch.setattr(hardware, "_SECONDS_TO_START", 60.0)
+    with ThreadPoolExecutor(3) as pool, ExitStack() as stack:
+        stack.callback(go_on.set)
+        first, second = (pool.submit(_planes, folder / name, CUDA) for name in ("ref.mp4", "dis.mp4"))
+        begun.acquire()
+        assert not begun.acquire(timeout=0.1)
+        monkeypatch.setattr(hardware, "_SECONDS_TO_START", 0.01)
+        third = pool.submit(_planes, folder / "ten.mp4", CUDA)
+        begun.acquire()
+        go_on.set()
+        assert [len(run.result()[0]) for run in (first, second, third)] == [FRAMES] * 3
+
+
 @pytest.mark.parametrize(("change", "why"), [(_other_samples, "has other samples"), (_smaller, "is 62x48 nv12")])
 def test_a_decoder_that_gives_another_first_frame_is_not_believed(
     folder: Path, stand_in: list[Changed], change: Changed, why: str
@@ -242,25 +267,25 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed]) 
 def test_several_engines_score_ranges_side_by_side(
     folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The report is that of one engine; a worker opens its clips once."""
+    """The report is that of one engine; the first worker alone compares the clips with the processor's frames."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
-    opened: list[threading.Thread] = []
+    compared: list[ContainerFile] = []
     ranges: list[FrameRange] = []
     change, score = ContainerFile._change_to, score_range
 
-    def note_opened(self: ContainerFile, decoder: HardwareDecoder) -> None:
-        opened.append(threading.current_thread())
+    def note_compared(self: ContainerFile, decoder: HardwareDecoder) -> None:
+        compared.append(self)
         change(self, decoder)
 
     def note_range(*words: Any, **how: Any) -> Any:
         ranges.append(words[4])
         return score(*words, **how)
 
-    monkeypatch.setattr(ContainerFile, "_change_to", note_opened)
+    monkeypatch.setattr(ContainerFile, "_change_to", note_compared)
     monkeypatch.setattr(worker, "score_range", note_range)
     report = score_clips()
     several = len(ranges)
@@ -269,4 +294,4 @@ def test_several_engines_score_ranges_side_by_side(
     alone = score_clips()
     assert ranges[several:] == [FrameRange()]
     assert render(report, "json", "max") == render(alone, "json", "max")
-    assert len(opened) <= 2 * (3 + 1), "by each of three workers, the first by the run, and by the run on one engine"
+    assert len(compared) == 2 * 2, "both clips of each run"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,6 +33,10 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 """The codecs whose packets are the frames themselves, by FFmpeg's names."""
 
 _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
+
+_SECONDS_TO_START = 1.0  # many times as long as usual
+
+_starting = threading.Lock()
 
 ClipKey = tuple[Opened, int | None]
 """A file as it was opened, and the index of the stream that the caller named."""
@@ -182,8 +189,9 @@ def start_by_hardware(
     if refusal is not None:
         return None, refusal
     try:
-        clip.start(threads=False, begin=begin, hardware=hardware)
-        frame = clip.decoder.next()
+        with _turn():
+            clip.start(threads=False, begin=begin, hardware=hardware)
+            frame = clip.decoder.next()
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
         return None, f"FFmpeg has none for {facts.codec.canonical_name}"
@@ -192,6 +200,20 @@ def start_by_hardware(
         if hardware.shared:
             raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
         return None, problem
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Start a decoder after the decoder that is being started, unless that takes too long, as from a lost network share.
+
+    A driver starts decoders one at a time. If it has many to start at once, all of them start late.
+    """
+    has_turn = _starting.acquire(timeout=_SECONDS_TO_START)
+    try:
+        yield
+    finally:
+        if has_turn:
+            _starting.release()
 
 
 def _refusal(clip: ClipDecoder, facts: ClipDescription, hardware: HardwareDecoder) -> str | None:
