@@ -121,16 +121,7 @@ def command(
         numbers = [{key: value for key, value in row.items() if key != "fit"} for row in found]
         print_text(render_rows(numbers, ".csv").decode())
     else:
-        cells = [
-            [
-                *(row["score"], row["group"], str(row["pairs"])),
-                *(f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in _ESTIMATES),
-            ]
-            for row in found
-        ]
-        columns = ("score", by or "", "pairs", *_ESTIMATES.values())
-        title, optional = f"{table}: {pooling} against {opinion}", ("KROCC", "PLCC raw", "RMSE", "SROCC")
-        print_table(title, columns, cells, texts=2, optional=optional, elsewhere="--json has all")
+        _print(found, f"{table}: {pooling} against {opinion}", by or "")
 
 
 def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:
@@ -169,3 +160,16 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
         else:
             say(f"warning: {by} {value} is left out: {counted(len(chosen), 'pair')}, {LEAST_PAIRS} are needed")
     return groups
+
+
+def _print(found: Sequence[dict[str, Any]], title: str, by: str) -> None:
+    rows = [
+        [
+            *(row["score"], row["group"], str(row["pairs"])),
+            *(f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in _ESTIMATES),
+        ]
+        for row in found
+    ]
+    narrow = ("KROCC", "PLCC raw", "RMSE", "SROCC")
+    columns = ("score", by, "pairs", *_ESTIMATES.values())
+    print_table(title, columns, rows, texts=2, optional=narrow, elsewhere="--json has all")
