@@ -16,7 +16,7 @@ from ..frames.inputs import sequence
 from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
-from ..utils.thread_pool import Closable
+from ..utils.thread_pool import Closable, closing_on_error
 from .recipe import Recipe, ordinary_priority
 
 ENDINGS = (".mkv", ".mp4", ".webm")
@@ -70,12 +70,9 @@ class VideoOutput(Closable):
         self._rest: Iterator[Any] = iter(())
         self._next: Any = None
         self._targets: dict[int, Any] = {}
-        try:
+        with closing_on_error(self):
             self._stack.enter_context(unfinished(self._unfinished))
             self._open(source, recipe, parts=parts)
-        except BaseException:
-            self.close()
-            raise
 
     def _open(self, source: str, recipe: Recipe, *, parts: bool) -> None:
         import av
