@@ -292,8 +292,6 @@ def _opens(recipe: Recipe) -> bool:
 
 def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
     """Return the message of an encoder that cannot be opened for frames of a size, with FFmpeg's message."""
-    import av
-
     name = recipe.encoder.name
     if name.endswith("_nvenc") and any(text in said for text in _NO_NVENC):
         others = ", ".join(other for other in ENCODER_NAMES if not other.endswith("_nvenc"))
@@ -301,8 +299,8 @@ def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
             f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
             f" this machine has. The encoders that need no GPU are {others}"
         )
-    columns, rows = _chroma(av.VideoFormat(recipe.format))
-    if columns and name not in _ANY_SIZE and (width % columns or height % rows):
+    rows, columns = CHROMA_STEPS[pixel_format("", recipe.format).chroma] or (1, 1)
+    if name not in _ANY_SIZE and (width % columns or height % rows):
         return (
             f"{name} cannot encode {width}x{height} {recipe.format}: its width must be a multiple of {columns} and its height"
             f" of {rows}, because so many samples share one of chroma. Crop the clip first, or choose {' or '.join(_ANY_SIZE)}"
@@ -334,25 +332,17 @@ def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str
     wanted = facts.bits if bits is None else bits
     if facts.format in known and wanted == facts.bits:
         return facts.format
-    chroma = _chroma(av.VideoFormat(facts.format))
     candidates = [
         layout
         for layout in map(av.VideoFormat, known)
         if not layout.is_rgb and layout.components[0].bits == wanted and len(layout.components) in (1, 3)
     ]
-    for step in dict.fromkeys((chroma, (2, 2), (2, 1), (1, 1))):
+    for chroma in dict.fromkeys((pixel_format("", facts.format).chroma, "420", "422", "444")):
         for layout in candidates:
-            if _chroma(layout) == step and not layout.name.startswith(("nv", "yuvj")):
+            if pixel_format("", layout.name).chroma == chroma and not layout.name.startswith(("nv", "yuvj")):
                 return layout.name
     depths = sorted({layout.components[0].bits for layout in map(av.VideoFormat, known) if not layout.is_rgb})
     raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {wanted}: choose one with `bits`")
-
-
-def _chroma(layout: Any) -> tuple[int, int]:
-    """Return how many columns and rows of luma share a sample of chroma; (0, 0) without chroma."""
-    if len(layout.components) < 3:
-        return 0, 0
-    return 64 // layout.chroma_width(64), 64 // layout.chroma_height(64)
 
 
 def _mastering_options(name: str, found: Mastering) -> dict[str, str]:
