@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ..errors import InputError, OptionError
@@ -71,13 +71,15 @@ _WHOLE = re.compile(r"-?\d{1,18}$")
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the file's metadata
 _LONGEST_DECIMAL = 32  # bytes
 
+_require_arrow = partial(require_extra, extra="report", purpose="Parquet")
+
 
 def check_results_path(path: PathOrUrl) -> None:
     """Raise OptionError if the ending of the path is not a form of results."""
     if suffix_of(path) not in FORMS:
         raise OptionError(f"`output={redact_url(path)}` does not end in {', '.join(FORMS)}")
     if suffix_of(path) == ".parquet":
-        require_extra("pyarrow.parquet", "report", "Parquet")
+        _require_arrow("pyarrow.parquet")
 
 
 def check_labels(pairs: Sequence[Pair]) -> None:
@@ -281,7 +283,7 @@ def _typed(values: list[Label]) -> list[Label]:
 
 
 def _parquet(rows: Sequence[Row]) -> bytes:
-    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
+    parquet, arrow = _require_arrow("pyarrow.parquet"), _require_arrow("pyarrow")
     arrays = {name: arrow.array([row[name] for row in rows]) for name in rows[0]}
     columns = {name: array.cast(arrow.string()) if array.type == arrow.null() else array for name, array in arrays.items()}
     target = io.BytesIO()
@@ -294,7 +296,7 @@ def _read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
 
     Parquet can unpack to far more than its file size, so the declared sizes are checked first.
     """
-    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
+    parquet, arrow = _require_arrow("pyarrow.parquet"), _require_arrow("pyarrow")
     data, path = read_whole(place, LARGEST_TABLE_BYTES), redact_url(place)
     try:
         limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
@@ -330,7 +332,7 @@ def _check_declared(path: str, file: Any) -> list[str]:
 
 
 def _check_unpacked(path: str, table: Any, arrow: Any) -> None:
-    compute = require_extra("pyarrow.compute", "report", "Parquet")
+    compute = _require_arrow("pyarrow.compute")
     size = table.nbytes
     for column in table.columns:
         for chunk in column.chunks:
