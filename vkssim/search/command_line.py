@@ -36,7 +36,6 @@ for file in {files}; do
 done
 {commands}
 """
-_TO_NOTHING = ("-f", "null", "-")
 
 _TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
 """The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
@@ -75,7 +74,7 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *others, output])
-    first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
+    first, second = [*video, "-pass", "1", "-f", "null", "-"], [*video, "-pass", "2", *others, output]
     return f"{shell_line(first)} && {shell_line(second)}"
 
 

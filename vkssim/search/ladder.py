@@ -60,7 +60,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             try:
                 done = self._ladder_trial(sampling, rendition, place)
             except EncodeError as error:
-                rendition.history.drop(place)
+                rendition.history.drop(place, error)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
                 if not self.trials and len(unusable) >= MOST_UNUSABLE:
                     break

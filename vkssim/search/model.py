@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ..errors import EncodeError
 from ..types import Doubles
 
 ENOUGH = 0.05
@@ -181,7 +182,7 @@ class SettingsModel:
         self.count = count
         self.curves = list(curves)
         self.tried: dict[int, bool] = {}
-        self.unusable: set[int] = set()
+        self.unusable: dict[int, EncodeError] = {}
 
     def add(self, place: int, scores: Sequence[float], *, meets: bool) -> None:
         """Add a trial with its score for each curve. A score that does not exist teaches no curve."""
@@ -190,14 +191,10 @@ class SettingsModel:
             if math.isfinite(score):
                 curve.add(place, score)
 
-    def drop(self, place: int) -> None:
-        """Note that a setting cannot be used."""
-        self.unusable.add(place)
+    def drop(self, place: int, error: EncodeError) -> None:
+        """Note the error of a setting that cannot be used: it meets no target, and shows nothing about other settings."""
+        self.unusable[place] = error
         self.tried.pop(place, None)
-
-    def curves_around(self, place: int, deviation: float, slope_spread: float) -> list[SettingCurve]:
-        """Return curves without trials for frames like these; see `SettingCurve.around`."""
-        return [curve.around(place, deviation, slope_spread) for curve in self.curves]
 
     @property
     def damaged(self) -> list[int]:

@@ -67,7 +67,8 @@ class Search(SampledSearch[Trial, SettingChoice]):
         best = history.nearest
         if not sampling.is_whole and checked:
             self._notes += history.notes
-            history = TrialHistory(targets, history.parameter, history.curves_around(best, _OFF_WHOLE, _SLOPE_OF_WHOLE))
+            curves = [curve.around(best, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in history.curves]
+            history = TrialHistory(targets, history.parameter, curves)
             yield from self._encode_whole(best, history)
         elif options.output is not None and history[best].meets:
             yield from self._encode_whole(best, history)  # once more, to the file
@@ -111,7 +112,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
                         output.keep()
                         self._notes += output.notes
             except EncodeError as error:
-                history.add_error(place, error)
+                history.drop(place, error)
             else:
                 history.add_trial(place, trial)
                 met |= trial.meets

@@ -146,7 +146,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             try:
                 trial, encoded = self._encode(name, sampling, place)
             except EncodeError as error:
-                history.add_error(place, error)
+                history.drop(place, error)
             else:
                 history.add_trial(place, trial)
                 yield place, encoded
