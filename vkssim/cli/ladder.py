@@ -156,7 +156,7 @@ def _line(running: LadderSearch, one: LadderTrial) -> str:
 
 
 def _print(running: LadderSearch, choice: LadderChoice) -> None:
-    """Print the rungs, and what the fixed ladder has."""
+    """Print the rungs, the fixed ladder, and the deltas between them."""
     names = list(choice.rungs[0].trial.values) if choice.rungs else []
     columns = ("size", running.parameter, *names, "kbit/s")
     made = f"the new ladder, {counted(len(running.trials), 'trial')}"
