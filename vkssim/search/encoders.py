@@ -1,4 +1,4 @@
-"""List the encoders of PyAV's wheels that a search can drive, and what it has to know of each of them."""
+"""List the encoders of PyAV's wheels that a search can drive, with the facts about each that it needs."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class SettingCurve:
         return []
 
     def _sound(self) -> tuple[Doubles, Doubles, Doubles]:
-        """Return the places of the trials that predict others, how far their scores are off the line, and the covariance."""
+        """Return the places of the undamaged trials, how far their scores are off the line, and the covariance."""
         sound = [(place, score) for place, score in self.trials if place not in self.damaged]
         places, scores = np.array([place for place, _ in sound]), np.array([score for _, score in sound])
         own: Doubles = self._covariance(places[:, None], places) + self.prior.noise**2 * np.eye(len(places))
@@ -174,8 +174,8 @@ class SettingCurve:
 class SettingsModel:
     """The trials of the settings from 0 to `count` - 1, and the choice of the next one.
 
-    There is one curve for each target; a setting meets the targets where every score reaches its limit. Curves are correlated,
-    so the probability that a setting meets them all is taken to be the smallest of theirs.
+    There is one curve for each target; a setting meets the targets if every score reaches its limit. Curves are correlated,
+    so the probability that a setting meets them all is taken to be the smallest of their probabilities.
     """
 
     def __init__(self, count: int, curves: Sequence[SettingCurve]) -> None:
@@ -198,12 +198,12 @@ class SettingsModel:
 
     @property
     def damaged(self) -> list[int]:
-        """Return the settings whose score is far too low for those of the others; see `SettingCurve`."""
+        """Return the settings whose score is far too low for the scores of other settings; see `SettingCurve`."""
         return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
 
     @property
     def outdone(self) -> list[int]:
-        """Return the settings of `damaged` that a cheaper setting proves to be: an encoder may also get worse all at once."""
+        """Return the settings of `damaged` whose damage a cheaper setting proves: an encoder may also get worse all at once."""
         return sorted(place for place in self.tried if any(place in curve.outdone for curve in self.curves))
 
     @property
@@ -218,10 +218,10 @@ class SettingsModel:
         return max((place for place, meets in self.tried.items() if meets), default=None)
 
     def probabilities(self) -> Doubles:
-        """Return how probable it is that each setting meets all targets, 0 or 1 where a trial said so.
+        """Return how probable it is that each setting meets all targets, 0 or 1 after a trial of it.
 
-        Far from the trials a curve is uncertain. But a setting is as good as each cheaper one, so what is probable of that is
-        probable of it as well, and what is improbable of a better one is improbable of it.
+        Far from the trials a curve is uncertain. But a setting is at least as good as each cheaper setting. So if a cheaper
+        setting probably meets the targets, it probably does too, and if a better setting probably misses them, so does it.
         """
         found = self._alone()
         rather = found >= 0.5
@@ -234,7 +234,7 @@ class SettingsModel:
         return found
 
     def _alone(self) -> Doubles:
-        """Return how probable it is that a trial of each setting meets all targets, whatever those of the others say."""
+        """Return how probable it is that a trial of each setting meets all targets, whatever other trials say."""
         found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
         return found
 
@@ -258,9 +258,10 @@ class SettingsModel:
     def next(self) -> int | None:
         """Return the setting whose trial teaches most, or None if no other setting is worth a trial.
 
-        A trial says yes or no, which teaches most if both are equally probable. A setting cheaper than the answer is worth
-        a trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
-        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets.
+        A trial says yes or no, which teaches most if both are equally probable. A setting cheaper than the answer is worth a
+        trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
+        failed. Without an answer the best quality is tried last; if it fails narrowly, other settings may still meet the
+        targets.
         """
         # A cheapest trial that seems damaged is compared with one so much cheaper that it is not damaged in the same way.
         doubted = {*self.damaged, *(() if self.tried else self.unusable)}

@@ -42,7 +42,7 @@ _OF_PASSES = re.compile(r"pass[12]|(^|[+-])\d")
 _NO_KEYS_AT_CUTS = (("sc_threshold", "0"), ("scenecut", "0"), ("no-scenecut", "1"))
 """The options of FFmpeg, x264 and x265 with which there are key frames at regular distances alone."""
 
-_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, others of 32, as was measured
+_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, lower ones of 32, as was measured
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
 
@@ -104,8 +104,8 @@ def values_of(spec: EncoderSpec) -> Parameter:
 class Recipe:
     """The way to encode a clip, for every setting of the parameter.
 
-    `facts` are those of the clip. `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the
-    width and height of the encode, None for those of the source.
+    `facts` are those of the clip. `options` are FFmpeg's, and `own` are options of the encoder alone. `size` is the width and
+    height of the encode, None for those of the source.
     """
 
     encoder: Encoder
@@ -143,12 +143,12 @@ class Recipe:
 
     @property
     def keys_at_cuts(self) -> bool:
-        """Return whether there are key frames where shots begin."""
+        """Return whether each shot begins with a key frame."""
         options = {**self.own, **self.options}
         return self.encoder.keys_at_cuts and not any(options.get(name) == value for name, value in _NO_KEYS_AT_CUTS)
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the user on every encode of the clip, and on losses beyond those of its quality, such as alpha."""
+        """Return notes for the user on every encode of the clip, and on losses besides quality, such as chroma."""
         before, after = (pixel_format("", name).chroma for name in (self.facts.format, self.format))
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
@@ -180,7 +180,7 @@ class Recipe:
     def options_of(self, place: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the options of a setting, by FFmpeg's names; a bit rate is not among them.
 
-        `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
+        `more` are further options of the encoder alone, unless the recipe sets them itself.
         """
         options = dict(self.options)
         if not self.parameter.is_bitrate:
@@ -196,7 +196,7 @@ class Recipe:
         return options
 
     def own_options(self) -> dict[str, str]:
-        """Return the options that only the encoder itself knows, with the HDR metadata of the clip."""
+        """Return the options of the encoder alone, with the HDR metadata of the clip."""
         return {**_mastering_options(self.encoder.name, self.facts.mastering), **self.own}
 
 

@@ -73,7 +73,7 @@ def cheapest_that_meets(found: Collection[LadderTrial], ladder: LadderOptions, t
 def rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
     """Return the bit rates of the rungs from the highest down, each lower by the same factor, which is at most the ladder's.
 
-    The highest is that of the trial that is to be the first rung, or the limit.
+    The highest is the bit rate of `top`, the trial that is to be the first rung, or the limit.
     """
     low, high = ladder.least_bitrate, ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
     if high <= low:
@@ -126,5 +126,5 @@ def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve
 
 
 def _point(one: LadderTrial, score: Target) -> tuple[float, float]:
-    """Return where a trial is: the bit rate in octaves, and the score in the unit of the model. NaN is no score."""
+    """Return the coordinates of a trial: its bit rate in octaves, and its score in the unit of the model, NaN without one."""
     return math.log2(one.trial.kbps), score.score(one.trial)

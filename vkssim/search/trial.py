@@ -22,8 +22,8 @@ from .model import SettingCurve, SettingsModel
 from .recipe import Recipe
 from .samples import Sampling
 
-_DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
-_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it
+_DEVIATION_OF_ONE = 0.5  # dB: how far the whole clip is off a single sample, which itself does not show it
+_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: the effect of frames that are in no sample, as measured in docs/search.md
 HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
 
@@ -124,7 +124,7 @@ def targets_of(scorer: Scorer, thresholds: Sequence[Threshold]) -> list[Target]:
 def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> int:
     """Return the size of the video stream of the whole clip in bytes.
 
-    The samples stand for all frames, those behind cuts among them. The headers and the key frame that begin the clip, and the
+    The samples stand for all frames, those after cuts among them. The headers and the key frame that begin the clip, and the
     key frames that it has every so many frames, come on top, since a sample is too short to have these.
     """
     if sampling.is_whole:
