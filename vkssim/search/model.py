@@ -66,7 +66,7 @@ class SettingCurve:
 
     def add(self, place: float, score: float) -> None:
         """Add the score of a trial. The `highest` score teaches nothing if it, or a higher one, is expected."""
-        if score >= self.highest and float(self.predict([place])[0][0]) >= self.highest:
+        if score >= self.highest and self.at(place)[0] >= self.highest:
             return
         self.trials.append((place, score))
         self.damaged = self.outdone
@@ -121,6 +121,11 @@ class SettingCurve:
         deviation: Doubles = np.sqrt(np.maximum(variance - np.sum(weights * between, axis=1), _CERTAIN))
         return mean + weights @ off, deviation
 
+    def at(self, place: float) -> tuple[float, float]:
+        """Return the expected score at one place, and its standard deviation; see `predict`."""
+        (mean,), (deviation,) = self.predict([place])
+        return float(mean), float(deviation)
+
     def probabilities(self, places: Sequence[float]) -> Doubles:
         """Return how probable it is that a trial at each place reaches the limit."""
         mean, deviation = self.predict(places)
@@ -137,13 +142,13 @@ class SettingCurve:
 
         `deviation` is how far the level may be off, and `slope_spread` how far the slope, in parts of it.
         """
-        mean, own = self.predict([place])
+        level, own = self.at(place)
         slope = self.slope(place)
         prior = replace(
             self.prior,
             middle=float(place),
-            level=float(mean[0]),
-            level_deviation=math.hypot(float(own[0]), deviation),
+            level=level,
+            level_deviation=math.hypot(own, deviation),
             slope=slope,
             slope_deviation=abs(slope) * slope_spread,
         )

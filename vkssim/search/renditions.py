@@ -80,12 +80,12 @@ class Rendition:
     def score_at(self, rate: float) -> tuple[float, float]:
         """Return the expected score at a bit rate, and its standard deviation; a setting beyond the last is not expected."""
         place = self.place_of(rate)
-        (score,), (deviation,) = self.score.predict([place])
-        (expected,), (off,) = self.rate.predict([place])
+        score, deviation = self.score.at(place)
+        expected, off = self.rate.at(place)
         slope = self.score.slope(place) / self.rate.slope(place)
         if 0 < place < self.history.count - 1:
             score += slope * (rate - expected)
-        return float(score), math.hypot(float(deviation), slope * float(off))
+        return score, math.hypot(deviation, slope * off)
 
     def cheapest(self) -> tuple[float, float] | None:
         """Return the expected bit rate of the cheapest setting that meets the targets, and its deviation; None without one."""
@@ -93,21 +93,21 @@ class Rendition:
         if self.history.next() is not None:
             found = self.history.probabilities()
             place = max((place for place in range(self.history.count) if found[place] >= 0.5), default=0)
-            off = [curve.predict([place])[1][0] / abs(curve.slope(place)) for curve in self.history.curves]
+            off = [curve.at(place)[1] / abs(curve.slope(place)) for curve in self.history.curves]
             spread = max(off) * self.rate.slope(place)
         if place is None:
             return None
-        (rate,), (deviation,) = self.rate.predict([place])
-        return float(rate), math.hypot(float(deviation), spread)
+        rate, deviation = self.rate.at(place)
+        return rate, math.hypot(deviation, spread)
 
     def met(self) -> float:
         """Return the bit rate of the cheapest trial that meets the targets, in octaves; infinite without one."""
-        return math.inf if self.history.best is None else float(self.rate.predict([self.history.best])[0][0])
+        return math.inf if self.history.best is None else self.rate.at(self.history.best)[0]
 
     def least(self) -> float:
         """Return the bit rate of the best trial that failed, in octaves: settings that meet the targets have a higher one."""
         failed = self.history.failed
-        return float(self.rate.predict([min(failed)])[0][0]) if failed else -math.inf
+        return self.rate.at(min(failed))[0] if failed else -math.inf
 
 
 def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int, frames_a_second: float) -> Prior:
