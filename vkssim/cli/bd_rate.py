@@ -101,7 +101,7 @@ def command(
             curves = []
             for conditions, ladder in zip((anchor, test), ladders, strict=True):
                 rungs = [row for row in ladder if row["reference"] == reference]
-                rates, values = ([number(row, name, row["distorted"]) for row in rungs] for name in (rate, column))
+                rates, values = ([number(row, name) for row in rungs] for name in (rate, column))
                 points = list(zip(rates, values, strict=True))
                 curves.append(RateCurve.of(f"{' '.join(conditions)} of {reference}", points, decibels=converted))
             deltas = bjontegaard_deltas(curves[0], curves[1], method)

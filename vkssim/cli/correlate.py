@@ -105,7 +105,7 @@ def command(
         options, workers = score_options(values, where["backend"]), WorkerOptions(**where)
         pairs = read_manifest(table, raw, urls=urls)
         for row in rows:
-            number(row, opinion, str(row["distorted"]))  # an opinion that is no number is an error before anything is scored
+            number(row, opinion)  # an opinion that is no number is an error before anything is scored
         rows = score_rows(table, path, pairs, options, workers, quiet=quiet)
         check_all_scored(rows, path)
     check_scored(rows)
@@ -135,7 +135,7 @@ def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: st
     for score, column in score_columns(rows, (), pooling).items():
         for name, chosen in groups:
             try:
-                cells = ([number(row, key, str(row["distorted"])) for row in chosen] for key in (column, opinion))
+                cells = ([number(row, key) for row in chosen] for key in (column, opinion))
                 found = correlate(*map(np.array, cells))
             except InputError as error:
                 raise InputError(f"{score}, {name}: {error}") from None

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -113,7 +113,7 @@ def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     found = {}
     for record in {id(record): record for record in records}.values():  # many rows may share one pair
         for name, pooled in record.get("pooled", {}).items():
-            found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled if (name, pooling) not in found})
+            found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled})
     return found
 
 
@@ -248,17 +248,18 @@ def is_similarity(rows: Sequence[Row], score: str) -> bool:
     return any(row.get(f"{score}_mean_db") not in (None, "") for row in rows)
 
 
-def number(row: Mapping[str, Any], column: str, where: str) -> float:
-    """Return a cell as a finite number. Raises InputError, which names the columns or the value, if it is not a number."""
+def number(row: Row, column: str) -> float:
+    """Return a cell of a pair as a finite number. Raises InputError, which names the pair, if it is not a number."""
     if column not in row:
-        raise InputError(f"{where}: no column {column!r}. The columns are {', '.join(row)}")
+        raise InputError(f"{row['distorted']}: no column {column!r}. The columns are {', '.join(row)}")
     value = row[column]
     try:
         found = math.nan if value is None or isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else abbreviated(value)}; it must be a number")
+        shown = "empty" if value in (None, "") else abbreviated(value)
+        raise InputError(f"{row['distorted']}: {column} is {shown}; it must be a number")
     return found
 
 
