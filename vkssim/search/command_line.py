@@ -131,7 +131,7 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     rate = options.pop("b", None)
     if recipe.parameter.is_bitrate:
         rate = f"{recipe.parameter.text(place)}k"
-    elif not recipe.encoder.name.startswith("lib"):
+    elif recipe.encoder.is_nvenc:
         rate = "0"
     for name, value in options.items():
         words += [f"-{name}", value]

@@ -59,6 +59,11 @@ class Encoder:
     key_frames: int = 250
     keys_at_cuts: bool = True
 
+    @property
+    def is_nvenc(self) -> bool:
+        """Return whether it runs on an NVIDIA GPU."""
+        return self.name.endswith("_nvenc")
+
     def parameter(
         self, name: str | None, step: float = STEP, least: float | None = None, most: float | None = None
     ) -> Parameter:

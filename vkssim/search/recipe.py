@@ -13,8 +13,8 @@ from ..errors import OptionError
 from ..frames.decode import ffmpeg_log
 from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
-from .defaults import ENCODER, ENCODER_NAMES, STEP
-from .encoders import Encoder, Parameter, encoder_of
+from .defaults import ENCODER, STEP
+from .encoders import ENCODERS, Encoder, Parameter, encoder_of
 from .options import check_types, listed
 from .source import Mastering, SourceFacts
 
@@ -174,7 +174,7 @@ class Recipe:
         context.options = self.options_of(place, {**self.encoder.quiet, **passes})
         if self.parameter.is_bitrate:
             context.bit_rate = round(self.parameter.values[place] * 1000)
-        elif not self.encoder.name.startswith("lib"):
+        elif self.encoder.is_nvenc:
             context.bit_rate = 0  # NVENC's default bit rate would limit the quality
 
     def options_of(self, place: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -187,7 +187,7 @@ class Recipe:
             options[self.parameter.name] = self.parameter.text(place)
             if self.encoder.name == "libvpx-vp9":
                 options["b"] = "0"
-            elif self.encoder.name.endswith("_nvenc"):
+            elif self.encoder.is_nvenc:
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
             own = {name: _SPECIAL.sub(r"\\\g<0>", value) for name, value in {**(more or {}), **self.own_options()}.items()}
@@ -293,8 +293,8 @@ def _opens(recipe: Recipe) -> bool:
 def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
     """Return the message of an encoder that cannot be opened for frames of a size, with FFmpeg's message."""
     name = recipe.encoder.name
-    if name.endswith("_nvenc") and any(text in said for text in _NO_NVENC):
-        others = ", ".join(other for other in ENCODER_NAMES if not other.endswith("_nvenc"))
+    if recipe.encoder.is_nvenc and any(text in said for text in _NO_NVENC):
+        others = ", ".join(other.name for other in ENCODERS.values() if not other.is_nvenc)
         return (
             f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
             f" this machine has. The encoders that need no GPU are {others}"
