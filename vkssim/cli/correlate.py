@@ -79,11 +79,10 @@ def command(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
+    """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of opinions, or a manifest to score.
 
-    For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
-    ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names
-    the difference.
+    For every score it prints, with 95 % confidence intervals: PLCC and RMSE after a logistic fit, PLCC of the scores as they
+    are ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names the difference.
     """
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest

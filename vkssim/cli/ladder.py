@@ -80,7 +80,7 @@ _APPLE, _NONE = "apple", "none"
 @option(
     "--fixed",
     Section.VERDICT,
-    "Compare with that ladder. apple is the one of H.264 in Apple's HLS authoring specification; none compares with none.",
+    "Compare with that ladder. apple is Apple's ladder for H.264 in its HLS authoring specification; none is for no ladder.",
     default=_APPLE,
     metavar="HEIGHT:KBPS,…",
 )
