@@ -80,7 +80,7 @@ _APPLE, _NONE = "apple", "none"
 @option(
     "--fixed",
     Section.VERDICT,
-    "Compare with that ladder. apple is Apple's ladder for H.264 in its HLS authoring specification; none is for no ladder.",
+    "Compare with that ladder: apple is Apple's for H.264, from its HLS authoring specification; none skips the comparison.",
     default=_APPLE,
     metavar="HEIGHT:KBPS,…",
 )
