@@ -47,6 +47,7 @@ def offered(line: str) -> list[str]:
         ("vkssim score --feature float_ssim=s", ["float_ssim=scale="]),
         ("vkssim score --feature float_ssim=scale=1:enable_d", ["float_ssim=scale=1:enable_db="]),
         ("vkssim score --feature psnr=e", []),
+        *((f"vkssim {command} --feature float_m", ["float_ms_ssim"]) for command in ("batch", "correlate", "search", "ladder")),
         ("vkssim score --backend ", ["vulkan", "cpu"]),
         ("vkssim score -p 42", ["420", "422"]),
         ("vkssim completion ", ["bash", "zsh", "fish"]),

@@ -136,7 +136,7 @@ TOO_FEW = "no BD-rate: it needs 4 rungs of the fixed ladder that are no larger t
         ),
         (ABOVE, "rungs of the fixed ladder are left out, heights 1080, 720: the source's height is 144"),
         ({"fixed": APPLE_H264}, TOO_FEW),
-        ({}, "there were no more trials than were allowed, so that rungs may be missing"),
+        ({}, "the search ended after as many trials as `trials` allows, so that rungs may be missing"),
     ],
     ids=["sizes", "rungs", "too few rungs", "trials"],
 )

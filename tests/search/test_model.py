@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from vkssim.errors import EncodeError
 from vkssim.search.encoders import ENCODERS, encoder_of
 from vkssim.search.model import Prior, SettingCurve, SettingsModel
 
@@ -154,7 +155,7 @@ def test_the_next_setting(
 ) -> None:
     settings = SettingsModel(COUNT, [replace(curve, trials=[], damaged=set())])
     for place in unusable:
-        settings.drop(place)
+        settings.drop(place, EncodeError("no frame"))
     for place, score in trials:
         settings.add(place, [score], meets=score >= 18.0)
     assert settings.damaged == damaged
@@ -179,7 +180,7 @@ def test_two_neighbours_that_are_damaged_hide_no_answer(limit: float, score: flo
         settings = SettingsModel(COUNT, [SettingCurve(PRIOR, limit)])
         while (place := settings.next()) is not None:
             if place in damaged and score is None:
-                settings.drop(place)
+                settings.drop(place, EncodeError("no frame"))
             else:
                 settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
         assert settings.best == answer(table, limit)

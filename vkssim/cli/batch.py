@@ -92,9 +92,7 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
     type=click.FloatRange(0.1, 3600),
     default=SECONDS,
 )
-@option(
-    "--plan", Section.OUTPUTS, "Show what the whole manifest takes, tasks, bytes and time, and score nothing.", is_flag=True
-)
+@option("--plan", Section.OUTPUTS, "Show the tasks, bytes and time of the whole manifest, and score nothing.", is_flag=True)
 @option("-q --quiet", Section.OUTPUTS, "Print no progress and no table.", is_flag=True)
 def command(
     manifest: PathOrUrl,

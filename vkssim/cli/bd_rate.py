@@ -13,7 +13,7 @@ from ..errors import InputError, OptionError
 from ..utils.choices import Section
 from .command import Choice, make_command, option
 from .messages import say, say_findings
-from .options import force_option, pooling_option
+from .options import force_option, json_option, pooling_option
 from .output import json_text, print_text
 from .tables import decimals, print_table
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     is_flag=True,
 )
 @force_option
-@option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
+@json_option
 def command(
     results: Path,
     anchor: tuple[str, ...],
@@ -101,18 +101,14 @@ def command(
             curves = []
             for conditions, ladder in zip((anchor, test), ladders, strict=True):
                 rungs = [row for row in ladder if row["reference"] == reference]
-                rates, values = ([number(row, name, row["distorted"]) for row in rungs] for name in (rate, column))
+                rates, values = ([number(row, name) for row in rungs] for name in (rate, column))
                 points = list(zip(rates, values, strict=True))
                 curves.append(RateCurve.of(f"{' '.join(conditions)} of {reference}", points, decibels=converted))
             deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
             found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
-    means = []
-    for score in dict.fromkeys(row["score"] for row in found) if len(references) > 1 else ():
-        of_score = [row for row in found if row["score"] == score]
-        mean = {name: sum(row[name] for row in of_score) / len(of_score) for name in ("bd_rate", "bd_score")}
-        means.append({"reference": "mean", "score": score, "db": of_score[0]["db"], **mean})
+    means = _means(found) if len(references) > 1 else []
     if as_json:
         answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": found, "means": means}
         print_text(json_text(answer))
@@ -140,3 +136,13 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
         if not rows:
             raise OptionError(f"{flag} {condition}: no row has that; {label} is {', '.join(dict.fromkeys(texts))}")
     return list(rows)
+
+
+def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the means of the deltas over all references, for each score."""
+    means = []
+    for score in dict.fromkeys(row["score"] for row in found):
+        of_score = [row for row in found if row["score"] == score]
+        mean = {name: sum(row[name] for row in of_score) / len(of_score) for name in ("bd_rate", "bd_score")}
+        means.append({"reference": "mean", "score": score, "db": of_score[0]["db"], **mean})
+    return means

@@ -14,7 +14,7 @@ from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .messages import say_findings
-from .options import force_option
+from .options import force_option, json_option
 from .output import json_text, print_text
 from .tables import decimals, print_table
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     metavar="NAME=X",
 )
 @force_option
-@option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
+@json_option
 def command(
     before: Path, after: Path, max_drop: tuple[str, ...], max_frame_drop: tuple[str, ...], force: bool, as_json: bool
 ) -> None:

@@ -79,11 +79,10 @@ def command(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
+    """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of opinions, or a manifest to score.
 
-    For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
-    ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names
-    the difference.
+    For every score it prints, with 95 % confidence intervals: PLCC and RMSE after a logistic fit, PLCC of the scores as they
+    are ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names the difference.
     """
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
@@ -105,7 +104,7 @@ def command(
         options, workers = score_options(values, where["backend"]), WorkerOptions(**where)
         pairs = read_manifest(table, raw, urls=urls)
         for row in rows:
-            number(row, opinion, str(row["distorted"]))  # an opinion that is no number is an error before anything is scored
+            number(row, opinion)  # an opinion that is no number is an error before anything is scored
         rows = score_rows(table, path, pairs, options, workers, quiet=quiet)
         check_all_scored(rows, path)
     check_scored(rows)
@@ -121,16 +120,7 @@ def command(
         numbers = [{key: value for key, value in row.items() if key != "fit"} for row in found]
         print_text(render_rows(numbers, ".csv").decode())
     else:
-        cells = [
-            [
-                *(row["score"], row["group"], str(row["pairs"])),
-                *(f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in _ESTIMATES),
-            ]
-            for row in found
-        ]
-        columns = ("score", by or "", "pairs", *_ESTIMATES.values())
-        title, optional = f"{table}: {pooling} against {opinion}", ("KROCC", "PLCC raw", "RMSE", "SROCC")
-        print_table(title, columns, cells, texts=2, optional=optional, elsewhere="--json has all")
+        _print(found, f"{table}: {pooling} against {opinion}", by or "")
 
 
 def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:
@@ -144,7 +134,7 @@ def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: st
     for score, column in score_columns(rows, (), pooling).items():
         for name, chosen in groups:
             try:
-                cells = ([number(row, key, str(row["distorted"])) for row in chosen] for key in (column, opinion))
+                cells = ([number(row, key) for row in chosen] for key in (column, opinion))
                 found = correlate(*map(np.array, cells))
             except InputError as error:
                 raise InputError(f"{score}, {name}: {error}") from None
@@ -169,3 +159,16 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
         else:
             say(f"warning: {by} {value} is left out: {counted(len(chosen), 'pair')}, {LEAST_PAIRS} are needed")
     return groups
+
+
+def _print(found: Sequence[dict[str, Any]], title: str, by: str) -> None:
+    rows = [
+        [
+            *(row["score"], row["group"], str(row["pairs"])),
+            *(f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in _ESTIMATES),
+        ]
+        for row in found
+    ]
+    narrow = ("KROCC", "PLCC raw", "RMSE", "SROCC")
+    columns = ("score", by, "pairs", *_ESTIMATES.values())
+    print_table(title, columns, rows, texts=2, optional=narrow, elsewhere="--json has all")

@@ -13,6 +13,7 @@ from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from .command import Choice, add_options, option
 from .messages import say, say_written
+from .options import feature_option, json_option
 from .output import json_text, print_text
 from .tables import decimals
 
@@ -40,13 +41,7 @@ encoder_options = add_options(
     ),
     option("--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"),
     option("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
-    option(
-        "--feature features",
-        Section.METRICS,
-        "Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
-        multiple=True,
-        metavar="NAME[=K=V:K=V]",
-    ),
+    feature_option("the metrics that the targets name"),
     option(
         "--samples",
         Section.FRAMES,
@@ -60,7 +55,7 @@ encoder_options = add_options(
         "Store trials in PATH.journal until the search is done, and go on from those that are there.",
         metavar="PATH",
     ),
-    option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True),
+    json_option,
     option("-q --quiet", Section.OUTPUTS, "Print no progress and no table, only what was found.", is_flag=True),
 )
 """The options of encoder, parameter, samples and outputs that all searches have."""

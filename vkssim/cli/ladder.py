@@ -80,7 +80,7 @@ _APPLE, _NONE = "apple", "none"
 @option(
     "--fixed",
     Section.VERDICT,
-    "Compare with that ladder. apple is the one of H.264 in Apple's HLS authoring specification; none compares with none.",
+    "Compare with that ladder: apple is Apple's for H.264, from its HLS authoring specification; none skips the comparison.",
     default=_APPLE,
     metavar="HEIGHT:KBPS,…",
 )
@@ -156,7 +156,7 @@ def _line(running: LadderSearch, one: LadderTrial) -> str:
 
 
 def _print(running: LadderSearch, choice: LadderChoice) -> None:
-    """Print the rungs, and what the fixed ladder has."""
+    """Print the rungs, the fixed ladder, and the deltas between them."""
     names = list(choice.rungs[0].trial.values) if choice.rungs else []
     columns = ("size", running.parameter, *names, "kbit/s")
     made = f"the new ladder, {counted(len(running.trials), 'trial')}"

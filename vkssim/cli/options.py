@@ -144,6 +144,7 @@ def fail_under_option(does: str) -> Decorator:
 force_option = option(
     "--force", Section.VERDICT, "Compare also what was not scored alike: other features, planes, pictures.", is_flag=True
 )
+json_option = option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
 urls_option = option(
     "--urls",
     Section.INPUTS,
@@ -206,19 +207,27 @@ planes_option = option(
     type=Choice(PLANES),
     default=PLANES[0],
 )
-feature_option = option(
-    "--feature features",
-    Section.METRICS,
-    "Compute that metric, with options; may be repeated. Default: float_ms_ssim and float_ssim. `vkssim features` lists them.",
-    multiple=True,
-    metavar="NAME[=K=V:K=V]",
-    shell_complete=complete_features,
-    default=("float_ms_ssim", "float_ssim"),
-    show_default=False,
-)
+
+
+def feature_option(by_default: str, **attributes: Any) -> Decorator:
+    """Return a decorator that adds the metrics to compute to a command; `by_default` names them in the help."""
+    return option(
+        "--feature features",
+        Section.METRICS,
+        f"Compute that metric, with options; may be repeated. Default: {by_default}.",
+        multiple=True,
+        metavar="NAME[=K=V:K=V]",
+        shell_complete=complete_features,
+        **attributes,
+    )
 
 
 def clip_options(*, find_offset: bool) -> Decorator:
     """Return a decorator that adds the options of pairs of clips: raw files, metrics, frames and pictures."""
-    found = [find_offset_option] if find_offset else []
-    return add_options(raw_options, feature_option, planes_option, selection_options, *found, sync_option, picture_options)
+    features = feature_option(
+        "float_ms_ssim and float_ssim. `vkssim features` lists them",
+        default=("float_ms_ssim", "float_ssim"),
+        show_default=False,
+    )
+    offset = [find_offset_option] if find_offset else []
+    return add_options(raw_options, features, planes_option, selection_options, *offset, sync_option, picture_options)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..search.shots import Shot, ShotSearch
     from ..search.trial import Trial
 
-_OF_ONE_SETTING = {"sure": "--sure", "samples": "--samples", "whole": "--whole", "two_pass": "--two-pass"}
+_OF_ONE_SETTING = ("sure", "samples", "whole", "two_pass")
 """The options of a search for one setting that a search for shots has no use for."""
 
 _ZONE_FORMS = (".txt", ".json")
@@ -197,15 +197,15 @@ def _sentences(running: Search, choice: SettingChoice) -> str:
 def _search_for_shots(
     source: str, zones: str, scores: str | None, html: str | None, *, as_json: bool, progress: EncodeProgress, **asked: Any
 ) -> None:
-    """Search, print a line for each shot, and write the list of zones and the scores. Raises ThresholdError and others."""
+    """Search, print a line for each shot, and write the files. Raises ThresholdError if a shot misses a target."""
     from ..report import render
     from ..search.pages import shots_page
     from ..search.shots import search_shots
 
-    for name, flag in _OF_ONE_SETTING.items():
+    for name in _OF_ONE_SETTING:
         if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
             raise OptionError(
-                f"{flag} is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in one"
+                f"`{name}` is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in one"
                 " pass"
             )
         asked.pop(name, None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _NARROWEST_TEXT = 16
-"""Characters of a line of text at least, where a table is too wide and its texts are folded."""
+"""Characters of a line of text at least, if a table is too wide and its texts are folded."""
 _LARGEST_DECIMAL = 1e9
 """A number of this size or more is written with an exponent, so that it leaves room for the other columns."""
 _FRAME = 3
@@ -57,7 +57,7 @@ def print_table(
     elsewhere: str = "",
     total: bool = False,
 ) -> None:
-    """Print a table whose first `texts` columns are text, the others numbers. The default file is standard output.
+    """Print a table whose first `texts` columns are text, all further ones numbers. The default file is standard output.
 
     A column of numbers without any value is left out. Numbers may stand in several lines, but none is broken. On a narrow
     terminal, headings and intervals are broken at their blanks and the columns named in `paths` are folded; then the columns
@@ -132,13 +132,13 @@ def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     """
     widths = [column.least for column in columns]
     left = width - _needed(widths)
-    wishes = [
+    useful = [
         *((place, column.longest_line) for place, column in enumerate(columns) if not column.is_text),
         *((place, column.longest_line) for place, column in enumerate(columns) if column.is_text),
         *((place, _longest([column.head])) for place, column in enumerate(columns)),
     ]
-    for place, wish in wishes:
-        more = max(0, min(wish - widths[place], left))
+    for place, most in useful:
+        more = max(0, min(most - widths[place], left))
         widths[place] += more
         left -= more
     return widths

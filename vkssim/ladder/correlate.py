@@ -34,10 +34,10 @@ class Estimate:
 class Correlation:
     """The correlation of `pairs` scores and opinions.
 
-    `plcc` is Pearson's correlation of the opinions with the fitted scores. The others use the scores themselves: `plcc_raw` is
-    Pearson's, as in papers that do not fit, `srocc` is Spearman's and `krocc` Kendall's (tau-b). They are negative for opinions
-    that fall as quality rises. `rmse` is the error of the fit in units of the opinions. `fit` has the four parameters of the
-    logistic, see `logistic`.
+    `plcc` is Pearson's correlation of the opinions with the fitted scores. The other correlations use the scores themselves:
+    `plcc_raw` is Pearson's, as in papers that do not fit, `srocc` is Spearman's and `krocc` Kendall's (tau-b). They are
+    negative for opinions that fall as quality rises. `rmse` is the error of the fit in units of the opinions. `fit` has the
+    four parameters of the logistic, see `logistic`.
     """
 
     pairs: int

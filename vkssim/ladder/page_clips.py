@@ -100,7 +100,7 @@ def _of_report(path: Path, rate: str) -> PageClip:
 def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str, labels: Sequence[str]) -> PageClip:
     source, report = _frames_of(path, row)
     name = " ".join(str(row[column]) for column in ladder if row[column] not in (None, ""))
-    found = None if row[rate] in (None, "") else number(row, rate, str(row["distorted"]))
+    found = None if row[rate] in (None, "") else number(row, rate)
     given = {label: row[label] for label in labels if row[label] not in (None, "")}
     said = {label: f"{value:g}" if isinstance(value, float) else str(value) for label, value in given.items()}
     return PageClip(str(row["distorted"]), source, report, name, found, said)
@@ -150,7 +150,7 @@ def _pooled_values(row: Row, name: str) -> dict[str, float]:
     """Return the pooled values of a score. An empty cell, which stands for null, is NaN. Only a metric itself has dB."""
     columns = {pooling: f"{name}_{pooling}" for pooling in POOLED if f"{name}_{pooling}" in row}
     return {
-        pooling: math.nan if row[column] in (None, "") else number(row, column, str(row["distorted"]))
+        pooling: math.nan if row[column] in (None, "") else number(row, column)
         for pooling, column in columns.items()
         if pooling != "mean_db" or row[column] not in (None, "")
     }
@@ -160,7 +160,7 @@ def _whole(row: Row, name: str) -> int:
     """Return a cell as a whole number, 0 if it is empty. Raises InputError if it is not a whole number."""
     if row[name] in (None, ""):
         return 0
-    value = number(row, name, str(row["distorted"]))
+    value = number(row, name)
     if not 0 <= value <= LARGEST_NUMBER:
         raise InputError(f"{row['distorted']}: {name} is {value:g}; it must be within 0 to {LARGEST_NUMBER}")
     return int(value)

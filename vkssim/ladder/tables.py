@@ -7,8 +7,8 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from ..errors import InputError, OptionError
@@ -71,13 +71,15 @@ _WHOLE = re.compile(r"-?\d{1,18}$")
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the file's metadata
 _LONGEST_DECIMAL = 32  # bytes
 
+_require_arrow = partial(require_extra, extra="report", purpose="Parquet")
+
 
 def check_results_path(path: PathOrUrl) -> None:
     """Raise OptionError if the ending of the path is not a form of results."""
     if suffix_of(path) not in FORMS:
         raise OptionError(f"`output={redact_url(path)}` does not end in {', '.join(FORMS)}")
     if suffix_of(path) == ".parquet":
-        require_extra("pyarrow.parquet", "report", "Parquet")
+        _require_arrow("pyarrow.parquet")
 
 
 def check_labels(pairs: Sequence[Pair]) -> None:
@@ -111,7 +113,7 @@ def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     found = {}
     for record in {id(record): record for record in records}.values():  # many rows may share one pair
         for name, pooled in record.get("pooled", {}).items():
-            found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled if (name, pooling) not in found})
+            found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled})
     return found
 
 
@@ -246,17 +248,18 @@ def is_similarity(rows: Sequence[Row], score: str) -> bool:
     return any(row.get(f"{score}_mean_db") not in (None, "") for row in rows)
 
 
-def number(row: Mapping[str, Any], column: str, where: str) -> float:
-    """Return a cell as a finite number. Raises InputError, which names the columns or the value, if it is not a number."""
+def number(row: Row, column: str) -> float:
+    """Return a cell of a pair as a finite number. Raises InputError, which names the pair, if it is not a number."""
     if column not in row:
-        raise InputError(f"{where}: no column {column!r}. The columns are {', '.join(row)}")
+        raise InputError(f"{row['distorted']}: no column {column!r}. The columns are {', '.join(row)}")
     value = row[column]
     try:
         found = math.nan if value is None or isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else abbreviated(value)}; it must be a number")
+        shown = "empty" if value in (None, "") else abbreviated(value)
+        raise InputError(f"{row['distorted']}: {column} is {shown}; it must be a number")
     return found
 
 
@@ -281,7 +284,7 @@ def _typed(values: list[Label]) -> list[Label]:
 
 
 def _parquet(rows: Sequence[Row]) -> bytes:
-    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
+    parquet, arrow = _require_arrow("pyarrow.parquet"), _require_arrow("pyarrow")
     arrays = {name: arrow.array([row[name] for row in rows]) for name in rows[0]}
     columns = {name: array.cast(arrow.string()) if array.type == arrow.null() else array for name, array in arrays.items()}
     target = io.BytesIO()
@@ -294,7 +297,7 @@ def _read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
 
     Parquet can unpack to far more than its file size, so the declared sizes are checked first.
     """
-    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
+    parquet, arrow = _require_arrow("pyarrow.parquet"), _require_arrow("pyarrow")
     data, path = read_whole(place, LARGEST_TABLE_BYTES), redact_url(place)
     try:
         limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
@@ -330,7 +333,7 @@ def _check_declared(path: str, file: Any) -> list[str]:
 
 
 def _check_unpacked(path: str, table: Any, arrow: Any) -> None:
-    compute = require_extra("pyarrow.compute", "report", "Parquet")
+    compute = _require_arrow("pyarrow.compute")
     size = table.nbytes
     for column in table.columns:
         for chunk in column.chunks:

@@ -250,7 +250,9 @@ class RemoteJournal(Journal):
         names = sorted(name for name in self._folder.names() if name.endswith(".json"))
         for name in names:
             if _OBJECT.fullmatch(name) is None:
-                raise InputError(f"{self._folder.path(name)} is not a record of a batch; move it away, or give another -o")
+                raise InputError(
+                    f"{self._folder.path(name)} is not a record of a batch; move it away, or give another `output`"
+                )
         with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
             found = list(zip(names, pool.map(self._read, names), strict=True))
         for name, entries in sorted(found, key=lambda one: one[0].count(".")):  # a record, which ends a pair, comes first

@@ -1,4 +1,4 @@
-"""Write the command lines of FFmpeg and Av1an for an encode: what a search found, for a machine that has no vkssim."""
+"""Write command lines of FFmpeg and Av1an that encode with the result of a search, for machines without vkssim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .shots import Shot
 
 _FULL = 2  # FFmpeg's number of the full range
-_OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # what stands for numbers and letters in the name of a sequence
+_OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # the placeholders in the name of a sequence
 _NOT_OF_NAMES = re.compile(r"[^\w.,+]+")
 _MOST_OF_OPTIONS = 100  # characters of them in a name
 _MOST_OF_NAME = 255  # bytes, by the limit of file systems
@@ -36,10 +36,9 @@ for file in {files}; do
 done
 {commands}
 """
-_TO_NOTHING = ("-f", "null", "-")
 
 _TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
-"""The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
+"""The codecs of subtitles that are text. FFmpeg converts them into one another, but no bitmaps into text."""
 
 _COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | frozenset(
     ("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle")  # pictures
@@ -51,10 +50,10 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
     The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied. A rendition has
-    none, because all of them share one; and since a script has its line, FFmpeg asks nothing there. It turns the pictures as
-    the clip says, and numbers frames that have no times of their own (`renumbered`, see `Scan`). An encode in two passes is a
-    line with two commands. Its file is not to the byte what a search has measured, because versions of an encoder differ.
-    `zones` are those of libx264, whose setting is `place` elsewhere.
+    none, because all renditions share them. Its line is part of a script, so that FFmpeg must not ask anything. FFmpeg turns
+    the pictures as the clip says, and numbers frames that have no times of their own (`renumbered`, see `Scan`). An encode in
+    two passes is a line with two commands. The file may differ from the encode of the search, because versions of an encoder
+    differ. `zones` are those of libx264; outside them the setting is `place`.
     """
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
@@ -75,7 +74,7 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *others, output])
-    first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
+    first, second = [*video, "-pass", "1", "-f", "null", "-"], [*video, "-pass", "2", *others, output]
     return f"{shell_line(first)} && {shell_line(second)}"
 
 
@@ -132,7 +131,7 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     rate = options.pop("b", None)
     if recipe.parameter.is_bitrate:
         rate = f"{recipe.parameter.text(place)}k"
-    elif not recipe.encoder.name.startswith("lib"):
+    elif recipe.encoder.is_nvenc:
         rate = "0"
     for name, value in options.items():
         words += [f"-{name}", value]
@@ -176,8 +175,8 @@ def copying_words(subtitles: Sequence[str], *, attachments: bool) -> list[str]:
 class _Program:
     """The program of an encoder, as Av1an calls it.
 
-    `quality` is its option for a CRF, `more` what it needs besides, `renamed` has its names of FFmpeg's options, `switches` are
-    options without a value, and `joined` is whether an equals sign stands between name and value.
+    `quality` is its option for a CRF, `more` are further options that it needs, `renamed` has its names of FFmpeg's options,
+    `switches` are options without a value, and `joined` is whether an equals sign stands between name and value.
     """
 
     name: str
@@ -210,7 +209,7 @@ _PROGRAMS = {
         joined=True,
     ),
 }
-"""The programs of the encoders that Av1an knows."""
+"""The programs of the encoders that Av1an supports."""
 
 _NO_NAMES = ("flags", "maxrate", "minrate", "bufsize")
 """Options of FFmpeg whose value means something else to the encoders' programs, or which they lack."""

@@ -1,4 +1,4 @@
-"""Encode frames with PyAV, decode what comes out, and give back each frame with the one that it became."""
+"""Encode frames with PyAV, decode the stream at once, and return each frame with its decoded frame."""
 
 from __future__ import annotations
 

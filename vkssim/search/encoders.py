@@ -1,4 +1,4 @@
-"""List the encoders of PyAV's wheels that a search can drive, and what it has to know of each of them."""
+"""List the encoders of PyAV's wheels that a search can drive, with the facts about each that it needs."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Encoder:
 
     `parameters` have the best and the cheapest value of each parameter; the first one is the default. `middle` is the value of
     that one at which a usual clip has the scores of `_SIMILARITIES`, and `slope` the usual change of float_ssim in dB to the
-    next value. `own` is the option of FFmpeg that takes what only the encoder itself knows, as ``x265-params`` does. `passes`
-    is whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder. `quiet`, for
+    next value. `own` is the option of FFmpeg that takes the options of the encoder alone, as ``x265-params`` does. `passes` is
+    whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder. `quiet`, for
     `own`, makes the encoder print less. `key_frames` are the most frames from one key frame to the next, unless an option says
     otherwise; 0 if that depends on the frame rate. `keys_at_cuts` is whether shots begin with key frames.
     """
@@ -59,13 +59,22 @@ class Encoder:
     key_frames: int = 250
     keys_at_cuts: bool = True
 
+    @property
+    def is_nvenc(self) -> bool:
+        """Return whether it runs on an NVIDIA GPU."""
+        return self.name.endswith("_nvenc")
+
     def parameter(
         self, name: str | None, step: float = STEP, least: float | None = None, most: float | None = None
     ) -> Parameter:
         """Return the parameter of a name, or the default one, with its values from `least` to `most`. Raises OptionError."""
         chosen = next(iter(self.parameters)) if name is None else name
+        ranges = {**self.parameters, "bitrate": _BITRATES}
+        if chosen not in ranges:
+            raise OptionError(f"`parameter` {chosen!r}: {self.name} has {', '.join(ranges)}{did_you_mean(chosen, ranges)}")
+        first, last = ranges[chosen]
+        low, high = first if least is None else least, last if most is None else most
         if chosen == "bitrate":
-            low, high = (given if given is not None else usual for given, usual in zip((least, most), _BITRATES, strict=True))
             if not 1 <= low <= high < math.inf:
                 raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")
             if math.ceil(low) > math.floor(high):
@@ -75,13 +84,8 @@ class Encoder:
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
             rates = (round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1))
             return Parameter(chosen, tuple(dict.fromkeys(rates)))  # the lowest ones lie further apart than the ratio
-        if chosen not in self.parameters:
-            known = [*self.parameters, "bitrate"]
-            raise OptionError(f"`parameter` {chosen!r}: {self.name} has {', '.join(known)}{did_you_mean(chosen, known)}")
         if not _LEAST_STEP <= step <= 10:
             raise OptionError(f"`step` is {step:g}; it must be {_LEAST_STEP:g} to 10")
-        first, last = self.parameters[chosen]
-        low, high = first if least is None else least, last if most is None else most
         if not first <= low <= high <= last:
             raise OptionError(f"{chosen} from {low:g} to {high:g}; for {self.name} it is between {first} and {last}")
         return Parameter(chosen, tuple(round(low + n * step, 6) for n in range(math.floor((high - low) / step + 1e-9) + 1)))

@@ -60,7 +60,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             try:
                 done = self._ladder_trial(sampling, rendition, place)
             except EncodeError as error:
-                rendition.history.drop(place)
+                rendition.history.drop(place, error)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
                 if not self.trials and len(unusable) >= MOST_UNUSABLE:
                     break
@@ -228,7 +228,7 @@ def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, 
 
 
 def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
-    """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the others."""
+    """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the other rungs."""
     low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
     notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_LEAST_SIDE}")
     compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]

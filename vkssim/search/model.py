@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from ..errors import EncodeError
 from ..types import Doubles
 
 ENOUGH = 0.05
@@ -65,7 +66,7 @@ class SettingCurve:
 
     def add(self, place: float, score: float) -> None:
         """Add the score of a trial. The `highest` score teaches nothing if it, or a higher one, is expected."""
-        if score >= self.highest and float(self.predict([place])[0][0]) >= self.highest:
+        if score >= self.highest and self.at(place)[0] >= self.highest:
             return
         self.trials.append((place, score))
         self.damaged = self.outdone
@@ -104,7 +105,7 @@ class SettingCurve:
         return []
 
     def _sound(self) -> tuple[Doubles, Doubles, Doubles]:
-        """Return the places of the trials that predict others, how far their scores are off the line, and the covariance."""
+        """Return the places of the undamaged trials, how far their scores are off the line, and the covariance."""
         sound = [(place, score) for place, score in self.trials if place not in self.damaged]
         places, scores = np.array([place for place, _ in sound]), np.array([score for _, score in sound])
         own: Doubles = self._covariance(places[:, None], places) + self.prior.noise**2 * np.eye(len(places))
@@ -119,6 +120,11 @@ class SettingCurve:
         weights = np.linalg.solve(own, between.T).T
         deviation: Doubles = np.sqrt(np.maximum(variance - np.sum(weights * between, axis=1), _CERTAIN))
         return mean + weights @ off, deviation
+
+    def at(self, place: float) -> tuple[float, float]:
+        """Return the expected score at one place, and its standard deviation; see `predict`."""
+        (mean,), (deviation,) = self.predict([place])
+        return float(mean), float(deviation)
 
     def probabilities(self, places: Sequence[float]) -> Doubles:
         """Return how probable it is that a trial at each place reaches the limit."""
@@ -136,13 +142,13 @@ class SettingCurve:
 
         `deviation` is how far the level may be off, and `slope_spread` how far the slope, in parts of it.
         """
-        mean, own = self.predict([place])
+        level, own = self.at(place)
         slope = self.slope(place)
         prior = replace(
             self.prior,
             middle=float(place),
-            level=float(mean[0]),
-            level_deviation=math.hypot(float(own[0]), deviation),
+            level=level,
+            level_deviation=math.hypot(own, deviation),
             slope=slope,
             slope_deviation=abs(slope) * slope_spread,
         )
@@ -173,15 +179,15 @@ class SettingCurve:
 class SettingsModel:
     """The trials of the settings from 0 to `count` - 1, and the choice of the next one.
 
-    There is one curve for each target; a setting meets the targets where every score reaches its limit. Curves are correlated,
-    so the probability that a setting meets them all is taken to be the smallest of theirs.
+    There is one curve for each target; a setting meets the targets if every score reaches its limit. Curves are correlated,
+    so the probability that a setting meets them all is taken to be the smallest of their probabilities.
     """
 
     def __init__(self, count: int, curves: Sequence[SettingCurve]) -> None:
         self.count = count
         self.curves = list(curves)
         self.tried: dict[int, bool] = {}
-        self.unusable: set[int] = set()
+        self.unusable: dict[int, EncodeError] = {}
 
     def add(self, place: int, scores: Sequence[float], *, meets: bool) -> None:
         """Add a trial with its score for each curve. A score that does not exist teaches no curve."""
@@ -190,23 +196,19 @@ class SettingsModel:
             if math.isfinite(score):
                 curve.add(place, score)
 
-    def drop(self, place: int) -> None:
-        """Note that a setting cannot be used."""
-        self.unusable.add(place)
+    def drop(self, place: int, error: EncodeError) -> None:
+        """Note the error of a setting that cannot be used: it meets no target, and shows nothing about other settings."""
+        self.unusable[place] = error
         self.tried.pop(place, None)
-
-    def curves_around(self, place: int, deviation: float, slope_spread: float) -> list[SettingCurve]:
-        """Return curves without trials for frames like these; see `SettingCurve.around`."""
-        return [curve.around(place, deviation, slope_spread) for curve in self.curves]
 
     @property
     def damaged(self) -> list[int]:
-        """Return the settings whose score is far too low for those of the others; see `SettingCurve`."""
+        """Return the settings whose score is far too low for the scores of other settings; see `SettingCurve`."""
         return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
 
     @property
     def outdone(self) -> list[int]:
-        """Return the settings of `damaged` that a cheaper setting proves to be: an encoder may also get worse all at once."""
+        """Return the settings of `damaged` whose damage a cheaper setting proves: an encoder may also get worse all at once."""
         return sorted(place for place in self.tried if any(place in curve.outdone for curve in self.curves))
 
     @property
@@ -221,10 +223,10 @@ class SettingsModel:
         return max((place for place, meets in self.tried.items() if meets), default=None)
 
     def probabilities(self) -> Doubles:
-        """Return how probable it is that each setting meets all targets, 0 or 1 where a trial said so.
+        """Return how probable it is that each setting meets all targets, 0 or 1 after a trial of it.
 
-        Far from the trials a curve is uncertain. But a setting is as good as each cheaper one, so what is probable of that is
-        probable of it as well, and what is improbable of a better one is improbable of it.
+        Far from the trials a curve is uncertain. But a setting is at least as good as each cheaper setting. So if a cheaper
+        setting probably meets the targets, it probably does too, and if a better setting probably misses them, so does it.
         """
         found = self._alone()
         rather = found >= 0.5
@@ -237,7 +239,7 @@ class SettingsModel:
         return found
 
     def _alone(self) -> Doubles:
-        """Return how probable it is that a trial of each setting meets all targets, whatever those of the others say."""
+        """Return how probable it is that a trial of each setting meets all targets, whatever other trials say."""
         found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
         return found
 
@@ -261,9 +263,10 @@ class SettingsModel:
     def next(self) -> int | None:
         """Return the setting whose trial teaches most, or None if no other setting is worth a trial.
 
-        A trial says yes or no, which teaches most if both are equally probable. A setting cheaper than the answer is worth
-        a trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
-        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets.
+        A trial says yes or no, which teaches most if both are equally probable. A setting cheaper than the answer is worth a
+        trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
+        failed. Without an answer the best quality is tried last; if it fails narrowly, other settings may still meet the
+        targets.
         """
         # A cheapest trial that seems damaged is compared with one so much cheaper that it is not damaged in the same way.
         doubted = {*self.damaged, *(() if self.tried else self.unusable)}

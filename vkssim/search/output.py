@@ -16,7 +16,7 @@ from ..frames.inputs import sequence
 from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
-from ..utils.thread_pool import Closable
+from ..utils.thread_pool import Closable, closing_on_error
 from .recipe import Recipe, ordinary_priority
 
 ENDINGS = (".mkv", ".mp4", ".webm")
@@ -50,11 +50,11 @@ def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: R
 
 
 class VideoOutput(Closable):
-    """A video file that is written beside its final name; use it with `with`, and `keep` it if it is wanted.
+    """A video file that is written beside its final name; use it with `with`. It is removed unless `keep` is called.
 
-    `encoder` is the context that has to encode the video, opened with the headers of the file. It is None if the file is
-    made of `parts`, which are encoded one by one and have their headers in them. `notes` say what the file cannot hold. Raises
-    OutputError.
+    `encoder` is the context that has to encode the video, opened with the headers of the file. It is None if the file is made
+    of `parts`, which are encoded one by one and have their headers in them. `notes` are on its losses against the source.
+    Raises OutputError.
     """
 
     def __init__(self, path: str, source: str, recipe: Recipe, *, parts: bool = False) -> None:
@@ -70,12 +70,9 @@ class VideoOutput(Closable):
         self._rest: Iterator[Any] = iter(())
         self._next: Any = None
         self._targets: dict[int, Any] = {}
-        try:
+        with closing_on_error(self):
             self._stack.enter_context(unfinished(self._unfinished))
             self._open(source, recipe, parts=parts)
-        except BaseException:
-            self.close()
-            raise
 
     def _open(self, source: str, recipe: Recipe, *, parts: bool) -> None:
         import av
@@ -142,7 +139,7 @@ class VideoOutput(Closable):
         """Write a packet of the video, and those of the other streams that come before it."""
         with self._errors():
             if self._last is None and packet.pts is not None and packet.pts < 0:
-                self._to.options["avoid_negative_ts"] = "make_zero"  # an .mp4 would hide what is presented before 0
+                self._to.options["avoid_negative_ts"] = "make_zero"  # an .mp4 would hide frames that are presented before 0
             if packet.dts is not None:
                 if self._last is not None and packet.dts <= self._last:
                     packet.dts = self._last + 1  # a part may begin to decode earlier than the one before it has ended
@@ -193,8 +190,8 @@ class VideoOutput(Closable):
 def _is_shown(packet: Any) -> bool:
     """Return whether an edit list shows a packet from its beginning on.
 
-    Other files than MP4 have no edit lists: what is hidden would be heard there, and all streams would begin later by it. A
-    part of a packet cannot be copied. The samples that Opus itself marks as inaudible, by RFC 7845, stay.
+    Other files than MP4 have no edit lists: a hidden part would be heard there, and would delay all streams. A part of a packet
+    cannot be copied. The samples that Opus itself marks as inaudible, by RFC 7845, stay.
     """
     head = bytes(packet.stream.codec_context.extradata or b"")
     unheard = Fraction(int.from_bytes(head[10:12], "little"), 48000) if head.startswith(b"OpusHead") else 0

@@ -1,10 +1,9 @@
-"""Show what a search found as an HTML page: the answer, the curves with all trials, and the trials."""
+"""Show the result of a search as an HTML page: the answer, the curves with all trials, and the trials."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +37,11 @@ def ladder_page(search: LadderSearch) -> str:
         return TableRow((*cells, *more), sizes.index(size), "pass" if targets and more == ("met",) else "")
 
     headings = ("size", search.parameter, "kbit/s", *_score_headings([score]))
-    wanted = ", ".join(f"≥ {shortest(one.limit)}" if one.name == score.name else _wish(one) for one in targets)
+    target = ", ".join(f"≥ {shortest(one.limit)}" if one.name == score.name else _target_text(one) for one in targets)
     met = [("met" if one.trial.meets else "–",) if targets else () for one in choice.rungs]
     rungs = Table(
         f"The ladder, {search.recipe.encoder.name}{_options_text(search)}",
-        (*headings, *([wanted] if targets else [])),
+        (*headings, *([target] if targets else [])),
         tuple(row(one, *more) for one, more in zip(choice.rungs, met, strict=True)),
     )
     script = search.script()
@@ -129,7 +128,7 @@ def search_page(search: Search) -> str:
     """Return the page of a search that is done. Raises VkssimError."""
     choice, trials, targets = search.choice, search.trials, search.targets
     name, found = Path(search.source.path).name, f"{choice.parameter} {shortest(choice.setting)}"
-    wishes = " and ".join(map(_wish, targets))
+    goal = " and ".join(map(_target_text, targets))
     trial = choice.trial
     tiles = [Tile("setting" if choice.meets else "nearest setting", found, choice.encoder + _options_text(search))]
     tiles += [_target_tile(target, trial, "") for target in targets]
@@ -147,7 +146,7 @@ def search_page(search: Search) -> str:
         rows.append(_met_row(met, *cells, series=0))
     return render_answer(
         AnswerPage(
-            title=f"{name}: {found} meets {wishes}" if choice.meets else f"{name}: no {choice.parameter} tried meets {wishes}",
+            title=f"{name}: {found} meets {goal}" if choice.meets else f"{name}: no {choice.parameter} tried meets {goal}",
             lead=_lead(search),
             tiles=tiles,
             table=None,
@@ -165,7 +164,6 @@ def search_page(search: Search) -> str:
 def shots_page(search: ShotSearch) -> str:
     """Return the page of a search for shots that is done. Raises VkssimError."""
     shots, targets, parameter = search.shots, search.targets, search.parameter
-    frames = _frames(search)
     try:
         zones = [Copied("Zones for Av1an", search.zones())]
     except OptionError:  # Av1an lacks the encoder
@@ -189,19 +187,19 @@ def shots_page(search: ShotSearch) -> str:
                 _size_plot(search, target, [(shot.tried, shot.trial, str(number)) for number, shot in enumerate(shots, 1)])
                 for target in targets
             ],
-            frames=frames,
+            frames=_frames(search),
             folded=[Table(f"All trials ({len(trials)})", headings, trials)],
         )
     )
 
 
 def _shot_tiles(search: ShotSearch) -> list[Tile]:
-    shots, wishes = search.shots, " and ".join(map(_wish, search.targets))
+    shots, goal = search.shots, " and ".join(map(_target_text, search.targets))
     met, settings = sum(shot.meets for shot in shots), sorted(shot.setting for shot in shots)
     kbps = search.bytes * 8 / 1000 / (len(search.report.frames) / float(search.source.facts.rate))
     span = " to ".join(map(shortest, dict.fromkeys((settings[0], settings[-1]))))
     tiles = [
-        Tile("shots that meet the target", f"{met} of {len(shots)}", wishes, state="pass" if met == len(shots) else "fail"),
+        Tile("shots that meet the target", f"{met} of {len(shots)}", goal, state="pass" if met == len(shots) else "fail"),
         Tile(search.parameter, span, search.recipe.encoder.name + _options_text(search)),
         Tile("size", f"{_megabytes(search.bytes)} MB", f"{rate_text(kbps)} kbit/s, each shot encoded by itself"),
     ]
@@ -245,7 +243,7 @@ def _size_plot(search: SearchRun[Any, Any], target: Target, found: Sequence[tupl
         known = [one for one in trials if one.kbps > 0 and math.isfinite(target.score(one))]
         curves.append(Curve(tuple(sorted((target.score(one), one.kbps) for one in known if one.whole == chosen.whole))))
         for one in known:
-            name, is_chosen = f"{search.parameter} {shortest(one.setting)}", one == chosen
+            name, is_chosen = f"{search.parameter} {shortest(one.setting)}", one is chosen
             own = name if len(found) == 1 else label if is_chosen else ""
             marks.append(Mark(target.score(one), one.kbps, 0, _mark_text(name, one, target), own, is_chosen))
     answer = "the answer" if len(found) == 1 else "the answer for a shot, with its number"
@@ -264,8 +262,7 @@ def _rule(target: Target, *, upright: bool = False) -> Rule:
 
 
 def _facts(trial: Trial) -> dict[str, Any]:
-    entries = asdict(trial)
-    return {name: entries[name] for name in ("values", "meets", "bytes", "kbps", "whole")}
+    return {name: getattr(trial, name) for name in ("values", "meets", "bytes", "kbps", "whole")}
 
 
 def _name(pooled: str) -> str:
@@ -273,7 +270,7 @@ def _name(pooled: str) -> str:
     return pooled.removesuffix(":mean")
 
 
-def _wish(target: Target) -> str:
+def _target_text(target: Target) -> str:
     return f"{_name(target.name)} ≥ {shortest(target.limit)}"
 
 

@@ -13,8 +13,8 @@ from ..errors import OptionError
 from ..frames.decode import ffmpeg_log
 from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
-from .defaults import ENCODER, ENCODER_NAMES, STEP
-from .encoders import Encoder, Parameter, encoder_of
+from .defaults import ENCODER, STEP
+from .encoders import ENCODERS, Encoder, Parameter, encoder_of
 from .options import check_types, listed
 from .source import Mastering, SourceFacts
 
@@ -42,7 +42,7 @@ _OF_PASSES = re.compile(r"pass[12]|(^|[+-])\d")
 _NO_KEYS_AT_CUTS = (("sc_threshold", "0"), ("scenecut", "0"), ("no-scenecut", "1"))
 """The options of FFmpeg, x264 and x265 with which there are key frames at regular distances alone."""
 
-_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, others of 32, as was measured
+_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, lower ones of 32, as was measured
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
 
@@ -104,8 +104,8 @@ def values_of(spec: EncoderSpec) -> Parameter:
 class Recipe:
     """The way to encode a clip, for every setting of the parameter.
 
-    `facts` are those of the clip. `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the
-    width and height of the encode, None for those of the source.
+    `facts` are those of the clip. `options` are FFmpeg's, and `own` are options of the encoder alone. `size` is the width and
+    height of the encode, None for those of the source.
     """
 
     encoder: Encoder
@@ -143,12 +143,12 @@ class Recipe:
 
     @property
     def keys_at_cuts(self) -> bool:
-        """Return whether there are key frames where shots begin."""
+        """Return whether each shot begins with a key frame."""
         options = {**self.own, **self.options}
         return self.encoder.keys_at_cuts and not any(options.get(name) == value for name, value in _NO_KEYS_AT_CUTS)
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the user on every encode of the clip, and on losses beyond those of its quality, such as alpha."""
+        """Return notes for the user on every encode of the clip, and on losses besides quality, such as chroma."""
         before, after = (pixel_format("", name).chroma for name in (self.facts.format, self.format))
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
@@ -174,20 +174,20 @@ class Recipe:
         context.options = self.options_of(place, {**self.encoder.quiet, **passes})
         if self.parameter.is_bitrate:
             context.bit_rate = round(self.parameter.values[place] * 1000)
-        elif not self.encoder.name.startswith("lib"):
+        elif self.encoder.is_nvenc:
             context.bit_rate = 0  # NVENC's default bit rate would limit the quality
 
     def options_of(self, place: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the options of a setting, by FFmpeg's names; a bit rate is not among them.
 
-        `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
+        `more` are further options of the encoder alone, unless the recipe sets them itself.
         """
         options = dict(self.options)
         if not self.parameter.is_bitrate:
             options[self.parameter.name] = self.parameter.text(place)
             if self.encoder.name == "libvpx-vp9":
                 options["b"] = "0"
-            elif self.encoder.name.endswith("_nvenc"):
+            elif self.encoder.is_nvenc:
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
             own = {name: _SPECIAL.sub(r"\\\g<0>", value) for name, value in {**(more or {}), **self.own_options()}.items()}
@@ -196,7 +196,7 @@ class Recipe:
         return options
 
     def own_options(self) -> dict[str, str]:
-        """Return the options that only the encoder itself knows, with the HDR metadata of the clip."""
+        """Return the options of the encoder alone, with the HDR metadata of the clip."""
         return {**_mastering_options(self.encoder.name, self.facts.mastering), **self.own}
 
 
@@ -292,17 +292,15 @@ def _opens(recipe: Recipe) -> bool:
 
 def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
     """Return the message of an encoder that cannot be opened for frames of a size, with FFmpeg's message."""
-    import av
-
     name = recipe.encoder.name
-    if name.endswith("_nvenc") and any(text in said for text in _NO_NVENC):
-        others = ", ".join(other for other in ENCODER_NAMES if not other.endswith("_nvenc"))
+    if recipe.encoder.is_nvenc and any(text in said for text in _NO_NVENC):
+        others = ", ".join(other.name for other in ENCODERS.values() if not other.is_nvenc)
         return (
             f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
             f" this machine has. The encoders that need no GPU are {others}"
         )
-    columns, rows = _chroma(av.VideoFormat(recipe.format))
-    if columns and name not in _ANY_SIZE and (width % columns or height % rows):
+    rows, columns = CHROMA_STEPS[pixel_format("", recipe.format).chroma] or (1, 1)
+    if name not in _ANY_SIZE and (width % columns or height % rows):
         return (
             f"{name} cannot encode {width}x{height} {recipe.format}: its width must be a multiple of {columns} and its height"
             f" of {rows}, because so many samples share one of chroma. Crop the clip first, or choose {' or '.join(_ANY_SIZE)}"
@@ -334,25 +332,17 @@ def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str
     wanted = facts.bits if bits is None else bits
     if facts.format in known and wanted == facts.bits:
         return facts.format
-    chroma = _chroma(av.VideoFormat(facts.format))
     candidates = [
         layout
         for layout in map(av.VideoFormat, known)
         if not layout.is_rgb and layout.components[0].bits == wanted and len(layout.components) in (1, 3)
     ]
-    for step in dict.fromkeys((chroma, (2, 2), (2, 1), (1, 1))):
+    for chroma in dict.fromkeys((pixel_format("", facts.format).chroma, "420", "422", "444")):
         for layout in candidates:
-            if _chroma(layout) == step and not layout.name.startswith(("nv", "yuvj")):
+            if pixel_format("", layout.name).chroma == chroma and not layout.name.startswith(("nv", "yuvj")):
                 return layout.name
     depths = sorted({layout.components[0].bits for layout in map(av.VideoFormat, known) if not layout.is_rgb})
     raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {wanted}: choose one with `bits`")
-
-
-def _chroma(layout: Any) -> tuple[int, int]:
-    """Return how many columns and rows of luma share a sample of chroma; (0, 0) without chroma."""
-    if len(layout.components) < 3:
-        return 0, 0
-    return 64 // layout.chroma_width(64), 64 // layout.chroma_height(64)
 
 
 def _mastering_options(name: str, found: Mastering) -> dict[str, str]:

@@ -18,16 +18,16 @@ _UNSURE = 0.05  # a rendition that may be the better one with a smaller probabil
 
 # docs/adr/0021-search.md says where these numbers come from.
 _BITS_OF_PIXEL = 0.06  # at the middle setting of an encoder
-_OCTAVES_OF_DECIBEL = 0.33  # the usual change of the bit rate, in octaves, where the score changes by 1 dB
+_OCTAVES_OF_DECIBEL = 0.33  # the usual change of the bit rate, in octaves, if the score changes by 1 dB
 _RATE_DEVIATION = 1.5  # octaves
 _RATE_SLOPE_SPREAD = 0.3  # in parts of the slope
 _RATE_BEND = 0.1  # in parts of the slope
 _RATE_NOISE = 0.02  # octaves
 _RATE_OF_SIZE = 0.8  # the bit rate goes with this power of the pixels
 _OFF_RATE, _SLOPE_OF_RATE = 0.4, 0.2  # how a rendition's bit rate differs from its forecast: octaves, and parts
-_SCORE_OF_SIZE = 2.5  # dB that are lost where a rendition has half as many pixels, at the same setting
+_SCORE_OF_SIZE = 2.5  # dB that are lost if a rendition has half as many pixels, at the same setting
 _OFF_SCORE, _SLOPE_OF_SCORE = 2.0, 0.5  # how the score differs from that: dB, and parts of the slope
-_BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: what is lost by scaling stays
+_BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: the loss by scaling stays
 
 
 @dataclass
@@ -54,12 +54,12 @@ class Rendition:
 
     @property
     def damaged(self) -> list[int]:
-        """Return the settings whose score is far too low for those of the others; see `SettingCurve`."""
+        """Return the settings whose score is far too low for the scores of other settings; see `SettingCurve`."""
         return sorted({*map(int, self.score.damaged), *self.history.damaged})
 
     @property
     def outdone(self) -> list[int]:
-        """Return those of them that a cheaper setting proves to be."""
+        """Return the settings of `damaged` whose damage a cheaper setting proves."""
         return sorted({*map(int, self.score.outdone), *self.history.outdone})
 
     def add(self, place: int, trial: Trial, score: float) -> None:
@@ -80,12 +80,12 @@ class Rendition:
     def score_at(self, rate: float) -> tuple[float, float]:
         """Return the expected score at a bit rate, and its standard deviation; a setting beyond the last is not expected."""
         place = self.place_of(rate)
-        (score,), (deviation,) = self.score.predict([place])
-        (expected,), (off,) = self.rate.predict([place])
+        score, deviation = self.score.at(place)
+        expected, off = self.rate.at(place)
         slope = self.score.slope(place) / self.rate.slope(place)
         if 0 < place < self.history.count - 1:
             score += slope * (rate - expected)
-        return float(score), math.hypot(float(deviation), slope * float(off))
+        return score, math.hypot(deviation, slope * off)
 
     def cheapest(self) -> tuple[float, float] | None:
         """Return the expected bit rate of the cheapest setting that meets the targets, and its deviation; None without one."""
@@ -93,21 +93,21 @@ class Rendition:
         if self.history.next() is not None:
             found = self.history.probabilities()
             place = max((place for place in range(self.history.count) if found[place] >= 0.5), default=0)
-            off = [curve.predict([place])[1][0] / abs(curve.slope(place)) for curve in self.history.curves]
+            off = [curve.at(place)[1] / abs(curve.slope(place)) for curve in self.history.curves]
             spread = max(off) * self.rate.slope(place)
         if place is None:
             return None
-        (rate,), (deviation,) = self.rate.predict([place])
-        return float(rate), math.hypot(float(deviation), spread)
+        rate, deviation = self.rate.at(place)
+        return rate, math.hypot(deviation, spread)
 
     def met(self) -> float:
         """Return the bit rate of the cheapest trial that meets the targets, in octaves; infinite without one."""
-        return math.inf if self.history.best is None else float(self.rate.predict([self.history.best])[0][0])
+        return math.inf if self.history.best is None else self.rate.at(self.history.best)[0]
 
     def least(self) -> float:
-        """Return the bit rate above which every setting is that meets the targets: that of the best trial that failed."""
+        """Return the bit rate of the best trial that failed, in octaves: settings that meet the targets have a higher one."""
         failed = self.history.failed
-        return float(self.rate.predict([min(failed)])[0][0]) if failed else -math.inf
+        return self.rate.at(min(failed))[0] if failed else -math.inf
 
 
 def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int, frames_a_second: float) -> Prior:
@@ -129,7 +129,7 @@ def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int
 def learn_from(rendition: Rendition, other: Rendition) -> None:
     """Initialise an untried rendition from another's trial, the nearest to the middle setting.
 
-    Near the best quality a curve is flat where scaling has lost more than the encoder: that says little of another size.
+    Near the best quality a curve is flat if scaling loses more than the encoder, which says little about another size.
     """
     place = min(other.history.tried, key=lambda tried: abs(tried - other.history.count / 2))
     octaves = math.log2(rendition.pixels / other.pixels)

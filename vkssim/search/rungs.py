@@ -73,7 +73,7 @@ def cheapest_that_meets(found: Collection[LadderTrial], ladder: LadderOptions, t
 def rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
     """Return the bit rates of the rungs from the highest down, each lower by the same factor, which is at most the ladder's.
 
-    The highest is that of the trial that is to be the first rung, or the limit.
+    The highest is the bit rate of `top`, the trial that is to be the first rung, or the limit.
     """
     low, high = ladder.least_bitrate, ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
     if high <= low:
@@ -85,7 +85,7 @@ def rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
 def choose(
     found: Collection[LadderTrial], ladder: LadderOptions, score: Target, targets: Sequence[Target], *, limited: bool
 ) -> LadderChoice:
-    """Return the ladder that trials show. `limited` is whether there may be no more trials than these."""
+    """Return the ladder that trials show. `limited` is whether no further trials are allowed."""
     found = [one for one in found if one.trial.kbps > 0]  # 0 has no logarithm, so that it is nowhere on a curve
     places = {_point(one, score): one for one in _able(found, ladder) if math.isfinite(_point(one, score)[1])}
     top = cheapest_that_meets(found, ladder, targets)
@@ -99,11 +99,11 @@ def choose(
         if best is not None and (not rungs or _point(best, score) < _point(rungs[-1], score)) and best not in rungs:
             rungs.append(best)
     fixed = tuple(
-        min((one for one in found if one.height == height), key=lambda one: abs(math.log(one.trial.kbps / rate)))
+        min(of_height, key=lambda one: abs(math.log(one.trial.kbps / rate)))
         for height, rate in ladder.fixed
-        if any(one.height == height for one in found)
+        if (of_height := [one for one in found if one.height == height])
     )
-    notes = ["there were no more trials than were allowed, so that rungs may be missing"] if limited else []
+    notes = ["the search ended after as many trials as `trials` allows, so that rungs may be missing"] if limited else []
     least = ladder.least_bitrate
     if rungs and rungs[0].trial.kbps < least:
         has = f"{rungs[0].trial.kbps:.0f} kbit/s"
@@ -126,5 +126,5 @@ def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve
 
 
 def _point(one: LadderTrial, score: Target) -> tuple[float, float]:
-    """Return where a trial is: the bit rate in octaves, and the score in the unit of the model. NaN is no score."""
+    """Return the coordinates of a trial: its bit rate in octaves, and its score in the unit of the model, NaN without one."""
     return math.log2(one.trial.kbps), score.score(one.trial)

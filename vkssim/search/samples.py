@@ -125,7 +125,7 @@ def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) ->
     """Return weights of samples with which they have the totals of all pieces, changed as little as that allows.
 
     This is the calibration of survey statistics by exponential factors. If these would be large, because too few samples cannot
-    have the totals, only the first column's total is met. `weights` is (samples,), `columns` has what is totalled of every
+    have the totals, only the first column's total is met. `weights` is (samples,), `columns` has the numbers to total of every
     piece, (columns, pieces), and `chosen` are the pieces that are samples.
     """
     scale = columns.mean(axis=1, keepdims=True)

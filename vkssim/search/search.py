@@ -67,10 +67,11 @@ class Search(SampledSearch[Trial, SettingChoice]):
         best = history.nearest
         if not sampling.is_whole and checked:
             self._notes += history.notes
-            history = TrialHistory(targets, history.parameter, history.curves_around(best, _OFF_WHOLE, _SLOPE_OF_WHOLE))
-            yield from self._encode_whole(best, history)
+            curves = [curve.around(best, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in history.curves]
+            history = TrialHistory(targets, history.parameter, curves)
+            yield from self._encode_whole(sampling, best, history)
         elif options.output is not None and history[best].meets:
-            yield from self._encode_whole(best, history)  # once more, to the file
+            yield from self._encode_whole(sampling, best, history)  # once more, to the file
         elif options.output is not None:
             self._notes.append("no file is written, since no setting meets the targets")
         self._notes += history.notes
@@ -94,13 +95,12 @@ class Search(SampledSearch[Trial, SettingChoice]):
             notes=tuple(dict.fromkeys(self._notes)),
         )
 
-    def _encode_whole(self, place: int | None, history: TrialHistory) -> Iterator[Trial]:
+    def _encode_whole(self, sampling: Sampling, place: int | None, history: TrialHistory) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
 
         A setting between one that meets them and one that does not is tried as well.
         """
-        assert self.sampling is not None
-        whole, path, met = Sampling.whole(self.sampling.frames, self.sampling.cuts), self._options.output, False
+        whole, path, met = Sampling.whole(sampling.frames, sampling.cuts), self._options.output, False
         for _ in range(_MOST_WHOLE):
             if place is None:
                 break
@@ -111,7 +111,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
                         output.keep()
                         self._notes += output.notes
             except EncodeError as error:
-                history.add_error(place, error)
+                history.drop(place, error)
             else:
                 history.add_trial(place, trial)
                 met |= trial.meets

@@ -42,7 +42,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         self.source = source
-        self.recipe = recipe  # for a ladder that of its first size
+        self.recipe = recipe  # of a ladder, the recipe of its first size
         self.targets: Sequence[Target] = ()  # until the device is open
         self._options = options
         self._results: list[Result] = []
@@ -123,8 +123,8 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     ) -> tuple[Trial, list[EncodedSample]]:
         """Return the trial of a setting, and its samples as they were encoded.
 
-        These come from the store if it has them and nothing is to be written. `name` distinguishes the samples from others of
-        the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
+        These come from the store if it has them and nothing is to be written. `name` distinguishes the samples from other
+        samples of the clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
         """
         recipe, store = recipe or self.recipe, None if output is not None else self._store
         if store is not None and (name, place) in store.trials:
@@ -146,7 +146,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             try:
                 trial, encoded = self._encode(name, sampling, place)
             except EncodeError as error:
-                history.add_error(place, error)
+                history.drop(place, error)
             else:
                 history.add_trial(place, trial)
                 yield place, encoded

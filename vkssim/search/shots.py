@@ -114,7 +114,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
         best = history.nearest
         trial, every = history[best], tuple(history[place] for place in sorted(scores))
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(history), scores[best], every)
-        return shot, history.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
+        return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in history.curves]
 
     def _report(self) -> ScoreReport:
         facts, scorer, scan = self.source.facts, self._scorer, self._scan

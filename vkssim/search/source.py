@@ -28,7 +28,7 @@ _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
 
 _INTERLACED = "the source is interlaced; it was encoded as frames, so deinterlace it first"
-_USUAL_RATE = Fraction(25)  # frames a second, where the clip has no usable rate
+_USUAL_RATE = Fraction(25)  # frames a second, if the clip has no usable rate
 _MOST_RATE = 240  # SVT-AV1 takes no higher one
 _HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
 _UNSTATED = 2, 2, 2  # FFmpeg's numbers of primaries, transfer and matrix that a clip does not state
@@ -109,7 +109,7 @@ class Scan:
     def seconds(self, first: int, count: int, facts: SourceFacts) -> float:
         """Return how long `count` frames from number `first` on are shown.
 
-        The last frame of the clip is shown as long as the mean of the others, and a single one by the frame rate.
+        The last frame of the clip is shown as long as the other frames on average, and a single frame by the frame rate.
         """
         known = self.times[first : first + count + 1]
         if len(known) < 2:
@@ -332,7 +332,7 @@ def _facts(clip: _Clip) -> SourceFacts:
 
 
 def _turned_crop(crop: Crop, turned: Orientation | None, width: int, height: int) -> Crop:
-    """Return where a rectangle of a picture lies once the picture is turned."""
+    """Return the place of a rectangle of a picture after the picture is turned."""
     if turned is None:
         return crop
     visible = np.zeros((height, width), bool)

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import OptionError
 from ..frames.inputs import input_states
 from ..storage.checked_journal import SEARCH, CheckedJournal, journal_path
+from ..utils.thread_pool import closing_on_error
 from ..utils.version import __version__
 from .encode import EncodedSample
 from .source import Scan
@@ -29,7 +30,7 @@ class TrialStore(CheckedJournal):
         self.scan: Scan | None = None
         self.trials: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
         super().__init__(journal_path(Path(path)), SEARCH, self._take)
-        try:
+        with closing_on_error(self):
             if self.head is None:
                 self.begin(head)
             elif self.head != head:
@@ -39,9 +40,6 @@ class TrialStore(CheckedJournal):
                 )
             else:
                 self.go_on()
-        except BaseException:
-            self.close()
-            raise
 
     def _take(self, entry: Any) -> None:
         if "scan" in entry:

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..errors import EncodeError, OptionError
+from ..errors import OptionError
 from ..reference.samples import decibel
 from ..report.results import PERCENTILES, pool
 from ..report.thresholds import POOLINGS, Threshold, check_names
@@ -22,8 +22,8 @@ from .model import SettingCurve, SettingsModel
 from .recipe import Recipe
 from .samples import Sampling
 
-_DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
-_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it
+_DEVIATION_OF_ONE = 0.5  # dB: how far the whole clip is off a single sample, which itself does not show it
+_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: the effect of frames that are in no sample, as measured in docs/search.md
 HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
 
@@ -124,7 +124,7 @@ def targets_of(scorer: Scorer, thresholds: Sequence[Threshold]) -> list[Target]:
 def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> int:
     """Return the size of the video stream of the whole clip in bytes.
 
-    The samples stand for all frames, those behind cuts among them. The headers and the key frame that begin the clip, and the
+    The samples stand for all frames, those after cuts among them. The headers and the key frame that begin the clip, and the
     key frames that it has every so many frames, come on top, since a sample is too short to have these.
     """
     if sampling.is_whole:
@@ -193,7 +193,7 @@ class TrialHistory(SettingsModel):
     """The trials by the place of their setting, and a model of each target over all settings.
 
     `curves` are those of the targets, without trials. A setting meets the targets if the whole clip does with a probability of
-    `sure`. `errors` has the error of each setting that cannot be used.
+    `sure`.
     """
 
     def __init__(
@@ -203,12 +203,11 @@ class TrialHistory(SettingsModel):
         self.targets = targets
         self.sure = sure
         self.parameter = parameter
-        self.errors: list[EncodeError] = []
         self._trials: dict[int, Trial] = {}
 
     def __len__(self) -> int:
         """Return how many settings were tried, those that cannot be used among them."""
-        return len(self._trials) + len(self.errors)
+        return len(self.tried) + len(self.unusable)
 
     def __getitem__(self, place: int) -> Trial:
         return self._trials[place]
@@ -219,18 +218,12 @@ class TrialHistory(SettingsModel):
         meets = trial.meets if self.sure == 0.5 else trial.probability >= self.sure
         self.add(place, [self._score(target, trial) for target in self.targets], meets=meets)
 
-    def add_error(self, place: int, error: EncodeError) -> None:
-        """Note that a setting cannot be used: it meets no target, and shows nothing about other settings."""
-        self.errors.append(error)
-        self.drop(place)
-        self._trials.pop(place, None)
-
     def next_of(self, most: int) -> int | None:
         """Return the setting to try next; None if none is worth it, `most` were tried, or it seems that none can be used.
 
         The last trial is for a setting that probably meets the targets, if there is one that is cheaper than the answer so far.
         """
-        left = (most if self._trials else min(most, MOST_UNUSABLE)) - len(self)
+        left = (most if self.tried else min(most, MOST_UNUSABLE)) - len(self)
         if left <= 0:
             return None
         return self.cheapest(self.sure, self.next()) if left == 1 else self.next()
@@ -238,7 +231,7 @@ class TrialHistory(SettingsModel):
     @property
     def notes(self) -> list[str]:
         """Return notes for the user on settings that cannot be used, or that score far lower than cheaper ones."""
-        unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.errors]
+        unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.unusable.values()]
         return unusable + damage_notes(self.parameter, self.outdone)
 
     @property
@@ -247,8 +240,8 @@ class TrialHistory(SettingsModel):
 
         Raises EncodeError, the first one, if no setting could be used.
         """
-        if not self._trials:
-            raise self.errors[0]
+        if not self.tried:
+            raise next(iter(self.unusable.values()))
         if self.best is not None:
             return self.best
 
@@ -256,7 +249,7 @@ class TrialHistory(SettingsModel):
             short = [target.unit(target.limit) - self._score(target, self._trials[place]) for target in self.targets]
             return max(math.inf if math.isnan(one) else one for one in short), -place
 
-        return min(self._trials, key=missing)
+        return min(self.tried, key=missing)
 
     def _score(self, target: Target, trial: Trial) -> float:
         """Return the score of a target that counts for a trial, in the unit of its curve.

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from ..host.closing import Closable as Closable  # also for those who may not import host
+from ..host.closing import closing_on_error as closing_on_error
 
 SECONDS_TO_END = 30.0
 """How long `close` waits for threads that have no more work, in seconds."""
