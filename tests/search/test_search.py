@@ -544,6 +544,13 @@ def test_an_encoder_that_cannot_be_opened(said: str, start: str, end: str) -> No
     assert text.endswith(end)
 
 
+def test_nvenc_encodes_8_bits(tmp_path: Path) -> None:
+    """Without a GPU, the depth is refused before the encoder."""
+    ten = source(tmp_path / "ten.mkv", bits=10)
+    with pytest.raises(OptionError, match="hevc_nvenc encodes 8 bits, not 10: choose one with `bits`"):
+        vkssim.search_setting(ten, **arguments(encoder="hevc_nvenc", targets="float_ssim=0.9"))
+
+
 def test_interlaced_video_is_noted(tmp_path: Path) -> None:
     options = {"qp": "0", "flags": "+ildct+ilme", "x264-params": "tff=1"}
     interlaced = source(tmp_path / "fields.mkv", codec="libx264", options=options)

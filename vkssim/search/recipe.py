@@ -328,20 +328,19 @@ def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str
     """Return the format to encode: that of the source if the encoder has it, else the nearest one. Raises OptionError."""
     import av
 
-    known = [layout.name for layout in av.Codec(encoder.name, "w").video_formats or []]
+    # NVENC takes deeper samples in the upper bits, which is not how `plane_of` reads them, and has a format without components.
+    most = 8 if encoder.is_nvenc else 16
+    formats = [av.VideoFormat(layout.name) for layout in av.Codec(encoder.name, "w").video_formats or []]
+    known = [layout for layout in formats if not layout.is_rgb and layout.components and layout.components[0].bits <= most]
     wanted = facts.bits if bits is None else bits
-    if facts.format in known and wanted == facts.bits:
+    if wanted == facts.bits and facts.format in (layout.name for layout in known):
         return facts.format
-    candidates = [
-        layout
-        for layout in map(av.VideoFormat, known)
-        if not layout.is_rgb and layout.components[0].bits == wanted and len(layout.components) in (1, 3)
-    ]
+    candidates = [layout for layout in known if layout.components[0].bits == wanted and len(layout.components) in (1, 3)]
     for chroma in dict.fromkeys((pixel_format("", facts.format).chroma, "420", "422", "444")):
         for layout in candidates:
             if pixel_format("", layout.name).chroma == chroma and not layout.name.startswith(("nv", "yuvj")):
                 return layout.name
-    depths = sorted({layout.components[0].bits for layout in map(av.VideoFormat, known) if not layout.is_rgb})
+    depths = sorted({layout.components[0].bits for layout in known})
     raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {wanted}: choose one with `bits`")
 
 
