@@ -364,7 +364,7 @@ def _ceilings() -> list[Row]:
 
 def _hand_over() -> list[Row]:
     """Return the time until a stream goes on after commands of Vulkan that do nothing: no loss takes less."""
-    times = use_sharing(torch.cuda.current_device(), _hand_over_times)
+    times = use_sharing(torch.device("cuda"), _hand_over_times)
     value = statistics.median(times.wall) * 1e3
     return [{"section": "ceilings", "name": "hand-over to Vulkan and back", "value": value, "unit": "ms, without a kernel"}]
 
