@@ -175,7 +175,6 @@ def write_page_of(
     from ..ladder.page_clips import read_clips
     from ..page.ladders import find_ladders
     from ..page.render import PageDetails, render_page, scored
-    from ..page.tables import split_names
     from ..page.template import check_installed, date_of
     from ..scoring.comparability import check_alike
 
@@ -191,7 +190,7 @@ def write_page_of(
     details = PageDetails(
         named,
         limits,
-        find_ladders(reports, [clip.ladder for clip in found], rates, split_names(reports)[0], unit),
+        find_ladders(reports, [clip.ladder for clip in found], rates, unit),
         rates,
         dates=[date_of(clip.source) for clip in found],
         manifest=[clip.labels for clip in found],

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ..errors import VkssimError
 from ..report.results import ScoreReport
-from . import PICTURE_BUDGET
 from .budget import EncodedPictures, data_uri, encode, fit_pictures
 from .moments import alike, shared_moments
 
@@ -57,7 +56,7 @@ class FrameGroup:
 class Gallery:
     """All pictures of a page, as ``data:`` URIs; `scale` has the colours of the maps from 0 to 1.
 
-    `reasons` say, by the number of a clip, why it has no pictures, and `note` how the others were fitted into their budget.
+    `reasons` say why a clip has no pictures, by the number of the clip, and `note` how the pictures fit into the budget.
     """
 
     pictures: tuple[str, ...] = ()
@@ -78,9 +77,9 @@ def worst_frames(
     *,
     raw: RawDescription,
     backend: str,
-    device: str | int | None = None,
-    urls: bool = False,
-    budget: int = PICTURE_BUDGET,
+    device: str | int | None,
+    urls: bool,
+    budget: int,
 ) -> Gallery:
     """Return the frames of the worst moments of the clips that reports name, `count` of each reference.
 
@@ -142,6 +141,8 @@ def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: di
     """Return all pictures, within a budget of bytes: the first frame of each group before the second of any group."""
     if not any(group.frames for group in groups):
         return Gallery(reasons=reasons)
+    from ..maps.frames import colour
+
     order = sorted((rank, number) for number, group in enumerate(groups) for rank in range(len(group.frames)))
     fit = fit_pictures(pictures, [groups[number].frames[rank].pictures for rank, number in order], budget)
     kept = {place for place, stays in zip(order, fit.kept, strict=True) if stays}
@@ -152,8 +153,6 @@ def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: di
             fitting.append(FrameGroup(group.clips, frames))
         else:
             reasons |= dict.fromkeys(group.clips, "they did not fit into the budget; a larger one (`budget`) gives them")
-    from ..maps.frames import colour
-
     colours = colour(np.linspace(0, 1, 256, dtype=np.float32)[None])  # of the maps from 0 to 1
     return Gallery(fit.pictures, tuple(fitting), data_uri(encode(colours, *fit.step)), reasons, fit.note)
 

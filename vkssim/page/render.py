@@ -25,8 +25,6 @@ from .pictures import Gallery
 from .styles import page_styles
 from .template import render_template
 
-_FEW = 3  # warnings that are shown without a fold
-
 
 @dataclass(frozen=True)
 class MetricCharts:
@@ -80,7 +78,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         names=names,
         first_term=len(metrics),
         similarities=similarities,
-        rate_charts=[_rate_charts(pooled, ladders, name, decibels=name in similarities) for name in names],
+        rate_charts=[_rate_charts(pooled, ladders, name, decibels=name in similarities) for name in metrics],
         charts=[_charts(reports, name, moments) for name in names] if any(report.frames for report in reports) else [],
         gallery=gallery,
         groups=gallery.groups,
@@ -99,7 +97,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
 
 
 def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
-    """Return how the clips were scored, and what to know about it."""
+    """Return how the clips were scored, the warnings, and the labels of the clips."""
     told = [(title, texts) for title, texts in tables.facts(reports, details.dates) if len(reports) == 1 or texts != labels]
     compared = tables.facts_table(told)
     return {
@@ -108,7 +106,6 @@ def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details:
         "clip_facts": tables.facts_table(tables.clip_facts(reports)),
         "device_facts": tables.facts_table(tables.device_facts(reports)),
         "warnings": _warnings(reports, labels, details.failed),
-        "few": _FEW,
         "manifest": details.manifest or [{}] * len(reports),
         "columns": list(dict.fromkeys(name for of_clip in details.manifest for name in of_clip)),
     }
@@ -204,10 +201,10 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
     for number, report in enumerate(reports):
         if name in report.names and report.frames:
             series.append((number, np.array([frame.index for frame in report.frames], np.float64), report.column(name)))
-    chart = score_chart(series) if series else None
-    distribution = distribution_chart([(number, scores) for number, _, scores in series])
+    chart = score_chart(series)
     if chart is None:
-        return MetricCharts(name, None, distribution, (), ())
+        return MetricCharts(name, None, None, (), ())
+    distribution = distribution_chart([(number, scores) for number, _, scores in series])
     marked = []
     for rank, moment in enumerate(moments[0].moments, 1) if len(moments) == 1 else ():  # else clips do not share moments
         found = [frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index]
