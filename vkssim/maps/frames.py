@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -30,9 +31,6 @@ from .mapper import SsimMapper
 
 Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""
-
-_COLOUR_MAP = "viridis"
-PURPOSE = "a picture of a map"
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,8 +258,8 @@ def colour(ssim_map: FloatPlane) -> Rgb:
         Matplotlib is not installed.
 
     """
-    colours: Any = require_extra("matplotlib", "report", PURPOSE).colormaps[_COLOUR_MAP]
-    painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
+    viridis = picture_library("matplotlib").colormaps["viridis"]
+    painted: Rgb = viridis(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
     return np.ascontiguousarray(painted)
 
 
@@ -288,10 +286,8 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
         The file cannot be written.
 
     """
-    import io
-
     memory = io.BytesIO()
-    require_extra("PIL.Image", "report", PURPOSE).fromarray(picture).save(memory, "PNG")
+    picture_library("PIL.Image").fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
         write_file(data, Path(path))
@@ -300,5 +296,10 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
 
 def check_pictures() -> None:
     """Raise OptionError if the packages for `colour` and `png` are not installed."""
-    require_extra("matplotlib", "report", PURPOSE)
-    require_extra("PIL.Image", "report", PURPOSE)
+    picture_library("matplotlib")
+    picture_library("PIL.Image")
+
+
+def picture_library(module: str) -> Any:
+    """Import a module that draws pictures of maps. Raises OptionError if it is not installed."""
+    return require_extra(module, "report", "a picture of a map")

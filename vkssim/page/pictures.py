@@ -71,7 +71,7 @@ def no_pictures(reports: Sequence[ScoreReport], reason: str) -> Gallery:
     return Gallery(reasons=dict.fromkeys(range(len(reports)), reason))
 
 
-def worst_frames(
+def read_gallery(
     reports: Sequence[ScoreReport],
     count: int,
     *,
