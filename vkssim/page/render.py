@@ -12,7 +12,7 @@ import numpy as np
 
 from ..reference.samples import decibel
 from ..report.results import ScoreReport
-from ..scoring.comparability import Scored, find_differences
+from ..scoring.comparability import find_differences, scored_reports
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
@@ -157,7 +157,7 @@ class PageWarning:
 
 def _warnings(reports: Sequence[ScoreReport], labels: Sequence[str], failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
     """Return the warnings about all clips, which look comparable on one page, the pairs that failed, and those of each clip."""
-    found = find_differences(scored(reports, labels))
+    found = find_differences(scored_reports(reports, labels))
     of_clips = [
         (label, report.distorted, text) for label, report in zip(labels, reports, strict=True) for text in report.warnings
     ]
@@ -179,11 +179,6 @@ def _said_once(warnings: Sequence[tuple[str, str, str]], noun: str) -> Iterator[
         else:
             ((name, text),) = texts.items()
             yield PageWarning(text, name)
-
-
-def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
-    """Return the records of reports, under the given names, for the comparison."""
-    return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
 
 
 def _title(reports: Sequence[ScoreReport], names: Sequence[str], failed: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,13 +59,13 @@ class Deltas:
 
     `bd_rate` is the mean difference of bit rate at equal score in percent; it is below 0 if the test needs less. `bd_score` is
     the mean difference of score at equal rate; it is above 0 if the test is better. `points` are the numbers of points of
-    anchor and test.
+    anchor and test. `warnings` limit how far the deltas can be trusted.
     """
 
     bd_rate: float
     bd_score: float
     points: tuple[int, int]
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
 
 
 def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima") -> Deltas:
