@@ -87,7 +87,7 @@ def read_gallery(
     read only with `urls`. All pictures together take at most `budget` bytes.
     """
     if count == 0:
-        return no_pictures(reports, "they are switched off (`worst=0`); a larger number gives so many")
+        return no_pictures(reports, "they are switched off (`worst=0`); a larger number shows that many")
     pictures = EncodedPictures(count * (1 + len(reports)))
     groups: list[FrameGroup] = []
     reasons: dict[int, str] = {}
@@ -152,7 +152,7 @@ def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: di
         if frames:
             fitting.append(FrameGroup(group.clips, frames))
         else:
-            reasons |= dict.fromkeys(group.clips, "they did not fit into the budget; a larger one (`budget`) gives them")
+            reasons |= dict.fromkeys(group.clips, "they did not fit into the budget; a larger one (`budget`) has room for them")
     colours = colour(np.linspace(0, 1, 256, dtype=np.float32)[None])  # of the maps from 0 to 1
     return Gallery(fit.pictures, tuple(fitting), data_uri(encode(colours, *fit.step)), reasons, fit.note)
 
