@@ -142,8 +142,9 @@ def scored_pictures(
 
     Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
-    for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
-        raise OptionError(f"the report names the URL {redact_url(clip)}; `urls` allows connections to the URLs of a report")
+    named = next(filter(is_url, (report.reference, report.distorted)), None)
+    if named is not None and not urls:
+        raise OptionError(f"the report names the URL {redact_url(named)}; `urls` allows connections to the URLs of a report")
     return frame_pictures(
         report.reference,
         report.distorted,

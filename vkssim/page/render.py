@@ -201,10 +201,11 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
         return MetricCharts(name, None, None, (), ())
     distribution = distribution_chart([(number, scores) for number, _, scores in series])
     marked = []
-    for rank, moment in enumerate(moments[0].moments, 1) if len(moments) == 1 else ():  # else clips do not share moments
-        found = [frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index]
-        if found and math.isfinite(found[0]):
-            across, down = chart.across.share(moment.index), 1 - chart.up.share(found[0])
+    shared = moments[0].moments if len(moments) == 1 else ()  # each group has moments of its own
+    for rank, moment in enumerate(shared, 1):
+        score = next(frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index)
+        if math.isfinite(score):
+            across, down = chart.across.share(moment.index), 1 - chart.up.share(score)
             marked.append((round(100 * across, 2), round(100 * down, 2), rank))
     return MetricCharts(name, chart, distribution, tick_times(reports[series[0][0]], chart.across), tuple(marked))
 
