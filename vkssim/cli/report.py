@@ -140,10 +140,10 @@ class PageOptions:
 
     def gallery(self, reports: Sequence[ScoreReport]) -> Gallery:
         """Return the pictures of reports, with flags in the reasons for which clips have none."""
-        from ..page.pictures import read_gallery
+        from ..page.pictures import worst_frames
 
         budget = round(self.budget * _MEGA)
-        found = read_gallery(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
+        found = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
         return replace(found, reasons={number: with_flags(reason) for number, reason in found.reasons.items()})
 
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..errors import VkssimError
 from ..report.results import ScoreReport
+from . import PICTURE_BUDGET
 from .budget import EncodedPictures, data_uri, encode, fit_pictures
 from .moments import alike, shared_moments
 
@@ -71,15 +72,15 @@ def no_pictures(reports: Sequence[ScoreReport], reason: str) -> Gallery:
     return Gallery(reasons=dict.fromkeys(range(len(reports)), reason))
 
 
-def read_gallery(
+def worst_frames(
     reports: Sequence[ScoreReport],
     count: int,
     *,
     raw: RawDescription,
     backend: str,
-    device: str | int | None,
-    urls: bool,
-    budget: int,
+    device: str | int | None = None,
+    urls: bool = False,
+    budget: int = PICTURE_BUDGET,
 ) -> Gallery:
     """Return the frames of the worst moments of the clips that reports name, `count` of each reference.
 

@@ -58,7 +58,7 @@ class PageDetails:
 def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageDetails = PageDetails()) -> str:
     """Return the page of reports, one for each distorted clip. All text from outside is escaped in it.
 
-    `gallery` has their pictures; see `pictures.read_gallery`.
+    `gallery` has their pictures; see `pictures.worst_frames`.
     """
     labels = [visible(name) for name in tables.labels(reports, details.files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
