@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from vkssim.page.budget import STEPS, EncodedPictures, Fitted, encode, fit_pictures
+from vkssim.page.budget import STEPS, EncodedPictures, encode, fit_pictures
 
 
 def noise(seed: int, height: int = 60, width: int = 1000) -> np.ndarray:
@@ -28,9 +29,8 @@ def pictures() -> EncodedPictures:
 FRAMES = [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
 
 
-def sizes(fit: Fitted) -> list[tuple[int, int]]:
-    uris = [uri for uri in fit.pictures if uri]
-    return [Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).size for uri in uris]
+def sizes(uris: Sequence[str]) -> list[tuple[int, int]]:
+    return [Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).size for uri in uris if uri]
 
 
 def test_a_picture_is_encoded_once(pictures: EncodedPictures) -> None:
@@ -42,7 +42,7 @@ def test_what_fits_stays_as_it_is(pictures: EncodedPictures) -> None:
     """As large as it is, so that a sample can be seen as a pixel; and nothing is said of it."""
     fit = fit_pictures(pictures, FRAMES, 8_000_000)
     assert fit.kept == (True, True, True)
-    assert sizes(fit)[:3] == [(1000, 60), (1000, 60), (500, 30)]
+    assert sizes(fit.pictures)[:3] == [(1000, 60), (1000, 60), (500, 30)]
     assert fit.note == ""
 
 
@@ -50,7 +50,7 @@ def test_many_pictures_begin_smaller() -> None:
     assert EncodedPictures(24).step == STEPS[0]
     many = EncodedPictures(25)
     many.add(noise(0))
-    assert sizes(fit_pictures(many, [(0,)], 8_000_000)) == [(960, 58)]
+    assert sizes(fit_pictures(many, [(0,)], 8_000_000).pictures) == [(960, 58)]
 
 
 def test_what_does_not_fit_is_made_smaller_and_then_left_out(pictures: EncodedPictures) -> None:
@@ -66,6 +66,17 @@ def test_what_does_not_fit_is_made_smaller_and_then_left_out(pictures: EncodedPi
     assert not few.kept[2]
     assert 0 < sum(map(len, few.pictures)) <= whole // 20
     assert "of 3 frames are left out." in few.note
+
+
+@pytest.mark.parametrize(
+    ("full", "widths"),
+    [(1920, [960, 960, 960, 480, 480, 360, 240]), (576, [480] * 5 + [360, 240]), (300, [300] * 6 + [240])],
+)
+def test_only_the_budget_makes_a_map_less_than_480_wide(full: int, widths: list[int]) -> None:
+    """At the last steps a larger map would cost other frames, which would be left out with all their pictures."""
+    encoded = EncodedPictures()
+    encoded.add(noise(0, 10, full), is_map=True)
+    assert [sizes(encoded.at(step))[0][0] for step in STEPS] == widths
 
 
 def test_no_budget_no_pictures(pictures: EncodedPictures) -> None:

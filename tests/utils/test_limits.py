@@ -314,7 +314,11 @@ def test_a_video_in_the_place_of_scores(tmp_path: Path, form: str, words: tuple[
     [
         # A video is known by its beginning, before its size matters.
         (VIDEOS["MP4 or MOV"], LARGEST_REPORT_BYTES + 1, r"is a video \(MP4 or MOV\)"),
-        (bytes(range(255, 0, -1)), 255, r"is no text: its byte 0 is none of UTF-8\. A report in JSON is what"),
+        (
+            bytes(range(255, 0, -1)),
+            255,
+            r"is not text in UTF-8: its byte 0 is invalid\. `vkssim score -o FILE.json` writes a report",
+        ),
     ],
 )
 def test_what_is_no_text_in_the_place_of_a_report(tmp_path: Path, content: bytes, size: int, message: str) -> None:

@@ -59,7 +59,7 @@ def command(
     """
     from ..ladder.compare import DropLimit, compare_reports
     from ..report.reading import read_report
-    from ..scoring.comparability import Scored, check_alike
+    from ..scoring.comparability import check_alike, scored_reports
 
     thresholds = [DropLimit.parse(text) for text in max_drop]
     thresholds += [DropLimit.parse(text, frame=True) for text in max_frame_drop]
@@ -67,8 +67,7 @@ def command(
     compared = compare_reports(*reports)
     found_drops = [(limit, limit.drop(compared)) for limit in thresholds]
     pair = before, after
-    scored = [Scored(str(path), report.reference, report.scoring) for path, report in zip(pair, reports, strict=True)]
-    found = check_alike(scored, force=force, one_reference=True)
+    found = check_alike(scored_reports(reports, map(str, pair)), force=force, one_reference=True)
     found.warnings += _warnings(pair, reports, compared.frames)
     say_findings(found)
     if as_json:

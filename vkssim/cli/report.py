@@ -110,9 +110,9 @@ def command(
 ) -> None:
     """Show scores as one HTML page: verdicts, tables, charts, ladders and the worst moments.
 
-    SCORES are files of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools, or results of `vkssim batch`.
-    The pictures come from the clips that the files name, if they can still be read. Files that were not scored alike are
-    refused, and the error names the difference.
+    SCORES are files of `vkssim score -o FILE.json`, one for each distorted clip, or of libvmaf's tools, or results of
+    `vkssim batch`. The pictures come from the clips that the files name, if they can still be read. Files that were not scored
+    alike are refused, and the error names the difference.
     """
     from ..report.thresholds import parse_threshold
 
@@ -174,24 +174,23 @@ def write_page_of(
     """
     from ..ladder.page_clips import read_clips
     from ..page.ladders import find_ladders
-    from ..page.render import PageDetails, render_page, scored
-    from ..page.tables import split_names
+    from ..page.render import PageDetails, render_page
     from ..page.template import check_installed, date_of
-    from ..scoring.comparability import check_alike
+    from ..scoring.comparability import check_alike, scored_reports
 
     check_installed()
     found, unit, unscored = read_clips(files, ladder=ladder, rate=rate)
     reports, named = [clip.report for clip in found], [clip.file for clip in found]
-    say_findings(check_alike(scored(reports, named), force=force))
+    say_findings(check_alike(scored_reports(reports, named), force=force))
     limits, rates = options.limits(reports), [clip.rate for clip in found]
-    read = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found)])]
-    clips = dict.fromkeys(name for report in reports for name in (report.reference, report.distorted))
     if target != "-":
+        read = {str(path) for path in (*files, *(clip.source for clip in found))}
+        clips = {name for report in reports for name in (report.reference, report.distorted)}
         check_targets([(flag, target)], [*read, *clips])
     details = PageDetails(
         named,
         limits,
-        find_ladders(reports, [clip.ladder for clip in found], rates, split_names(reports)[0], unit),
+        find_ladders(reports, [clip.ladder for clip in found], rates, unit),
         rates,
         dates=[date_of(clip.source) for clip in found],
         manifest=[clip.labels for clip in found],
@@ -211,7 +210,7 @@ def write_page_of(
 
 
 def check_limits(failed: Sequence[str], clips: int) -> None:
-    """Raise ThresholdError, which names the clips below their limits, if there are any."""
+    """Raise ThresholdError, which names the clips below their limits, if any is."""
     if failed:
         listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
         raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")

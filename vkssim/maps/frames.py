@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -30,9 +31,6 @@ from .mapper import SsimMapper
 
 Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""
-
-_COLOUR_MAP = "viridis"
-PURPOSE = "a picture of a map"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +142,9 @@ def scored_pictures(
 
     Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
-    for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
-        raise OptionError(f"the report names the URL {redact_url(clip)}; `urls` allows connections to the URLs of a report")
+    named = next(filter(is_url, (report.reference, report.distorted)), None)
+    if named is not None and not urls:
+        raise OptionError(f"the report names the URL {redact_url(named)}; `urls` allows connections to the URLs of a report")
     return frame_pictures(
         report.reference,
         report.distorted,
@@ -260,8 +259,8 @@ def colour(ssim_map: FloatPlane) -> Rgb:
         Matplotlib is not installed.
 
     """
-    colours: Any = require_extra("matplotlib", "report", PURPOSE).colormaps[_COLOUR_MAP]
-    painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
+    viridis = picture_library("matplotlib").colormaps["viridis"]
+    painted: Rgb = viridis(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
     return np.ascontiguousarray(painted)
 
 
@@ -288,10 +287,8 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
         The file cannot be written.
 
     """
-    import io
-
     memory = io.BytesIO()
-    require_extra("PIL.Image", "report", PURPOSE).fromarray(picture).save(memory, "PNG")
+    picture_library("PIL.Image").fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
         write_file(data, Path(path))
@@ -300,5 +297,10 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
 
 def check_pictures() -> None:
     """Raise OptionError if the packages for `colour` and `png` are not installed."""
-    require_extra("matplotlib", "report", PURPOSE)
-    require_extra("PIL.Image", "report", PURPOSE)
+    picture_library("matplotlib")
+    picture_library("PIL.Image")
+
+
+def picture_library(module: str) -> Any:
+    """Import a module that draws pictures of maps. Raises OptionError if it is not installed."""
+    return require_extra(module, "report", "a picture of a map")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any
 
 import numpy as np
 
 from ..features import FEATURES
-from ..report.numbers import time_code
-from ..report.results import ScoreReport
+from ..report.numbers import NumberFormat, time_code
+from ..report.results import FrameScores, ScoreReport
 from ..storage.location import redact_url
-from ..utils.extras import require_extra
 from ..utils.sanitize import visible
-from .frames import PURPOSE, FramePictures, Rgb, colour
+from .frames import FramePictures, Rgb, colour, picture_library
 
 _NARROWEST = 480  # columns: the text needs them, also for maps of small frames
 _SMALLEST_TEXT = 12  # pixels
@@ -30,7 +28,7 @@ def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
     The picture contains the map sample for sample, at the left below the text; see `map_corner`. Raises OptionError if Pillow
     or matplotlib is not installed.
     """
-    drawing, pictures = _pillow("ImageDraw"), _pillow("Image")
+    drawing, pictures = picture_library("PIL.ImageDraw"), picture_library("PIL.Image")
     coloured = colour(frame.ssim_map)
     height, width = coloured.shape[:2]
     columns = max(width, _NARROWEST)
@@ -62,22 +60,18 @@ def _line_height(size: int) -> int:
 
 def _lines(frame: FramePictures, report: ScoreReport) -> list[str]:
     """Return the lines of the title: the frame, the clips, and the scores."""
-    scored = next((scored for scored in report.frames if scored.index == frame.index), None)
+    unscored = FrameScores(frame.index, {})
+    scored = next((scored for scored in report.frames if scored.index == frame.index), unscored)
     names = [os.path.basename(redact_url(path)) or path for path in (report.distorted, report.reference)]
-    when = f" · {time_code(scored.time)}" if scored is not None and scored.time is not None else ""
-    scores = {} if scored is None else {name: scored.metrics[name] for name in report.names if name in FEATURES}
+    six, four = NumberFormat(6), NumberFormat(4)
     mean, lowest = float(frame.ssim_map.mean(dtype=np.float64)), float(frame.ssim_map.min())
     lines = [
-        f"SSIM map of frame {frame.index}{when}",
+        " · ".join(filter(None, [f"SSIM map of frame {frame.index}", time_code(scored.time)])),
         " against ".join(names),
-        " · ".join(f"{name} {_decimals(score, 6)}" for name, score in scores.items()),
-        f"mean of the map {_decimals(mean, 4)}, lowest window {_decimals(lowest, 4)}",
+        " · ".join(f"{name} {six.text(score, 'null')}" for name, score in scored.metrics.items() if name in FEATURES),
+        f"mean of the map {four.text(mean, 'null')}, lowest window {four.text(lowest, 'null')}",
     ]
     return list(map(visible, lines))
-
-
-def _decimals(value: float, places: int) -> str:
-    return f"{value:.{places}f}" if math.isfinite(value) else "null"
 
 
 def _cut(text: str, columns: int, font: Any) -> str:
@@ -92,27 +86,22 @@ def _cut(text: str, columns: int, font: Any) -> str:
 def _draw_bar(canvas: Any, draw: Any, corner: tuple[int, int], columns: int, size: int, font: Any) -> None:
     """Draw the colours from 0 to 1 with their values below."""
     left, top = corner
+
+    def write(text: str, share: float, row: int) -> None:
+        """Write a text at a share of the columns: at 0 it begins at the left, and at 1 it ends at the right."""
+        draw.text((left + share * (columns - font.getlength(text)), row), text, _INK, font)
+
     values = np.linspace(0, 1, columns, dtype=np.float32)
-    canvas.paste(_pillow("Image").fromarray(np.repeat(colour(values[None]), size, axis=0)), corner)
+    canvas.paste(picture_library("PIL.Image").fromarray(np.repeat(colour(values[None]), size, axis=0)), corner)
     for tick in _TICKS:
         column = left + tick * (columns - 1)
         draw.line([(column, top + size), (column, top + size + size // 3)], _INK)
-        _draw_aligned(draw, f"{tick:g}", (left, top + size + size // 2), columns, tick, font)
+        write(f"{tick:g}", tick, top + size + size // 2)
     for tick, text in _ENDS.items():
-        _draw_aligned(draw, text, (left, top + 2 * size + size // 2 + size // 3), columns, tick, font)
-
-
-def _draw_aligned(draw: Any, text: str, corner: tuple[int, int], columns: int, share: float, font: Any) -> None:
-    """Draw a text at a share of the columns: a text at 0 begins at the left, and a text at 1 ends at the right."""
-    left, top = corner
-    draw.text((left + share * (columns - font.getlength(text)), top), text, _INK, font)
+        write(text, tick, top + 2 * size + size // 2 + size // 3)
 
 
 def _font(size: int) -> Any:
     """Return the font DejaVu Sans, which is installed with matplotlib and has most alphabets."""
-    fonts = require_extra("matplotlib", "report", PURPOSE).get_data_path()
-    return _pillow("ImageFont").truetype(os.path.join(fonts, "fonts", "ttf", "DejaVuSans.ttf"), size)
-
-
-def _pillow(module: str) -> Any:
-    return require_extra(f"PIL.{module}", "report", PURPOSE)
+    fonts = picture_library("matplotlib").get_data_path()
+    return picture_library("PIL.ImageFont").truetype(os.path.join(fonts, "fonts", "ttf", "DejaVuSans.ttf"), size)

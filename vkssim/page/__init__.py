@@ -7,4 +7,4 @@ WORST = 6
 """The number of frames of each reference that are shown as pictures."""
 
 PICTURE_BUDGET = 12_000_000
-"""The most bytes that all pictures of a page take together, encoded as base64."""
+"""The most bytes of all pictures of a page together, encoded as base64."""

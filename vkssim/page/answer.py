@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from .styles import MARKERS, line_style
 from .template import render_template
 from .tiles import Tile
 
-_LINEAR = 4.0  # times that the highest value of a linear axis may have of the lowest
+_LINEAR = 4.0  # the largest ratio of the highest rate to the lowest on a linear axis
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Copied:
-    """A text to copy, such as a command, under its title; it stays unfolded if `is_open`."""
+    """A text to copy, such as a command, with its title. If `is_open`, it is shown at once, else folded."""
 
     title: str
     text: str
@@ -50,7 +50,7 @@ class Copied:
 class Mark:
     """A trial on a chart: its place in the units of the axes, the series whose symbol it has, and what it is.
 
-    A chosen one has a ring around it, and its label beside it.
+    A chosen trial has a ring around it, and its label beside it.
     """
 
     across: float
@@ -72,7 +72,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line across a chart at a value, such as a target. `upright` ones are at a value of the axis across."""
+    """A straight line across a chart at a value, such as a target. An `upright` line is at a value of the axis across."""
 
     value: float
     text: str
@@ -144,7 +144,7 @@ class AnswerPage:
     notes: Sequence[str]
     plots: Sequence[Plot] = ()
     frames: Frames | None = None
-    folded: Sequence[Table] = field(default_factory=tuple)
+    folded: Sequence[Table] = ()
 
 
 def json_to_copy(data: Any) -> Copied:
@@ -160,13 +160,11 @@ def render_answer(answer: AnswerPage) -> str:
         title=answer.title,
         lead=answer.lead,
         answer=answer,
-        groups=(),
-        labels=(),
         line_style=line_style,
     )
 
 
 def _axis(values: Sequence[float], *, is_rate: bool) -> Axis:
-    """Return an axis that has all values; that of rates is logarithmic, unless they are close together."""
+    """Return an axis that has all values. An axis of rates is logarithmic unless the rates are close together."""
     low, high = min(values), max(values)
     return rate_axis(low, high) if is_rate and low > 0 and high > _LINEAR * low else round_axis(low, high)

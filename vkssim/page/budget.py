@@ -16,10 +16,10 @@ Step = tuple[int, int]
 """The largest width of a picture in pixels, and the quality of WebP."""
 
 STEPS: tuple[Step, ...] = ((4096, 90), (1920, 90), (1920, 80), (960, 90), (960, 80), (720, 80), (480, 75))
-"""The encodings, tried in this order. A map is half as wide, because its windows of 11x11 have no finer detail."""
+"""The encodings, tried in this order. Maps have fewer pixels; see `_width`."""
 
-_LEAST_MAP = 480  # pixels across: a smaller map is not made smaller still
-_MANY = 24  # pictures that are encoded as large as they are; of more, few would fit
+_LEAST_MAP = 480  # pixels across: below it, only the budget makes a map smaller
+_MANY = 24  # with more pictures, a page begins with smaller ones: few would fit in full size
 _OF_MANY = STEPS.index((960, 90))
 _DOWN = 2  # the largest height of a picture, in multiples of its largest width
 
@@ -40,16 +40,15 @@ class EncodedPictures:
     def __init__(self, count: int = 0) -> None:
         self.step = STEPS[0 if count <= _MANY else _OF_MANY]
         self._numbers: dict[bytes, int] = {}
-        self._encoded: list[tuple[bytes, bool]] = []
+        self._encoded: list[tuple[bytes, int, bool]] = []  # each with its full width, and whether it is a map
 
     def add(self, picture: npt.NDArray[np.uint8], *, is_map: bool = False) -> int:
         """Add an (H, W, 3) picture, and return its number."""
-        widest = min(self.step[0], picture.shape[1])
-        widest = max(widest // 2, _LEAST_MAP) if is_map else widest
         digest = hashlib.sha256(repr((picture.shape, is_map)).encode() + np.ascontiguousarray(picture).tobytes()).digest()
         if digest not in self._numbers:
             self._numbers[digest] = len(self._encoded)
-            self._encoded.append((encode(picture, widest, self.step[1]), is_map))
+            full = picture.shape[1]
+            self._encoded.append((encode(picture, _width(self.step, full, is_map=is_map), self.step[1]), full, is_map))
         return self._numbers[digest]
 
     def at(self, step: Step) -> list[str]:
@@ -57,9 +56,24 @@ class EncodedPictures:
         from PIL import Image
 
         if step == self.step:
-            return [data_uri(data) for data, _ in self._encoded]
-        opened = ((np.asarray(Image.open(io.BytesIO(data))), is_map) for data, is_map in self._encoded)
-        return [data_uri(encode(picture, step[0] // 2 if is_map else step[0], step[1])) for picture, is_map in opened]
+            return [data_uri(data) for data, *_ in self._encoded]
+        uris = []
+        for data, full, is_map in self._encoded:
+            picture = np.asarray(Image.open(io.BytesIO(data)))
+            uris.append(data_uri(encode(picture, _width(step, full, is_map=is_map), step[1])))
+        return uris
+
+
+def _width(step: Step, full: int, *, is_map: bool) -> int:
+    """Return the largest width at a step for a picture that is `full` pixels wide.
+
+    A map has half the width of its clip, because its windows of 11x11 samples have no finer detail, but not less than
+    `_LEAST_MAP`, because smaller maps are hard to read. If bytes have to be saved, it has half the width of the step all the
+    same: larger maps would cost whole frames.
+    """
+    if is_map:
+        return min(step[0] // 2, max(full // 2, _LEAST_MAP))
+    return min(step[0], full)
 
 
 def fit_pictures(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:

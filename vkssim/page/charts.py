@@ -25,7 +25,7 @@ _TICKS = 6
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`, with round `ticks` between them; one of bit rates is logarithmic."""
+    """An axis from `low` to `high`, with round `ticks` between them. If `is_rate`, it is logarithmic."""
 
     low: float
     high: float
@@ -112,7 +112,7 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
         missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
         kept = _extremes(places, scores)
         heights = HEIGHT * (1 - up.share(scores[kept]))
-        marks = [  # at the last score, to tell the line from others
+        marks = [  # at the last score, to tell the line from the other lines
             (round(float(100 * places[kept][last]), 2), round(float(100 * (heights / HEIGHT)[last]), 2))
             for last in np.flatnonzero(np.isfinite(heights))[-1:]
             if len(series) > 1

@@ -77,7 +77,7 @@ def _columns(report: ScoreReport, pooled: Pooled, label: str, style: LineStyle, 
 
 
 def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
-    """Return the presentation time of a frame in seconds, from the clip or else computed from the frame rate."""
+    """Return the presentation time of a frame in seconds: that of the clip, else computed from the frame rate, else None."""
     if frame.time is not None:
         return frame.time
     return frame.index / report.rate if report.rate else None
@@ -85,9 +85,8 @@ def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
 
 def tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
     """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
-    ticks = set(axis.ticks)
-    times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
-    codes = [(place, time_code(times.get(int(text)))) for place, text in axis.labels()]
+    times = {frame.index: frame_time(report, frame) for frame in report.frames}
+    codes = [(place, time_code(times.get(int(tick)))) for tick, (place, _) in zip(axis.ticks, axis.labels(), strict=True)]
     return tuple((place, code) for place, code in codes if code)
 
 

@@ -1,4 +1,4 @@
-"""The ladders of a page: the clips of a reference at several bit rates, grouped by codec, and the rate that one saves."""
+"""The ladders of a page: the clips of a reference at several bit rates, grouped by codec, and the deltas between ladders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import VkssimError
 from ..report.bd_rate import RateCurve, bjontegaard_deltas
 from ..report.results import ScoreReport
+from .tables import split_names
 
 _LEAST_RUNGS = 2  # one clip is not a curve
 
@@ -69,14 +70,11 @@ class Ladders:
         return list(dict.fromkeys(ladder.reference for ladder in self.ladders))
 
 
-def find_ladders(
-    reports: Sequence[ScoreReport], names: Sequence[str], rates: Sequence[float | None], metrics: Sequence[str], unit: str
-) -> Ladders:
-    """Return the ladders of reports, one for each clip, and the Bjøntegaard deltas between them.
+def find_ladders(reports: Sequence[ScoreReport], names: Sequence[str], rates: Sequence[float | None], unit: str) -> Ladders:
+    """Return the ladders of reports, one for each clip, and the Bjøntegaard deltas between them by the mean of each metric.
 
     `names` are the ladders of the clips, such as their codecs; clips of different references are in different ladders. `rates`
-    are their bit rates in `unit`, over 0; None if it is unknown, which excludes the clip. `metrics` are the scores to compute
-    deltas of, by their means.
+    are their bit rates in `unit`, over 0; None if it is unknown, which excludes the clip.
     """
     groups: dict[tuple[str, str], list[Rung]] = {}
     for clip, (report, name, rate) in enumerate(zip(reports, names, rates, strict=True)):
@@ -87,13 +85,14 @@ def find_ladders(
         for (reference, name), rungs in groups.items()
         if len(rungs) >= _LEAST_RUNGS
     )
-    deltas = list(_deltas(Ladders(ladders), reports, metrics))
+    deltas = list(_deltas(Ladders(ladders), reports))
     return Ladders(ladders, (*deltas, *_means(deltas)), unit)
 
 
-def _deltas(ladders: Ladders, reports: Sequence[ScoreReport], metrics: Sequence[str]) -> Iterator[Delta]:
+def _deltas(ladders: Ladders, reports: Sequence[ScoreReport]) -> Iterator[Delta]:
     """Yield the deltas of each pair of ladders of one reference. The ladder that came first is the anchor."""
     pooled = [report.pooled() for report in reports]
+    metrics, _ = split_names(reports)
     for metric in metrics:
         decibels = any(metric in report.similarities for report in reports)
         for reference in ladders.references:

@@ -121,4 +121,4 @@ def _times(report: ScoreReport) -> Doubles:
     """Return the times of the frames in seconds, ascending."""
     known = (frame_time(report, frame) for frame in report.frames)
     times = [frame.index / _USUAL_RATE if time is None else time for frame, time in zip(report.frames, known, strict=True)]
-    return np.maximum.accumulate(np.array(times, np.float64)) if times else np.zeros(0)
+    return np.maximum.accumulate(np.array(times, np.float64))

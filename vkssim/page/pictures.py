@@ -57,7 +57,7 @@ class FrameGroup:
 class Gallery:
     """All pictures of a page, as ``data:`` URIs; `scale` has the colours of the maps from 0 to 1.
 
-    `reasons` say, by the number of a clip, why it has no pictures, and `note` how the others were fitted into their budget.
+    `reasons` say why a clip has no pictures, by the number of the clip, and `note` how the pictures fit into the budget.
     """
 
     pictures: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def worst_frames(
     read only with `urls`. All pictures together take at most `budget` bytes.
     """
     if count == 0:
-        return no_pictures(reports, "they are switched off (`worst=0`); a larger number gives so many")
+        return no_pictures(reports, "they are switched off (`worst=0`); a larger number shows that many")
     pictures = EncodedPictures(count * (1 + len(reports)))
     groups: list[FrameGroup] = []
     reasons: dict[int, str] = {}
@@ -142,6 +142,8 @@ def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: di
     """Return all pictures, within a budget of bytes: the first frame of each group before the second of any group."""
     if not any(group.frames for group in groups):
         return Gallery(reasons=reasons)
+    from ..maps.frames import colour
+
     order = sorted((rank, number) for number, group in enumerate(groups) for rank in range(len(group.frames)))
     fit = fit_pictures(pictures, [groups[number].frames[rank].pictures for rank, number in order], budget)
     kept = {place for place, stays in zip(order, fit.kept, strict=True) if stays}
@@ -151,9 +153,7 @@ def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: di
         if frames:
             fitting.append(FrameGroup(group.clips, frames))
         else:
-            reasons |= dict.fromkeys(group.clips, "they did not fit into the budget; a larger one (`budget`) gives them")
-    from ..maps.frames import colour
-
+            reasons |= dict.fromkeys(group.clips, "they did not fit into the budget; a larger one (`budget`) has room for them")
     colours = colour(np.linspace(0, 1, 256, dtype=np.float32)[None])  # of the maps from 0 to 1
     return Gallery(fit.pictures, tuple(fitting), data_uri(encode(colours, *fit.step)), reasons, fit.note)
 

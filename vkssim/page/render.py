@@ -12,7 +12,7 @@ import numpy as np
 
 from ..reference.samples import decibel
 from ..report.results import ScoreReport
-from ..scoring.comparability import Scored, find_differences
+from ..scoring.comparability import find_differences, scored_reports
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
@@ -24,8 +24,6 @@ from .moments import MomentGroup, listed_moments, moment_group
 from .pictures import Gallery
 from .styles import page_styles
 from .template import render_template
-
-_FEW = 3  # warnings that are shown without a fold
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         names=names,
         first_term=len(metrics),
         similarities=similarities,
-        rate_charts=[_rate_charts(pooled, ladders, name, decibels=name in similarities) for name in names],
+        rate_charts=[_rate_charts(pooled, ladders, name, decibels=name in similarities) for name in metrics],
         charts=[_charts(reports, name, moments) for name in names] if any(report.frames for report in reports) else [],
         gallery=gallery,
         groups=gallery.groups,
@@ -99,7 +97,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
 
 
 def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
-    """Return how the clips were scored, and what to know about it."""
+    """Return how the clips were scored, the warnings, and the labels of the clips."""
     told = [(title, texts) for title, texts in tables.facts(reports, details.dates) if len(reports) == 1 or texts != labels]
     compared = tables.facts_table(told)
     return {
@@ -108,7 +106,6 @@ def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details:
         "clip_facts": tables.facts_table(tables.clip_facts(reports)),
         "device_facts": tables.facts_table(tables.device_facts(reports)),
         "warnings": _warnings(reports, labels, details.failed),
-        "few": _FEW,
         "manifest": details.manifest or [{}] * len(reports),
         "columns": list(dict.fromkeys(name for of_clip in details.manifest for name in of_clip)),
     }
@@ -160,7 +157,7 @@ class PageWarning:
 
 def _warnings(reports: Sequence[ScoreReport], labels: Sequence[str], failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
     """Return the warnings about all clips, which look comparable on one page, the pairs that failed, and those of each clip."""
-    found = find_differences(scored(reports, labels))
+    found = find_differences(scored_reports(reports, labels))
     of_clips = [
         (label, report.distorted, text) for label, report in zip(labels, reports, strict=True) for text in report.warnings
     ]
@@ -184,11 +181,6 @@ def _said_once(warnings: Sequence[tuple[str, str, str]], noun: str) -> Iterator[
             yield PageWarning(text, name)
 
 
-def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
-    """Return the records of reports, under the given names, for the comparison."""
-    return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
-
-
 def _title(reports: Sequence[ScoreReport], names: Sequence[str], failed: int) -> str:
     references = {Path(report.reference).name for report in reports}
     if failed:
@@ -204,15 +196,16 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
     for number, report in enumerate(reports):
         if name in report.names and report.frames:
             series.append((number, np.array([frame.index for frame in report.frames], np.float64), report.column(name)))
-    chart = score_chart(series) if series else None
-    distribution = distribution_chart([(number, scores) for number, _, scores in series])
+    chart = score_chart(series)
     if chart is None:
-        return MetricCharts(name, None, distribution, (), ())
+        return MetricCharts(name, None, None, (), ())
+    distribution = distribution_chart([(number, scores) for number, _, scores in series])
     marked = []
-    for rank, moment in enumerate(moments[0].moments, 1) if len(moments) == 1 else ():  # else clips do not share moments
-        found = [frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index]
-        if found and math.isfinite(found[0]):
-            across, down = chart.across.share(moment.index), 1 - chart.up.share(found[0])
+    shared = moments[0].moments if len(moments) == 1 else ()  # each group has moments of its own
+    for rank, moment in enumerate(shared, 1):
+        score = next(frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index)
+        if math.isfinite(score):
+            across, down = chart.across.share(moment.index), 1 - chart.up.share(score)
             marked.append((round(100 * across, 2), round(100 * down, 2), rank))
     return MetricCharts(name, chart, distribution, tick_times(reports[series[0][0]], chart.across), tuple(marked))
 

@@ -209,7 +209,7 @@ def clip_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
 
 
 def device_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
-    """Return the backend, the device and the version. libvmaf writes no backend, and its version is not one of vkssim."""
+    """Return the backend, the device and the version. The reports of libvmaf have no backend, and a version of libvmaf."""
 
     def facts_of(report: ScoreReport) -> dict[str, str]:
         info, version = report.backend, report.version

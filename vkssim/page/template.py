@@ -77,10 +77,10 @@ def _breakable(text: str) -> Markup:
 
 
 def _lines(text: str) -> Markup:
-    """Return a text as HTML with its line ends, which are not visible characters."""
+    """Return a text as HTML with its line ends and tabs."""
     from markupsafe import Markup
 
-    return Markup("\n").join(map(visible, text.split("\n")))
+    return Markup.escape(visible(text, lines=True))
 
 
 def _policy(style: str, script: str) -> str:

@@ -17,8 +17,8 @@ from .tables import Limit, Pooled, decibel_text, rate_text, score_text
 class Tile:
     """A value with its name and a further remark.
 
-    `other` is the value in the other unit: in dB, or as it is. `clip` and `frame` are the numbers of the clip and the frame of
-    the value; None for all. `state` is ``"pass"``, ``"fail"`` or empty.
+    `other` is the same value in dB; empty if it has none. `clip` and `frame` are the numbers of the clip and the frame of the
+    value; None for all. `state` is ``"pass"``, ``"fail"`` or empty.
     """
 
     name: str

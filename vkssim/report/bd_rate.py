@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import InputError
+from ..reference.samples import decibel
 from ..types import Doubles
 from ..utils.extras import require_extra
 from ..utils.wording import counted
@@ -33,12 +34,11 @@ class RateCurve:
 
         Raises InputError if no curve can be drawn through the points.
         """
+        rates, scores = np.array(sorted(points), np.float64).reshape(-1, 2).T
         if decibels:
-            scores = in_decibels(np.array([score for _, score in points], np.float64))
-            points = [(rate, score) for (rate, _), score in zip(points, scores, strict=True)]
+            scores = in_decibels(scores)
         if len(points) < LEAST_POINTS:
             raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {LEAST_POINTS} or more")
-        rates, scores = np.array(sorted(points), np.float64).T
         if rates[0] <= 0:
             raise InputError(f"{name} has a bit rate of {rates[0]:g}; all must be over 0")
         for what, values in (("bit rate", rates), ("score", np.sort(scores))):
@@ -59,13 +59,13 @@ class Deltas:
 
     `bd_rate` is the mean difference of bit rate at equal score in percent; it is below 0 if the test needs less. `bd_score` is
     the mean difference of score at equal rate; it is above 0 if the test is better. `points` are the numbers of points of
-    anchor and test.
+    anchor and test. `warnings` limit how far the deltas can be trusted.
     """
 
     bd_rate: float
     bd_score: float
     points: tuple[int, int]
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
 
 
 def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima") -> Deltas:
@@ -114,7 +114,7 @@ def in_decibels(scores: Doubles) -> Doubles:
             "a score of 1 is infinite in dB; leave that point out, or compare the scores as they are"
             " (`vkssim bd-rate --linear`)"
         )
-    return -10 * np.log10(1 - scores)
+    return decibel(scores)
 
 
 def _overlap(one: Doubles, other: Doubles) -> float:

@@ -46,8 +46,7 @@ def read_report(path: Path) -> ScoreReport:
         data = json.loads(text.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path} is no text: its byte {error.start} is none of UTF-8. A report in JSON is what `vkssim score -o FILE.json`"
-            " writes"
+            f"{path} is not text in UTF-8: its byte {error.start} is invalid. `vkssim score -o FILE.json` writes a report"
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from None
@@ -124,7 +123,7 @@ def merge_report(report: ScoreReport, path: Path, other: ScoreReport | None = No
     found = {frame.index: frame.metrics for frame in other.frames}
     missing = next((frame.index for frame in report.frames if frame.index not in found), None)
     if missing is not None:
-        raise InputError(f"{path} has no frame {missing}: it is of other frames, and its scores are left out")
+        raise InputError(f"{path} has no frame {missing}: it does not cover the same frames, and its scores are left out")
     report.frames = [
         replace(frame, metrics={**frame.metrics, **{name: found[frame.index][name] for name in names}})
         for frame in report.frames

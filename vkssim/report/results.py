@@ -68,10 +68,9 @@ def rows(
     columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
 ) -> list[FrameScores]:
     """Return the FrameScores of each frame from columns of scores. Without `times`, the frames have no time."""
-    names = tuple(columns)
     values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     return [
-        FrameScores(number, dict(zip(names, row, strict=True)), time)
+        FrameScores(number, dict(zip(columns, row, strict=True)), time)
         for number, row, time in zip(numbers, values, times or [None] * len(values), strict=True)
     ]
 

@@ -57,7 +57,7 @@ def _xml(report: ScoreReport, numbers: NumberFormat) -> str:
     if report.scoring is not None:
         _add_element(root, "scoring", to_json(report.scoring))
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
 def _add_element(parent: ElementTree.Element, name: str, data: Mapping[str, Any]) -> None:

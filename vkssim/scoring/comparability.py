@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import InputError
 from ..features import FEATURES
 from ..report.record import FeatureFacts, ScoringRecord
+from ..report.results import ScoreReport
 from ..utils.facts import ComparisonRule, Difference, as_text, compared_facts, differences, facts_of, sentence
 
 _MOST_NAMED = 3
@@ -24,6 +25,11 @@ class Scored:
     name: str
     reference: str
     record: ScoringRecord | None
+
+
+def scored_reports(reports: Sequence[ScoreReport], names: Iterable[str]) -> list[Scored]:
+    """Return the records of reports under these names."""
+    return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
 
 
 @dataclass
