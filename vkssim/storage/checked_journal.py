@@ -117,7 +117,7 @@ class CheckedJournal(Closable):
             if kind != RUN and self.size > LARGEST_JOURNAL_BYTES:
                 raise InputError(
                     f"the journal {path} has {self.size} bytes; the limit is {LARGEST_JOURNAL_BYTES}. Move it away, or give"
-                    " another `output`"
+                    " another path"
                 )
             self._read(take)
 
@@ -139,8 +139,8 @@ class CheckedJournal(Closable):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(
-                f"another process is writing the same output: it uses the journal {self.path}. Wait until it has ended, or give"
-                " another `output`"
+                f"another process is writing the same output: it uses the journal {self.path}. Wait until it has ended, or"
+                " write to another path"
             ) from None
         except OSError:  # this file system has no locks
             return
