@@ -184,9 +184,9 @@ def write_page_of(
     say_findings(check_alike(scored_reports(reports, named), force=force))
     limits, rates = options.limits(reports), [clip.rate for clip in found]
     if target != "-":
-        read = {str(path) for path in (*files, *(clip.source for clip in found))}
-        clips = {name for report in reports for name in (report.reference, report.distorted)}
-        check_targets([(flag, target)], [*read, *clips])
+        read = (str(path) for path in (*files, *(clip.source for clip in found)))
+        clips = (name for report in reports for name in (report.reference, report.distorted))
+        check_targets([(flag, target)], list(dict.fromkeys([*read, *clips])))
     details = PageDetails(
         named,
         limits,
