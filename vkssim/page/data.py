@@ -85,7 +85,7 @@ def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
 
 def tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
     """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
-    times = {frame.index: frame_time(report, frame) for frame in report.frames}
+    times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in axis.ticks}
     codes = [(place, time_code(times.get(int(tick)))) for tick, (place, _) in zip(axis.ticks, axis.labels(), strict=True)]
     return tuple((place, code) for place, code in codes if code)
 
