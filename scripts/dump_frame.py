@@ -182,7 +182,7 @@ def table(found: list[Stage]) -> str:
 def read_pair(paths: tuple[str, str], raw: RawDescription, number: int) -> tuple[FrameFormat, Samples]:
     """Return the format and the (2, H, W) luma of the frames of a number. Raises InputError if a clip has no such frame."""
     with ExitStack() as stack:
-        sources = [stack.enter_context(source) for source in open_pair(*paths, raw, PictureOptions())]
+        sources = [stack.enter_context(source) for source in open_pair(paths, raw, PictureOptions())]
         frame = common_format(sources[0], sources[1])
         planes = [source.info.new_planes(1) for source in sources]
         for source, target in zip(sources, planes, strict=True):

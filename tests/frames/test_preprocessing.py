@@ -212,14 +212,14 @@ def test_strict_fails_where_frame_rates_differ(tmp_path: Path, frames: int) -> N
 def test_chroma_of_both(tmp_path: Path) -> None:
     """A crop between samples of chroma is refused if chroma is compared; a grey clip has none."""
     reference, distorted = _both(tmp_path)
-    for source in open_pair(reference, distorted, NOTHING_SAID, PictureOptions(crop="32x24+4+6"), chroma=True):
+    for source in open_pair((reference, distorted), NOTHING_SAID, PictureOptions(crop="32x24+4+6"), chroma=True):
         assert source.info.chroma == "420"
         source.close()
     with pytest.raises(InputError, match="begins between samples of chroma"):
-        open_pair(reference, distorted, NOTHING_SAID, PictureOptions(crop="32x24+4+7"), chroma=True)
+        open_pair((reference, distorted), NOTHING_SAID, PictureOptions(crop="32x24+4+7"), chroma=True)
     grey = write(tmp_path / "grey.y4m", y4m_bytes(LUMA, "mono", "400"))
     with pytest.raises(InputError, match=r"grey.y4m has no chroma"):
-        open_pair(reference, grey, NOTHING_SAID, PictureOptions(), chroma=True)
+        open_pair((reference, grey), NOTHING_SAID, PictureOptions(), chroma=True)
 
 
 def test_sync_by_time(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ Key = tuple[Clips, ScoreOptions]
 def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions, pipes: bool) -> Sources:
     """Open both clips of a pair, the reference first, preprocessed as the options say. The stack closes them."""
     streams, decoder = options.selection.streams, options.decoder
-    sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, streams, decoder, pipes)
+    sources = open_pair(clips.paths, clips.raw, options.pictures, options.chroma, streams, decoder, pipes)
     return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
 
 

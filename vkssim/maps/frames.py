@@ -109,7 +109,7 @@ def frame_pictures(
 
     def read() -> Iterator[FramePictures]:
         with ExitStack() as stack:
-            pair = open_pair(*paths, raw, pictures, streams=selection.streams)
+            pair = open_pair(paths, raw, pictures, streams=selection.streams)
             sources = [stack.enter_context(source) for source in pair]
             frame = common_format(sources[0], sources[1])
             pairing = schedule_pairs(selection, sources[0], sources[1], sync).pairing

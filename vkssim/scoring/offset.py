@@ -150,7 +150,7 @@ def add_hint(outcome: ScoreReport | Exception, clips: Clips, options: ScoreOptio
 def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, longest: int) -> Shift:
     """Read both clips until the offset is certain, `longest` frames at most. Raises InputError if it is not."""
     firsts = selection.first_reference, selection.first_distorted
-    sources = open_pair(*paths, raw, pictures, streams=selection.streams)
+    sources = open_pair(paths, raw, pictures, streams=selection.streams)
     with sources[0], sources[1]:
         readers = [_SignatureReader(source, first) for source, first in zip(sources, firsts, strict=True)]
         frames = min(_FIRST, longest)

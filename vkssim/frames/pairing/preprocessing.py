@@ -22,8 +22,7 @@ _SAMPLED_FRAMES = 12
 
 
 def open_pair(
-    reference: str,
-    distorted: str,
+    paths: tuple[str, str],
     raw: RawDescription,
     pictures: PictureOptions,
     chroma: bool = False,
@@ -33,11 +32,12 @@ def open_pair(
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they state, with R'G'B' converted, then cropped and scaled as `pictures` says.
 
-    `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
-    clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware` if possible. Without `pipes`, only files are
-    opened. Raises InputError as `open_file` does, if `raw` contradicts a clip, if a crop does not fit, and if there is no
-    `chroma` to compare.
+    `paths` are the reference and the distorted clip. `streams` are the streams of containers, as in `Selection`. R'G'B' becomes
+    Y'CbCr of the matrix and range that the other clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware`
+    if possible. Without `pipes`, only files are opened. Raises InputError as `open_file` does, if `raw` contradicts a clip, if
+    a crop does not fit, and if there is no `chroma` to compare.
     """
+    reference, distorted = paths
     for path, clip, name, text in (
         (reference, "reference", "crop", pictures.crop),
         (reference, "reference", "crop_reference", pictures.crop_reference),
@@ -46,7 +46,7 @@ def open_pair(
         if text == "auto" and not can_reopen(path):
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
-        clips = zip((reference, distorted), streams, strict=True)
+        clips = zip(paths, streams, strict=True)
         openings = [partial(open_file, path, raw, stream, hardware, pipes=pipes) for path, stream in clips]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
