@@ -316,7 +316,7 @@ def test_counted_from_the_lowest_number(tmp_path: Path, first: int, name: str) -
     _write(tmp_path, range(first, first + 5), name)
     with open_source(str(tmp_path / name)) as source:
         assert (source.info.frames, source.info.fps, source.expected) == (5, None, 5)
-        assert source.time(0) is None
+        assert source.times_of([0]) == [None]
         np.testing.assert_array_equal(read(source), LUMA)
 
 

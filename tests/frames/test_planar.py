@@ -131,7 +131,7 @@ def test_every_colour_space(tmp_path: Path, space: str, width: int, height: int)
     with open_source(path) as source:
         assert (source.info.bits, source.info.width, source.info.height) == (bits, width, height)
         assert_frames(read_planes(source, [0, 1, 3], len(frames[0])), [frames[0], frames[1], frames[3]])
-        assert source.time(3) == 3 / 25
+        assert source.times_of([3]) == [3 / 25]
         assert source.problem is None
 
 

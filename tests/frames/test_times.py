@@ -48,7 +48,7 @@ def _times(path: str) -> np.ndarray:
         frames = len(read(source))
         assert source.problem is None
         assert len(found) == frames
-        each = [time for number in range(frames) if (time := source.time(number)) is not None]
+        each = [time for time in source.times_of(range(frames)) if time is not None]
         np.testing.assert_allclose(found, each, atol=1e-9)
     return found
 

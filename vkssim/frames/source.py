@@ -136,9 +136,10 @@ class FrameSource(Closable, ABC):
         """
         raise NotImplementedError(f"the frames of {self.info.path} are not on a GPU")
 
-    def time(self, number: int) -> float | None:
-        """Return the presentation time of a frame that was read, in seconds from the first frame; None if it is unknown."""
-        return None if self.info.fps is None else float(number / self.info.fps)
+    def times_of(self, numbers: Sequence[int]) -> list[float | None]:
+        """Return the presentation times of frames that were read, in seconds from the first frame; None if it is unknown."""
+        fps = self.info.fps
+        return [None if fps is None else number * fps.denominator / fps.numerator for number in numbers]
 
     def times(self) -> npt.NDArray[np.float64] | None:
         """Return the presentation times of all frames, (frames,) float64; None if they cannot be known in advance."""

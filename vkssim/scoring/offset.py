@@ -189,7 +189,7 @@ class _SignatureReader:
 
     def times(self, count: int) -> list[float | None]:
         """Return the presentation times of the first `count` frames in seconds, None if unknown."""
-        return [self._source.time(number) for number in range(self._next - len(self._found), self._next)][:count]
+        return self._source.times_of(range(self._next - len(self._found), self._next))[:count]
 
 
 def signature(luma: npt.NDArray[np.uint8] | npt.NDArray[np.uint16], bits: int) -> npt.NDArray[np.float64]:

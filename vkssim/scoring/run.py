@@ -83,12 +83,17 @@ def score_range(
             run.others,
             (ReadOutcome.of(reference, last[0]), ReadOutcome.of(distorted, last[1])),
             run.shorter,
-            (reference.time(skips[0]) or 0.0, distorted.time(skips[1]) or 0.0) if options.sync == "pts" else None,
+            (_time(reference, skips[0]), _time(distorted, skips[1])) if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             follows,
             video_packets(sources, options.selection) if frame_range.is_whole else None,
         )
+
+
+def _time(source: FrameSource, number: int) -> float:
+    (time,) = source.times_of([number])
+    return time or 0.0
 
 
 def _seek(cut: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
@@ -280,7 +285,7 @@ class _Run:
 
     def _times(self, pairs: range) -> tuple[list[float | None], list[float | None]]:
         pairing, (reference, distorted) = self.schedule.pairing, self.sources
-        return list(map(reference.time, pairing.reference(pairs))), list(map(distorted.time, pairing.distorted(pairs)))
+        return reference.times_of(pairing.reference(pairs)), distorted.times_of(pairing.distorted(pairs))
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""

@@ -265,9 +265,9 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        layout = format_name(frame), frame.width, frame.height
-        look = *layout, frame.color_range, frame.colorspace, frame.color_trc  # compared in one step, which is quick
-        changed = look != self._last_look
+        # Compared in one step, which is quick. The format of a surface, which only changes at a key frame, takes longer.
+        look = frame.format.name, frame.width, frame.height, frame.color_range, frame.colorspace, frame.color_trc
+        changed = look != self._last_look or (self._surfaces is not None and frame.key_frame)
         if changed and not self._has_known_format(frame):
             return None
         self._times.add(self._clip.decoder.tick(frame))
@@ -358,14 +358,18 @@ class ContainerFile(SequentialSource):
         index = number - self._times_begin
         return self._times.ticks[index] if 0 <= index < len(self._times.ticks) else None
 
-    def time(self, number: int) -> float | None:
-        """See FrameSource.time: by the presentation times of the frames."""
-        if self.info.fps is None or not 0 <= number - self._times_begin < len(self._times.ticks):
-            return None
-        first, this = self._first_tick, self.tick(number)
-        if first is None or this is None:
-            return super().time(number)
-        return (this - first) * self._facts.time_base.numerator / self._facts.time_base.denominator
+    def times_of(self, numbers: Sequence[int]) -> list[float | None]:
+        """See FrameSource.times_of: by the presentation times of the frames."""
+        by_rate = super().times_of(numbers)
+        if self.info.fps is None:
+            return by_rate
+        first, base = self._first_tick, self._facts.time_base  # of PyAV's own type, not a Fraction, from version 19 on
+        duration, second = base.numerator, base.denominator
+        read = range(self._times_begin, self._times_begin + len(self._times.ticks))
+        return [
+            None if number not in read else time if first is None or tick is None else (tick - first) * duration / second
+            for number, tick, time in zip(numbers, map(self.tick, numbers), by_rate, strict=True)
+        ]
 
     def times(self) -> npt.NDArray[np.float64] | None:
         """See FrameSource.times: from the packets if each is certainly a frame, otherwise by decoding the clip once more.
