@@ -6,7 +6,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count, islice
 from typing import Any
 
 from . import ffmpeg_log
@@ -29,6 +29,10 @@ _FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder 
 _CUT_OFF = "File ended prematurely"
 
 _KEPT_FRAMES = 2
+
+_TOGETHER = 8
+"""Packets that hardware decodes one after the other, before the first of their frames is used. Each of FFmpeg's calls gives up
+Python's lock, and the less Python has to do in between, the sooner another thread gets it (docs/adr/0012)."""
 
 
 class UndecodableError(Exception):
@@ -222,7 +226,9 @@ class Decoder:
         """Return the packets of the container. If it may be Matroska, which ends without an error, note if it is cut off."""
         packets: Iterator[Any] = self._container.demux(self._stream)
         listens = not self.stops_at_doubt or "matroska" in self._container.format.name
-        return self._up_to_cut(packets) if listens else packets
+        if listens:
+            return self._up_to_cut(packets)
+        return chain.from_iterable(iter(lambda: list(islice(packets, _TOGETHER)), [])) if self.hardware else packets
 
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -238,16 +244,17 @@ class Decoder:
     def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
         sent = returned = 0
         newest = latest = None
-        for packet in packets:
-            if packet.size:
-                sent += 1
-                newest = packet.pts if newest is None else max(newest, packet.pts or newest)
-            self._doubtful |= packet.is_corrupt
-            for frame in self._codec.decode(packet):
-                returned += 1
-                latest = frame.pts
-                self._doubtful |= frame.is_corrupt
-                yield frame
+        while group := list(islice(packets, _TOGETHER if self.hardware and returned else 1)):
+            whole = [packet for packet in group if packet.size]
+            sent += len(whole)
+            newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
+            frames = [frame for packet in group for frame in self._codec.decode(packet)]
+            self._doubtful |= any(part.is_corrupt for part in (*group, *frames))
+            if frames:
+                returned += len(frames)
+                latest = frames[-1].pts
+            while frames:
+                yield frames.pop(0)
         # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
         self._doubtful |= returned < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
