@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,8 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import pools, worker
 from vkssim.errors import InputError, OptionError
-from vkssim.frames.decode import hardware
+from vkssim.frames.decode import container, hardware
+from vkssim.frames.decode.clip_decoder import ClipDecoder
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.decoder import Decoder
 from vkssim.frames.decode.hardware import HardwareDecoder, check_decode
@@ -104,6 +105,45 @@ def test_the_samples_are_those_of_the_processor(folder: Path, stand_in: list[Cha
     (note,) = by_hardware.info.notes
     assert note == "decoded by cuda, which notices less damage than the processor's decoder"
     assert replace(by_hardware.info, notes=()) == on_processor.info
+
+
+def test_hardware_starts_while_the_processor_decodes(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processor waits here for the first frame of hardware, which would never come if one started after the other."""
+    started, begin = threading.Event(), ClipDecoder.begin
+
+    def note_start(_before: int, frame: Any) -> Any:
+        started.set()
+        return frame
+
+    def begin_later(self: ClipDecoder, *, threads: bool) -> Any:
+        assert started.wait(60)
+        return begin(self, threads=threads)
+
+    stand_in.append(note_start)
+    monkeypatch.setattr(ClipDecoder, "begin", begin_later)
+    _, source = _planes(folder / "ref.mp4", CUDA)
+    assert source.clip_facts().decoder == "h264 (cuda)"
+
+
+def test_hardware_does_not_start_with_a_clip_that_it_refuses(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FFmpeg would log an error, which looks like damage to other decoders of the codec."""
+    requests: list[None] = []
+    starts: list[Future[Any]] = []
+
+    def start(clip: ClipDecoder, decoder: HardwareDecoder) -> Future[Any]:
+        starts.append(hardware.start_early(clip, decoder))
+        return starts[0]
+
+    monkeypatch.setattr(HardwareDecoder, "request", lambda _self: requests.append(None))
+    monkeypatch.setattr(container, "start_early", start)
+    _, source = _planes(folder / "wide.mp4", replace(CUDA, required=False))
+    assert source.clip_facts().decoder == "h264"
+    assert [start.result(60) for start in starts] == [None]
+    assert not requests
 
 
 @pytest.mark.parametrize("decoder", [None, CUDA])
@@ -275,17 +315,17 @@ def test_several_engines_score_ranges_side_by_side(
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
     compared: list[ContainerFile] = []
     ranges: list[FrameRange] = []
-    change, score = ContainerFile._change_to, score_range
+    compare, score = ContainerFile._compare_with, score_range
 
     def note_compared(self: ContainerFile, decoder: HardwareDecoder) -> None:
         compared.append(self)
-        change(self, decoder)
+        compare(self, decoder)
 
     def note_range(*words: Any, **how: Any) -> Any:
         ranges.append(words[4])
         return score(*words, **how)
 
-    monkeypatch.setattr(ContainerFile, "_change_to", note_compared)
+    monkeypatch.setattr(ContainerFile, "_compare_with", note_compared)
     monkeypatch.setattr(worker, "score_range", note_range)
     report = score_clips()
     several = len(ranges)

@@ -6,6 +6,7 @@ import threading
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -25,7 +26,7 @@ from ..source import SeekIndex, SequentialSource
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import ClipDescription, describe
-from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware
+from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware, start_early
 from .packets import FrameTimes, PacketCount
 from .sample_index import PacketScan
 
@@ -65,12 +66,10 @@ class ContainerFile(SequentialSource):
         self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
         try:
-            if hardware is None or not self._open_again(hardware):
-                # Starting threads takes longer than decoding one frame, so they are useless if hardware continues.
-                self._waiting = self._clip.begin(threads=hardware is None and threads_help())
-                self._describe(describe(self._clip, self._waiting))
-                if hardware is not None:
-                    self._change_to(hardware)
+            if hardware is None:
+                self._begin(threads=threads_help())
+            elif not self._open_again(hardware):
+                self._compare_with(hardware)
         except BaseException:
             self.close()
             raise
@@ -90,26 +89,46 @@ class ContainerFile(SequentialSource):
             self._decode_by(hardware)
         return why is None
 
-    def _change_to(self, hardware: HardwareDecoder) -> None:
-        """Decode by hardware from the first frame on, or leave the clip to the processor unless the decoder is required."""
-        if hardware.skips(self._facts.codec.canonical_name, moving=self.info.fps is not None):
-            if threads_help():
+    def _begin(self, *, threads: bool) -> None:
+        self._waiting = self._clip.begin(threads=threads)
+        self._describe(describe(self._clip, self._waiting))
+
+    def _compare_with(self, hardware: HardwareDecoder) -> None:
+        """Decode the first frame by the processor and by hardware, and choose the decoder of the clip."""
+        clip = ClipDecoder(self._path, self.stream)
+        early = start_early(clip, hardware)
+        try:
+            self._begin(threads=False)  # to start threads takes longer than to decode one frame
+            if not self._change_to(hardware, clip, early) and threads_help():
                 self._waiting = self._clip.begin(threads=True)
-            return
-        begin = self._clip.decoder.begin
-        frame, why = start_by_hardware(self._clip, self._facts, self._waiting, hardware, begin)
+        finally:
+            if self._clip is not clip:
+                early.add_done_callback(lambda _: clip.close())
+
+    def _change_to(self, hardware: HardwareDecoder, clip: ClipDecoder, early: Future[Any]) -> bool:
+        """Decode by hardware from the first frame on; return False to leave the clip to the processor.
+
+        `clip` is that of the hardware decoder, which was started `early`. Raises InputError if a required decoder cannot.
+        """
+        facts, codec, begin = self._facts, self._clip.stream.codec_context, self._clip.decoder.begin
+        if hardware.skips(facts.codec.canonical_name, moving=self.info.fps is not None):
+            return False
+        why = hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
         if why is None:
-            self._waiting = frame
+            frame, why = start_by_hardware(clip, facts, self._waiting, hardware, begin, early)
+        if why is None:
+            self._clip.close()
+            self._clip, self._waiting = clip, frame
             if self.opened is not None:
                 hardware.note_compared((self.opened, self.stream), self._facts, begin)
             self._decode_by(hardware)
-            return
+            return True
         if hardware.required:
             raise InputError(
                 f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
             )
         self._leave(hardware, "cannot decode it", why)
-        self._waiting = self._clip.begin(threads=threads_help())
+        return False
 
     def _decode_by(self, hardware: HardwareDecoder) -> None:
         self._surfaces = hardware.surfaces

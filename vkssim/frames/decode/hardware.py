@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
 from ...utils.choices import DECODERS
+from ...utils.interruption import result_of
+from ...utils.thread_pool import run_in_thread
 from ..info import ClipFacts
 from ..inputs import Opened
 from ..picture.colour import stated_colours
 from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
 from .decoder import Begin, UndecodableError, reason
+from .demuxer import choose_stream
 
 if TYPE_CHECKING:
     from .clip_decoder import ClipDecoder
@@ -35,6 +39,8 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
 
 _SECONDS_TO_START = 1.0  # many times as long as usual
+
+_USUAL_BEGIN = Begin(without_leading=True)  # the first packet is the key frame from which the first frame was decoded
 
 _starting = threading.Lock()
 
@@ -92,8 +98,14 @@ class HardwareDecoder:
         """Return whether a clip gains nothing from hardware: a picture, or uncompressed frames, which are only copied."""
         return not self.required and (not moving or codec in UNCOMPRESSED)
 
-    def refuses(self, video: CodedVideo, pixels: PixelFormat, name: str) -> str | None:
-        """Return the reason why it does not decode a stream with pixel format `name`; None if it does."""
+    def refuses(self, codec: Any, pixels: PixelFormat, size: tuple[int, int], name: str) -> str | None:
+        """Return the reason why it does not decode the stream of a codec context; None if it does.
+
+        `size` is that of its frames, which have the pixel format `name`.
+        """
+        # The size before cropping is not known for each codec, but is never smaller.
+        width, height = max(codec.coded_width, size[0]), max(codec.coded_height, size[1])
+        video = CodedVideo(codec.codec.canonical_name, pixels.chroma, pixels.bits, width, height)
         if video.codec not in EXACT:
             return f"it is {video.codec}, and hardware gives the same samples only for {', '.join(EXACT.values())}"
         refusal = None if self.gpu is None else self.gpu.refuses(video)
@@ -175,8 +187,42 @@ def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
 # -- start ------------------------------------------------------------------------------------------------------------
 
 
+def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Future[Any]:
+    """Decode the first frame of a clip by hardware, on a thread, while the processor decodes its own: both take 0.1 s.
+
+    The result is for `start_by_hardware`. It is None if that function has to start the decoder once more.
+    """
+    return run_in_thread("vkssim-hardware", partial(_start_early, clip, hardware))
+
+
+def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
+    from av import FFmpegError
+
+    with suppress(FFmpegError, OSError, ValueError, RuntimeError, UndecodableError, InputError, DeviceError):
+        with clip.open() as container:
+            codec = choose_stream(clip.path, container, clip.index).codec_context
+            clip.codec = codec.codec
+            # What the container says is usually right. The frames decide.
+            pixels = pixel_format(clip.path, codec.pix_fmt)
+            if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is not None:
+                return None
+        return _start(clip, hardware, _USUAL_BEGIN)
+    return None
+
+
+def _start(clip: ClipDecoder, hardware: HardwareDecoder, begin: Begin) -> Any:
+    with _turn():
+        clip.start(threads=False, begin=begin, hardware=hardware)
+        return clip.decoder.next()
+
+
 def start_by_hardware(
-    clip: ClipDecoder, facts: ClipDescription, first: Any, hardware: HardwareDecoder, begin: Begin
+    clip: ClipDecoder,
+    facts: ClipDescription,
+    first: Any,
+    hardware: HardwareDecoder,
+    begin: Begin,
+    early: Future[Any] | None = None,
 ) -> tuple[Any, str | None]:
     """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
@@ -185,13 +231,10 @@ def start_by_hardware(
     """
     import av  # here, because its import takes time and only containers need it
 
-    refusal = None if first is None else _refusal(clip, facts, hardware)
-    if refusal is not None:
-        return None, refusal
+    frame = None if early is None else result_of(early)
     try:
-        with _turn():
-            clip.start(threads=False, begin=begin, hardware=hardware)
-            frame = clip.decoder.next()
+        if frame is None or begin != _USUAL_BEGIN:
+            frame = _start(clip, hardware, begin)
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
         return None, f"FFmpeg has none for {facts.codec.canonical_name}"
@@ -214,14 +257,6 @@ def _turn() -> Iterator[None]:
     finally:
         if has_turn:
             _starting.release()
-
-
-def _refusal(clip: ClipDecoder, facts: ClipDescription, hardware: HardwareDecoder) -> str | None:
-    codec = clip.stream.codec_context
-    # The size before cropping is not known for each codec, but is never smaller.
-    width, height = max(codec.coded_width, facts.size[0]), max(codec.coded_height, facts.size[1])
-    video = CodedVideo(facts.codec.canonical_name, facts.pixels.chroma, facts.pixels.bits, width, height)
-    return hardware.refuses(video, facts.pixels, facts.format_name)
 
 
 def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: Any, hardware: HardwareDecoder) -> str | None:
