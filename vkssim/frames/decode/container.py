@@ -177,8 +177,8 @@ class ContainerFile(SequentialSource):
             except av.FFmpegError as error:
                 if not self._clip.decoder.stops_at_doubt:
                     raise
-                failure = error
-            if failure is None and not self._clip.decoder.doubtful:
+                frame, failure = None, error
+            if frame is not None or (failure is None and not self._clip.decoder.doubtful):
                 return frame
             self._decode_again(failure)
 
@@ -266,7 +266,9 @@ class ContainerFile(SequentialSource):
 
     def picture(self, number: int) -> Any:
         """Return a decoded frame as an av.VideoFrame, in rising order; None at the end, or if it sets `problem`."""
-        return self._advance(self._next_frame) if self._read_to(number - 1, None) else None
+        if self._position < number and not self._read_to(number - 1, None):
+            return None
+        return self._advance(self._next_frame)
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()
@@ -290,7 +292,7 @@ class ContainerFile(SequentialSource):
         if changed and not self._has_known_format(frame):
             return None
         self._times.add(self._clip.decoder.tick(frame))
-        if self._is_out_of_time():
+        if self._packet_ticks is not None and self._is_out_of_time(self._packet_ticks):
             return None
         if changed:
             self._note_changes(frame)
@@ -415,11 +417,11 @@ class ContainerFile(SequentialSource):
             ticks = [tick for tick in other._times.ticks if tick is not None]
             return np.array(sorted(ticks), np.int64) if len(ticks) == len(other._times.ticks) else None
 
-    def _is_out_of_time(self) -> bool:
+    def _is_out_of_time(self, packets: npt.NDArray[np.int64]) -> bool:
         """Return whether the time of the last frame differs from the time of its packet; then set `problem`."""
-        if self._packet_ticks is None or self._position >= len(self._packet_ticks):
+        if self._position >= len(packets):
             return False
-        expected, this = int(self._packet_ticks[self._position]), self._times.ticks[-1]
+        expected, this = int(packets[self._position]), self._times.ticks[-1]
         if this == expected:
             return False
         when = "at no known time" if this is None else f"at {float(this * self._facts.time_base):.3f} s"
@@ -480,12 +482,12 @@ class ContainerFile(SequentialSource):
                     found = self._clip.decoder.next()
             except (*FAILURES, UndecodableError, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
+            if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again
+                if self._hardware is not None and self._clip.decoder.hardware:
+                    self._leave(self._hardware, "cannot continue", f"FFmpeg saw damage while seeking to frame {number}")
+                self._clip.start(threads=False)
+                return self.seek(number, position)
             if found is not None and found.pts == position:
-                if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again
-                    if self._hardware is not None and self._clip.decoder.hardware:
-                        self._leave(self._hardware, "cannot continue", f"FFmpeg saw damage while seeking to frame {number}")
-                    self._clip.start(threads=False)
-                    return self.seek(number, position)
                 self._clip.decoder.forget_before(position)
                 self._position = self._times_begin = number
                 self._waiting = found

@@ -85,9 +85,9 @@ class Decoder:
     `codec` is the codec context that decodes the stream: the stream's own, or a second one for the same packets.
 
     With `threads`, which are used only if the decoder notices all damage, or with `hardware`, it is `doubtful` as soon as there
-    is a sign of damage: earlier frames are right, but this frame and later ones may be wrong. Without either, frames are the
-    same every time. `damage` then has the message for each damaged frame, by its number, and UndecodableError is raised instead
-    of returning a frame after a missing one.
+    is a sign of damage, and returns no more frames: the frames before are right. Without either, frames are the same every
+    time. `damage` then has the message for each damaged frame, by its number, and UndecodableError is raised instead of
+    returning a frame after a missing one.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Decoder:
 
     @property
     def doubtful(self) -> bool:
-        """Return whether there was a sign of damage, so that frames from now on may be wrong."""
+        """Return whether there was a sign of damage, so that further frames may be wrong."""
         return self.stops_at_doubt and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
 
     @property
@@ -163,6 +163,9 @@ class Decoder:
 
     def tick(self, frame: Any) -> int | None:
         """Return the presentation time of the last returned frame in ticks; None if it is not known."""
+        own: int | None = frame.pts
+        if not self.order.rises:
+            return own
         reorders = bool(self._stream.codec_context.has_b_frames)
         return self.order.tick(self.frame_count - 1, frame, reorders=reorders)
 
@@ -250,6 +253,8 @@ class Decoder:
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
             frames = [frame for packet in group for frame in self._codec.decode(packet)]
             self._doubtful |= any(part.is_corrupt for part in (*group, *frames))
+            if self.doubtful:
+                return
             if frames:
                 returned += len(frames)
                 latest = frames[-1].pts
