@@ -147,13 +147,15 @@ class Cuda:
         region = Region(*_side(source), *_side(target), row_bytes, rows)
         is_queued = source.on_device and target.on_device
         library = self._locked if is_queued else self._unlocked
-        self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
+        if code := library.cuCtxPushCurrent_v2(self._pointer):
+            self._check("cuCtxPushCurrent", code)
         if is_queued:
             code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
         else:
             code = library.cuMemcpy2D_v2(ctypes.byref(region))
         library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
+        if code:
+            self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
