@@ -15,7 +15,6 @@ import pytest
 from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
-from vkssim.distributed import engine as engine_module
 from vkssim.distributed.engine import Engine, Job, RunSettings, score_jobs, score_pair
 from vkssim.distributed.pools import DevicePool, InlineHandle, WorkerOptions
 from vkssim.distributed.scheduler import MOST_ATTEMPTS
@@ -485,13 +484,13 @@ def test_a_batch_whose_frames_cannot_be_kept_ends(clips: Clips, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("jobs", "workers", "shares"),
     [
-        (1, 7, [14]),
-        (2, 7, [6, 6]),
-        (3, 7, [4] * 3),
+        (1, 7, [7]),
+        (2, 7, [3, 3]),
+        (3, 7, [2] * 3),
         (4, 7, [1] * 4),
-        (4, 3, [1, 1, 1, 6]),
+        (4, 3, [1, 1, 1, 3]),
         (6, 3, [1] * 6),
-        (9, 7, [1] * 7 + [6] * 2),
+        (9, 7, [1] * 7 + [3] * 2),
     ],
 )
 def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
@@ -499,7 +498,6 @@ def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
 ) -> None:
     given: dict[int, int] = {}  # by job, since an idle worker may try a late one again
     _before_tasks(monkeypatch, lambda task: given.setdefault(task.parts[0].job, task.shares))
-    monkeypatch.setattr(engine_module, "_SHARES_EACH", 2)
     monkeypatch.setattr(FixedPool, "by_hardware", True)
     with FixedPool([_inline() for _ in range(workers)]) as pool:
         engine = Engine(pool, OPTIONS, RunSettings(tell=pytest.fail))

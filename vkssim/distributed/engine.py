@@ -248,8 +248,7 @@ class Engine:
         # Each worker of a pair opens both clips: the driver does that one after the other, 0.1 s for both, and all decoders are
         # slower meanwhile. So workers share the last pairs only if these are at most half as many as the workers.
         last = (self._jobs - 1) % workers + 1
-        each = workers // last if left <= last else 1
-        return _SHARES_EACH * each if each > 1 else 1
+        return workers // last if left <= last else 1
 
     def _count_earlier(self, state: _State) -> None:
         scored = state.scored

@@ -127,9 +127,9 @@ def workers_of(engines: int) -> int:
     """Return how many workers of a GPU keep its video engines busy, without making each other slower.
 
     A worker has two decoders, one for each clip, and an engine needs two of them to be always busy. So there is a worker for
-    each engine. With Python's lock there are half as many, rounded down: the threads of more workers wait longer for the lock.
+    each engine. With Python's lock there are half as many, rounded up: the threads of more workers wait longer for the lock.
     """
-    return engines // 2 if has_lock() else engines
+    return -(-engines // 2) if has_lock() else engines
 
 
 def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) -> int:
