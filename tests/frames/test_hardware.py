@@ -42,6 +42,8 @@ from .encoding import encode_frames
 from .reading import read_planes
 
 FRAMES, GOP = 30, 10
+GROUP = 8
+"""Packets that hardware decodes in a row."""
 CUDA = HardwareDecoder("cuda")
 FEATURE = "float_ssim=scale=1:window=uniform8"  # compiles soonest
 
@@ -125,6 +127,18 @@ def test_hardware_starts_while_the_processor_decodes(
     monkeypatch.setattr(ClipDecoder, "begin", begin_later)
     _, source = _planes(folder / "ref.mp4", CUDA)
     assert source.clip_facts().decoder == "h264 (cuda)"
+
+
+def test_hardware_decodes_packets_in_groups(folder: Path, stand_in: list[Changed]) -> None:
+    """The first frame comes as soon as it can, and each later group before its frames are used."""
+    with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source:
+        decoder = source._clip.decoder
+        packets = [decoder.count.presented]
+        while decoder.next() is not None:
+            packets.append(decoder.count.presented)
+    assert packets[0] < GROUP
+    assert set(np.diff(packets)) == {0, GROUP, (FRAMES - packets[0]) % GROUP}
+    assert len(packets) == FRAMES == packets[-1]
 
 
 def test_hardware_does_not_start_with_a_clip_that_it_refuses(

@@ -6,7 +6,7 @@ import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import count, islice
 from typing import Any
 
 from . import ffmpeg_log
@@ -31,8 +31,8 @@ _CUT_OFF = "File ended prematurely"
 _KEPT_FRAMES = 2
 
 _TOGETHER = 8
-"""Packets that hardware decodes one after the other, before the first of their frames is used. Each of FFmpeg's calls gives up
-Python's lock, and the less Python has to do in between, the sooner another thread gets it (docs/adr/0012)."""
+"""Packets that hardware decodes in a row, before the first of their frames is used. Each of FFmpeg's calls gives up Python's
+lock, and the less Python has to do between two calls, the less it waits for the lock (docs/adr/0012)."""
 
 
 class UndecodableError(Exception):
@@ -231,7 +231,7 @@ class Decoder:
         listens = not self.stops_at_doubt or "matroska" in self._container.format.name
         if listens:
             return self._up_to_cut(packets)
-        return chain.from_iterable(iter(lambda: list(islice(packets, _TOGETHER)), [])) if self.hardware else packets
+        return _read_ahead(packets) if self.hardware else packets
 
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -349,6 +349,12 @@ class Decoder:
         self.skipped_packets = bool(key or before or failures)
         if key:
             self._remarks.clear()
+
+
+def _read_ahead(packets: Iterator[Any]) -> Iterator[Any]:
+    """Return the packets, of which several are read in a row."""
+    while group := list(islice(packets, _TOGETHER)):
+        yield from group
 
 
 def reason(error: Exception, *messages: str) -> str:

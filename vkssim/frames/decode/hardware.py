@@ -202,7 +202,7 @@ def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
         with clip.open() as container:
             codec = choose_stream(clip.path, container, clip.index).codec_context
             clip.codec = codec.codec
-            # What the container says is usually right. The frames decide.
+            # The container is usually right. The frames decide.
             pixels = pixel_format(clip.path, codec.pix_fmt)
             if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is not None:
                 return None
