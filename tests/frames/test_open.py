@@ -50,6 +50,7 @@ def test_sound_alone(tmp_path: Path) -> None:
         stream = container.add_stream("mp3", rate=44100)
         silence = av.AudioFrame(format="s16p", layout="mono", samples=1152)
         silence.rate = 44100
+        silence.planes[0].update(bytes(silence.planes[0].buffer_size))
         for frame in (silence, None):
             container.mux(stream.encode(frame))
     with pytest.raises(InputError, match=r"sound\.mp3 has no video stream$"):
