@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from statistics import mean
+from statistics import fmean
 
 from ..backends.device_cache import FailurePolicy
 from ..errors import (
@@ -251,7 +251,7 @@ class Scheduler:
             self._groups[worker] = best.key.group
             return best
         known = len(self._durations) >= _LEAST_DURATIONS
-        since = time.monotonic() - (_LATE * mean(self._durations) if known else _SECONDS_UNTIL_LATE)
+        since = time.monotonic() - (_LATE * fmean(self._durations) if known else _SECONDS_UNTIL_LATE)
         late = [
             pending
             for pending, other in self._running.values()
