@@ -14,6 +14,7 @@ from scipy import stats
 
 from vkssim.errors import InputError
 from vkssim.ladder.correlate import correlate, logistic
+from vkssim.ladder.tables import read_table, render_rows
 from vkssim.types import Doubles
 
 from ..support.commands import TINY, fail, refuse, succeed, vkssim
@@ -175,6 +176,15 @@ def test_table_and_csv(results: Path) -> None:
     for name in ("plcc_raw", "rmse"):
         found = {part: float(rows[0][f"{name}{part}"]) for part in ("_low", "", "_high")}
         assert found["_low"] < found[""] < found["_high"]
+
+
+@pytest.mark.parametrize("form", [".csv", ".parquet"])
+def test_rows_without_a_value_are_one_group(results: Path, tmp_path: Path, form: str) -> None:
+    table = tmp_path / f"results{form}"
+    rows = read_table(results)
+    table.write_bytes(render_rows([{**row, "kind": "" if number % 2 else "waves"} for number, row in enumerate(rows)], form))
+    answer = json.loads(vkssim("correlate", str(table), "--json", "--by", "kind").stdout)
+    assert [(row["group"], row["pairs"]) for row in answer["correlations"]] == [("all", 14), ("waves", 7), ("(none)", 7)]
 
 
 def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"
+_NO_VALUE = "(none)"
 _ESTIMATES = {"plcc": "PLCC", "plcc_raw": "PLCC raw", "srocc": "SROCC", "krocc": "KROCC", "rmse": "RMSE"}
 """The estimates and their headings."""
 
@@ -152,8 +153,9 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
     groups: list[tuple[str, Sequence[Row]]] = [("all", rows)]
     if by is None:
         return groups
-    for value in dict.fromkeys(str(row[by]) for row in rows):
-        chosen = [row for row in rows if str(row[by]) == value]
+    names = [_NO_VALUE if row[by] in (None, "") else str(row[by]) for row in rows]  # Parquet has null for CSV's empty cell
+    for value in dict.fromkeys(names):
+        chosen = [row for row, name in zip(rows, names, strict=True) if name == value]
         if len(chosen) >= LEAST_PAIRS:
             groups.append((value, chosen))
         else:
