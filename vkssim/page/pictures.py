@@ -161,7 +161,7 @@ def _fitted(pictures: EncodedPictures, groups: Sequence[FrameGroup], reasons: di
 def _unreadable(report: ScoreReport) -> str:
     """Return why the clips of a report cannot be read again; empty if reading can be tried."""
     if not report.frames and report.frame_count:
-        return "there are pooled scores only; `vkssim batch --frames FOLDER` stores those of each frame too, which choose them"
+        return "it has only pooled scores; pictures are chosen by scores of frames, which `vkssim batch --frames FOLDER` stores"
     if not report.frames or not report.names:
         return "the report has no scores of frames"
     if not report.reference or not report.distorted:
