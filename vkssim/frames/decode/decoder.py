@@ -247,11 +247,12 @@ class Decoder:
     def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
         sent = returned = 0
         newest = latest = None
-        while group := list(islice(packets, _TOGETHER if self.hardware and returned else 1)):
+        while True:
+            group, unread = _up_to_error(islice(packets, _TOGETHER if self.hardware and returned else 1))
             whole = [packet for packet in group if packet.size]
             sent += len(whole)
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
-            frames = [frame for packet in group for frame in self._codec.decode(packet)]
+            frames, undecoded = _up_to_error(frame for packet in group for frame in self._codec.decode(packet))
             self._doubtful |= any(part.is_corrupt for part in (*group, *frames))
             if self.doubtful:
                 return
@@ -260,6 +261,11 @@ class Decoder:
                 latest = frames[-1].pts
             while frames:
                 yield frames.pop(0)
+            failure = undecoded or unread
+            if failure is not None:
+                raise failure
+            if not group:
+                break
         # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
         self._doubtful |= returned < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
@@ -353,8 +359,23 @@ class Decoder:
 
 def _read_ahead(packets: Iterator[Any]) -> Iterator[Any]:
     """Return the packets, of which several are read in a row."""
-    while group := list(islice(packets, _TOGETHER)):
+    while True:
+        group, failure = _up_to_error(islice(packets, _TOGETHER))
         yield from group
+        if failure is not None:
+            raise failure
+        if not group:
+            return
+
+
+def _up_to_error(things: Iterator[Any]) -> tuple[list[Any], Exception | None]:
+    """Return the things before the first error, and the error; None if there is none."""
+    found: list[Any] = []
+    try:
+        found.extend(things)  # which keeps what came before an error
+    except Exception as error:
+        return found, error
+    return found, None
 
 
 def reason(error: Exception, *messages: str) -> str:

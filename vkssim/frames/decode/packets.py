@@ -115,7 +115,10 @@ class PacketOrder:
         self._ticks.clear()
 
     def tick(self, number: int, frame: Any, *, reorders: bool) -> int | None:
-        """Return the presentation time of a frame in ticks if packets rise; `reorders`: whether its decoder reorders frames."""
+        """Return the presentation time of a frame in ticks; call it only while `rises`.
+
+        `reorders` says whether the decoder of the frame reorders frames.
+        """
         own: int | None = frame.pts
         if own is None or not reorders:
             return own
