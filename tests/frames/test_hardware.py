@@ -141,6 +141,65 @@ def test_hardware_decodes_packets_in_groups(folder: Path, stand_in: list[Changed
     assert len(packets) == FRAMES == packets[-1]
 
 
+@pytest.mark.parametrize("broken", [OSError("the share is lost"), av.InvalidDataError(1, "torn")])
+@pytest.mark.parametrize("reads", [True, False], ids=["read", "decoded"])
+def test_frames_before_an_error_in_a_group_are_returned(
+    folder: Path, stand_in: list[Changed], broken: Exception, reads: bool
+) -> None:
+    first_bad = 2 * GROUP + 5  # in the middle of a group
+
+    class Failing:
+        """A container whose packet of that number cannot be read, or a codec that cannot decode it."""
+
+        def __init__(self, real: Any) -> None:
+            self._real, self._decoded = real, 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._real, name)
+
+        def demux(self, stream: Any) -> Any:
+            for number, packet in enumerate(self._real.demux(stream)):
+                if number == first_bad:
+                    raise broken
+                yield packet
+
+        def decode(self, packet: Any) -> Any:
+            self._decoded += 1
+            if self._decoded > first_bad:
+                raise broken
+            return self._real.decode(packet)
+
+    found: list[int] = []
+    with av.open(str(folder / "ref.mp4")) as opened:
+        stream = opened.streams.video[0]
+        codec = stream.codec_context
+        parts = (Failing(opened), stream, codec) if reads else (opened, stream, Failing(codec))
+        decoder = Decoder(*parts, threads=False, hardware=True)
+        frames = iter(decoder.next, None)
+        with pytest.raises(type(broken)):
+            found.extend(frame.pts for frame in frames)
+        decoder.close()
+    with av.open(str(folder / "ref.mp4")) as opened:
+        codec = opened.streams.video[0].codec_context
+        packets = list(opened.demux(video=0))[:first_bad]
+        assert found == [frame.pts for packet in packets for frame in codec.decode(packet)]
+
+
+def test_hardware_starts_later_if_its_thread_cannot_open_the_clip(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_clip = ClipDecoder.open
+
+    def open_elsewhere(self: ClipDecoder, hwaccel: Any = None) -> Any:
+        if threading.current_thread().name == "vkssim-hardware":
+            raise OSError(24, "Too many open files")
+        return open_clip(self, hwaccel)
+
+    monkeypatch.setattr(ClipDecoder, "open", open_elsewhere)
+    _, source = _planes(folder / "ref.mp4", CUDA)
+    assert source.clip_facts().decoder == "h264 (cuda)"
+
+
 def test_hardware_does_not_start_with_a_clip_that_it_refuses(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,13 +295,13 @@ def test_decoders_start_one_after_the_other(folder: Path, stand_in: list[Changed
         return frame
 
     stand_in.append(wait)
-    monkeypatch.setattr(hardware, "_SECONDS_TO_START", 60.0)
+    monkeypatch.setattr(hardware, "SECONDS_TO_START", 60.0)
     with ThreadPoolExecutor(3) as pool, ExitStack() as stack:
         stack.callback(go_on.set)
         first, second = (pool.submit(_planes, folder / name, CUDA) for name in ("ref.mp4", "dis.mp4"))
         begun.acquire()
         assert not begun.acquire(timeout=0.1)
-        monkeypatch.setattr(hardware, "_SECONDS_TO_START", 0.01)
+        monkeypatch.setattr(hardware, "SECONDS_TO_START", 0.01)
         third = pool.submit(_planes, folder / "ten.mp4", CUDA)
         begun.acquire()
         go_on.set()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ...errors import InputError, RangeError, ReadError
 from ...types import Planes
-from ...utils.interruption import check
+from ...utils.interruption import check, wait_for
 from ..info import ClipFacts, VideoPackets
 from ..inputs import Opened
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
@@ -26,7 +26,7 @@ from ..source import SeekIndex, SequentialSource
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import ClipDescription, describe
-from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware, start_early
+from .hardware import SECONDS_TO_START, UNCOMPRESSED, HardwareDecoder, start_by_hardware, start_early
 from .packets import FrameTimes, PacketCount
 from .sample_index import PacketScan
 
@@ -99,20 +99,22 @@ class ContainerFile(SequentialSource):
         early = start_early(clip, hardware)
         try:
             self._begin(threads=False)  # to start threads takes longer than to decode one frame
-            if not self._change_to(hardware, clip, early) and threads_help():
-                self._waiting = self._clip.begin(threads=True)
+            self._change_to(hardware, clip, early)
         finally:
             if self._clip is not clip:
+                wait_for(early, SECONDS_TO_START)  # its messages would look like damage
                 early.add_done_callback(lambda _: clip.close())
+        if self._clip is not clip and threads_help():
+            self._waiting = self._clip.begin(threads=True)
 
-    def _change_to(self, hardware: HardwareDecoder, clip: ClipDecoder, early: Future[Any]) -> bool:
-        """Decode by hardware from the first frame on; return False to leave the clip to the processor.
+    def _change_to(self, hardware: HardwareDecoder, clip: ClipDecoder, early: Future[Any]) -> None:
+        """Decode by hardware from the first frame on, or leave the clip to the processor.
 
         `clip` is that of the hardware decoder, which was started `early`. Raises InputError if a required decoder cannot.
         """
         facts, codec, begin = self._facts, self._clip.stream.codec_context, self._clip.decoder.begin
         if hardware.skips(facts.codec.canonical_name, moving=self.info.fps is not None):
-            return False
+            return
         why = hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
         if why is None:
             frame, why = start_by_hardware(clip, facts, self._waiting, hardware, begin, early)
@@ -122,13 +124,12 @@ class ContainerFile(SequentialSource):
             if self.opened is not None:
                 hardware.note_compared((self.opened, self.stream), self._facts, begin)
             self._decode_by(hardware)
-            return True
+            return
         if hardware.required:
             raise InputError(
                 f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
             )
         self._leave(hardware, "cannot decode it", why)
-        return False
 
     def _decode_by(self, hardware: HardwareDecoder) -> None:
         self._surfaces = hardware.surfaces
@@ -286,9 +287,9 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        # Compared in one step, which is quick. The format of a surface, which only changes at a key frame, takes longer.
-        look = frame.format.name, frame.width, frame.height, frame.color_range, frame.colorspace, frame.color_trc
-        changed = look != self._last_look or (self._surfaces is not None and frame.key_frame)
+        layout = format_name(frame), frame.width, frame.height
+        look = *layout, frame.color_range, frame.colorspace, frame.color_trc  # compared in one step, which is quick
+        changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
         self._times.add(self._clip.decoder.tick(frame))

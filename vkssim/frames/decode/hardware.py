@@ -38,7 +38,8 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 
 _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
 
-_SECONDS_TO_START = 1.0  # many times as long as usual
+SECONDS_TO_START = 1.0
+"""The longest wait for a decoder that is being started, many times as long as usual."""
 
 _USUAL_BEGIN = Begin(without_leading=True)  # the first packet is the key frame from which the first frame was decoded
 
@@ -190,7 +191,7 @@ def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
 def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Future[Any]:
     """Decode the first frame of a clip by hardware, on a thread, while the processor decodes its own: both take 0.1 s.
 
-    The result is for `start_by_hardware`. It is None if that function has to start the decoder once more.
+    The result is for `start_by_hardware`. It is None if hardware refused the clip, or failed.
     """
     return run_in_thread("vkssim-hardware", partial(_start_early, clip, hardware))
 
@@ -226,14 +227,16 @@ def start_by_hardware(
 ) -> tuple[Any, str | None]:
     """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
-    `first` is the processor's first frame, to which `facts` belong; None if they are from an earlier comparison. Raises
-    DecoderBusyError.
+    `first` is the processor's first frame, to which `facts` belong; None if they are from an earlier comparison. `early` is the
+    start that `start_early` made, which is not used if decoding has to begin elsewhere. Raises DecoderBusyError.
     """
     import av  # here, because its import takes time and only containers need it
 
     frame = None if early is None else result_of(early)
+    clip.codec = facts.codec
     try:
-        if frame is None or begin != _USUAL_BEGIN:
+        # Other clips' messages may have come meanwhile.
+        if frame is None or begin != _USUAL_BEGIN or (early is not None and clip.decoder.doubtful):
             frame = _start(clip, hardware, begin)
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
@@ -251,7 +254,7 @@ def _turn() -> Iterator[None]:
 
     A driver starts decoders one at a time. If it has many to start at once, all of them start late.
     """
-    has_turn = _starting.acquire(timeout=_SECONDS_TO_START)
+    has_turn = _starting.acquire(timeout=SECONDS_TO_START)
     try:
         yield
     finally:
