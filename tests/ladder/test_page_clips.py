@@ -122,7 +122,7 @@ def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
     assert means == pytest.approx([scores(codec, rate).mean() for codec in BETTER for rate in RATES])
     assert re.search("<title>9 pairs against [^<]*, 1 failed – vkssim</title>", text)
     assert "<b>gone.mp4</b>: not scored: no such file" in text
-    assert "`vkssim batch --frames FOLDER` stores those of each frame too" in text
+    assert "scores of frames, which `vkssim batch --frames FOLDER` stores" in text
     assert '<th scope="col">codec</th>' in text
 
 
