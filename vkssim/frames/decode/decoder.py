@@ -254,17 +254,15 @@ class Decoder:
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
             frames, undecoded = _up_to_error(frame for packet in group for frame in self._codec.decode(packet))
             self._doubtful |= any(part.is_corrupt for part in (*group, *frames))
-            if self.doubtful:
-                return
-            if frames:
+            if frames and not self.doubtful:
                 returned += len(frames)
                 latest = frames[-1].pts
-            while frames:
-                yield frames.pop(0)
+                while frames:
+                    yield frames.pop(0)
             failure = undecoded or unread
-            if failure is not None:
+            if failure is not None:  # also if there are messages: such a packet is refused
                 raise failure
-            if not group:
+            if self.doubtful or not group:
                 break
         # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
