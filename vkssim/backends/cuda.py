@@ -147,15 +147,13 @@ class Cuda:
         region = Region(*_side(source), *_side(target), row_bytes, rows)
         is_queued = source.on_device and target.on_device
         library = self._locked if is_queued else self._unlocked
-        if code := library.cuCtxPushCurrent_v2(self._pointer):
-            self._check("cuCtxPushCurrent", code)
+        self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
         if is_queued:
             code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
         else:
             code = library.cuMemcpy2D_v2(ctypes.byref(region))
         library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        if code:
-            self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
+        self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 

@@ -267,9 +267,7 @@ class ContainerFile(SequentialSource):
 
     def picture(self, number: int) -> Any:
         """Return a decoded frame as an av.VideoFrame, in rising order; None at the end, or if it sets `problem`."""
-        if self._position < number and not self._read_to(number - 1, None):
-            return None
-        return self._advance(self._next_frame)
+        return self._advance(self._next_frame) if self._read_to(number - 1, None) else None
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()
@@ -293,7 +291,7 @@ class ContainerFile(SequentialSource):
         if changed and not self._has_known_format(frame):
             return None
         self._times.add(self._clip.decoder.tick(frame))
-        if self._packet_ticks is not None and self._is_out_of_time(self._packet_ticks):
+        if self._is_out_of_time():
             return None
         if changed:
             self._note_changes(frame)
@@ -418,11 +416,11 @@ class ContainerFile(SequentialSource):
             ticks = [tick for tick in other._times.ticks if tick is not None]
             return np.array(sorted(ticks), np.int64) if len(ticks) == len(other._times.ticks) else None
 
-    def _is_out_of_time(self, packets: npt.NDArray[np.int64]) -> bool:
+    def _is_out_of_time(self) -> bool:
         """Return whether the time of the last frame differs from the time of its packet; then set `problem`."""
-        if self._position >= len(packets):
+        if self._packet_ticks is None or self._position >= len(self._packet_ticks):
             return False
-        expected, this = int(packets[self._position]), self._times.ticks[-1]
+        expected, this = int(self._packet_ticks[self._position]), self._times.ticks[-1]
         if this == expected:
             return False
         when = "at no known time" if this is None else f"at {float(this * self._facts.time_base):.3f} s"

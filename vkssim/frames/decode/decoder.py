@@ -163,9 +163,6 @@ class Decoder:
 
     def tick(self, frame: Any) -> int | None:
         """Return the presentation time of the last returned frame in ticks; None if it is not known."""
-        own: int | None = frame.pts
-        if not self.order.rises:
-            return own
         reorders = bool(self._stream.codec_context.has_b_frames)
         return self.order.tick(self.frame_count - 1, frame, reorders=reorders)
 
