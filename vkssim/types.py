@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal, NamedTuple, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +26,25 @@ Planes = tuple[Samples, ...]
 """A frame: (y,) or (y, cb, cr), each (H, W)."""
 
 
-@dataclass(frozen=True)
-class ExternalPlane:
-    """The place of a plane in memory of the GPU, which the host cannot write: `height` rows of `row_bytes` every `pitch` bytes.
+class Rows(NamedTuple):
+    """Rows of samples in memory: the address of the first row, and the bytes from one row to the next.
 
-    `address` is the one in the API that writes it, such as a CUDA device pointer. Integers lie `shift` bits higher in their
-    type.
+    The address of memory `on_device` is the one in the API that writes it, such as a CUDA device pointer.
     """
 
     address: int
     pitch: int
+    on_device: bool = True
+
+
+@dataclass(frozen=True)
+class ExternalPlane:
+    """The place of a plane in memory of the GPU, which the host cannot write: `height` rows of `row_bytes`.
+
+    Integers lie `shift` bits higher in their type.
+    """
+
+    rows: Rows
     height: int
     row_bytes: int
     shift: int = 0

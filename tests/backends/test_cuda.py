@@ -16,11 +16,11 @@ from unittest.mock import Mock
 import pytest
 
 from vkssim.backends import cuda, decoding
-from vkssim.backends.cuda import Region
+from vkssim.backends.cuda import REGION
 from vkssim.errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
-from vkssim.frames.picture.pixels import Rows
 from vkssim.host import device as host_device
 from vkssim.host.device import Device
+from vkssim.types import Rows
 
 GPU = uuid.UUID("0978dd54-200f-51fb-9fe5-33d1f9d939dd")
 OTHER = uuid.UUID(int=5)
@@ -136,20 +136,16 @@ def test_copies(driver: Driver, from_gpu: bool, to_gpu: bool) -> None:
     (push, context), (name, region, *stream), (pop, _) = driver.calls[-3:]
     assert (push, context.value, pop) == ("cuCtxPushCurrent", 0xC0, "cuCtxPopCurrent")
     assert (name, stream) == (("cuMemcpy2DAsync", [None]) if from_gpu and to_gpu else ("cuMemcpy2D", []))
-    assert (region.source_pitch, region.target_pitch, region.row_bytes, region.rows) == (2048, 1920, 1900, 1080)
-    for side, address, on_gpu in ("source", 64, from_gpu), ("target", 128, to_gpu):
-        assert getattr(region, f"{side}_type") == (2 if on_gpu else 1)
-        assert getattr(region, f"{side}_{'device' if on_gpu else 'host'}") == address
+    source, target = (2, 0, 64) if from_gpu else (1, 64, 0), (2, 0, 128) if to_gpu else (1, 128, 0)
+    assert REGION.unpack(region) == (0, 0, *source, 0, 2048, 0, 0, *target, 0, 1920, 1900, 1080)
 
 
 def test_the_region_is_that_of_the_header() -> None:
     """The offsets are those that a C compiler gives CUDA_MEMCPY2D on a machine of 64 bits."""
-    offsets = {name: getattr(Region, name).offset for name, *_ in Region._fields_}
-    assert ctypes.sizeof(Region) == 128
-    assert [offsets[f"source_{name}"] for name in ("type", "host", "device", "array", "pitch")] == [16, 24, 32, 40, 48]
-    targets = [offsets[f"target_{name}"] for name in ("x", "type", "host", "device", "array", "pitch")]
-    assert targets == [56, 72, 80, 88, 96, 104]
-    assert [offsets[name] for name in ("row_bytes", "rows")] == [112, 120]
+    packed = REGION.pack(*range(1, 17))
+    offsets = 0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120
+    assert [packed[offset] for offset in offsets] == [*range(1, 17)]
+    assert len(packed) == 128
 
 
 @pytest.mark.parametrize(

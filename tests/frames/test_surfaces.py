@@ -21,7 +21,7 @@ from vkssim.host import executor, waiting
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.report import render
-from vkssim.types import ExternalPlane, FrameFormat
+from vkssim.types import ExternalPlane, FrameFormat, Rows
 
 from ..distributed.in_ranges import small_ranges
 from ..support import host_cuda
@@ -243,7 +243,7 @@ def test_selections(folder: Path, surfaces: object, copies: HostCopies, options:
 
 
 def _place(plane: np.ndarray, row_bytes: int, shift: int = 0) -> ExternalPlane:
-    return ExternalPlane(plane.ctypes.data, plane.strides[0], len(plane), row_bytes, shift)
+    return ExternalPlane(Rows(plane.ctypes.data, plane.strides[0]), len(plane), row_bytes, shift)
 
 
 @pytest.mark.parametrize("bits", [8, 10, 12, 16])

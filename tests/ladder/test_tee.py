@@ -17,7 +17,7 @@ from vkssim.errors import DeviceError, InputError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
 from vkssim.frames.source import FrameSource, SequentialSource
-from vkssim.types import ExternalFrame, ExternalPlane, Planes
+from vkssim.types import ExternalFrame, ExternalPlane, Planes, Rows
 
 from ..support.waiting import PATIENCE
 
@@ -57,7 +57,7 @@ def _read(
     with reader:
         for number in numbers:
             target = np.empty((4, 4), np.uint8)
-            surface = ExternalPlane(target.ctypes.data, 4, 4, 4)
+            surface = ExternalPlane(Rows(target.ctypes.data, 4), 4, 4)
             if not (reader.read_external([number], [(surface,)]) if external else reader.read([number], [(target,)])):
                 break
             found.append(int(target[0, 0]))
@@ -142,7 +142,7 @@ class LentFrame:
         if self._source.fails_at == self._samples[0, 0]:
             self._source.fails_at = None
             raise DeviceError("the copy failed")
-        ctypes.memmove(target[0].address, self._samples.ctypes.data, self._samples.nbytes)
+        ctypes.memmove(target[0].rows.address, self._samples.ctypes.data, self._samples.nbytes)
 
     def copy(self, target: Planes) -> None:
         self.copied += 1
@@ -193,7 +193,7 @@ def test_a_reader_whose_copy_failed_gets_no_more() -> None:
     source = Lent(fails_at=2)
     failing, other = Tee(source, 2).readers
     memory = np.empty((32, 4, 4), np.uint8)
-    targets = [(ExternalPlane(samples.ctypes.data, 4, 4, 4),) for samples in memory]
+    targets = [(ExternalPlane(Rows(samples.ctypes.data, 4), 4, 4),) for samples in memory]
     with pytest.raises(DeviceError, match="the copy failed"):
         failing.read_external(range(16), targets[:16])
     assert failing.read_external(range(16, 32), targets[16:]) == 0

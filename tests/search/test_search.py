@@ -277,7 +277,7 @@ def with_exif(path: str, name: Path) -> str:
 
 @pytest.mark.parametrize(("transfer", "unread"), [(1, False), (16, True), (18, True)])
 def test_side_data_that_cannot_be_read(tmp_path: Path, transfer: int, unread: bool) -> None:
-    """PyAV 17 and 18 raise ValueError for that of such frames. The user of a clip that is not HDR has lost nothing."""
+    """PyAV 18 raises ValueError for that of such frames. The user of a clip that is not HDR has lost nothing."""
     clip = with_exif(source(tmp_path / "plain.mkv", codec="mjpeg", colours=(1, transfer, 1, 2)), tmp_path / "clip.mkv")
     choice = searched(clip, output=tmp_path / "out.mkv").choice
     assert choice.meets

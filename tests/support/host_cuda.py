@@ -12,11 +12,11 @@ import pytest
 
 from vkssim.backends import cuda
 from vkssim.frames.decode.hardware import CodedVideo
-from vkssim.frames.picture.pixels import Rows
 from vkssim.host import device as host_device
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.memory import Buffer, MemoryClass
+from vkssim.types import Rows
 
 _WAITING = 300 * 10**9  # ns; lavapipe compiles a kernel when it first runs, which takes seconds on a busy machine
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import threading
 import uuid
 from collections.abc import Iterator
@@ -22,10 +23,10 @@ from functools import cache, partial
 from typing import Any
 
 from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
-from ..frames.picture.pixels import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
 from ..host.sharing import Timelines, memory_descriptor, timeline
+from ..types import Rows
 
 _LIBRARY, _VIDEO_LIBRARY = "libcuda.so.1", "libnvcuvid.so.1"
 _DEFAULT_STREAM = 0
@@ -38,26 +39,9 @@ CHROMA = {"400": 0, "420": 1, "422": 2, "444": 3}
 """The subsamplings of chroma, with their numbers in cudaVideoChromaFormat."""
 
 
-class Region(ctypes.Structure):
-    """CUDA_MEMCPY2D: rows that are copied."""
-
-    _fields_ = (
-        *(
-            (f"{side}_{name}", kind)
-            for side in ("source", "target")
-            for name, kind in (
-                ("x", ctypes.c_size_t),
-                ("y", ctypes.c_size_t),
-                ("type", ctypes.c_uint),
-                ("host", ctypes.c_void_p),
-                ("device", ctypes.c_uint64),
-                ("array", ctypes.c_void_p),
-                ("pitch", ctypes.c_size_t),
-            )
-        ),
-        ("row_bytes", ctypes.c_size_t),
-        ("rows", ctypes.c_size_t),
-    )
+REGION = struct.Struct("@" + 2 * "NNIPQPN" + "NN")
+"""CUDA_MEMCPY2D, the rows that are copied. The source, then the target: x, y, kind of memory, address on the host, address on
+the device, array, pitch. Then the bytes of each row, and the number of rows."""
 
 
 class Capabilities(ctypes.Structure):
@@ -108,6 +92,7 @@ class Cuda:
         except OSError as error:
             raise UnsuitableDeviceError(f"CUDA's library cannot be loaded: {error}") from error
         self._pointer = ctypes.c_void_p(int(self._context))
+        self._popped = ctypes.byref(ctypes.c_void_p())  # where CUDA writes the context that a thread gives back
 
     def _found(self, wanted: uuid.UUID | None) -> tuple[int, Any]:
         for ordinal in range(self.call("cuDeviceGetCount")):
@@ -144,15 +129,12 @@ class Cuda:
 
         A copy on the GPU is only queued, and keeps the interpreter's lock.
         """
-        region = Region(*_side(source), *_side(target), row_bytes, rows)
+        region = REGION.pack(*_side(source), *_side(target), row_bytes, rows)
         is_queued = source.on_device and target.on_device
         library = self._locked if is_queued else self._unlocked
         self._check("cuCtxPushCurrent", library.cuCtxPushCurrent_v2(self._pointer))
-        if is_queued:
-            code = library.cuMemcpy2DAsync_v2(ctypes.byref(region), None)
-        else:
-            code = library.cuMemcpy2D_v2(ctypes.byref(region))
-        library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        code = library.cuMemcpy2DAsync_v2(region, None) if is_queued else library.cuMemcpy2D_v2(region)
+        library.cuCtxPopCurrent_v2(self._popped)
         self._check("cuMemcpy2DAsync" if is_queued else "cuMemcpy2D", code)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
@@ -193,11 +175,10 @@ class Cuda:
                     self.call(name, argument)
 
 
-def _side(rows: Rows) -> tuple[int, int, int, int | None, int, None, int]:
-    """Return the fields of `Region` that describe its source, or its target."""
-    if rows.on_device:
-        return 0, 0, _ON_DEVICE, None, rows.address, None, rows.pitch
-    return 0, 0, _ON_HOST, rows.address, 0, None, rows.pitch
+def _side(rows: Rows) -> tuple[int, ...]:
+    """Return the fields of `REGION` that describe its source, or its target."""
+    address, pitch, on_device = rows
+    return (0, 0, _ON_DEVICE, 0, address, 0, pitch) if on_device else (0, 0, _ON_HOST, address, 0, 0, pitch)
 
 
 class SharedTimeline:

@@ -19,7 +19,7 @@ from ..host.closing import closing_on_error
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.interface import Shape
-from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
+from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Rows, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
 from .open import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
@@ -260,6 +260,6 @@ def _external(slot: Slot, formats: Sequence[FrameFormat], frames: int, clip: int
 
     def place(layout: PlanePair, frame: int) -> ExternalPlane:
         address = slot.addresses[layout.buffer] + (2 * frame + clip) * layout.plane_bytes
-        return ExternalPlane(address, layout.row_bytes, layout.height, layout.width * layout.code_bytes, luma.shift)
+        return ExternalPlane(Rows(address, layout.row_bytes), layout.height, layout.width * layout.code_bytes, luma.shift)
 
     return tuple(tuple(place(layout, frame) for layout in layouts) for frame in range(frames))

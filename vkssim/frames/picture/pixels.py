@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ...types import CHROMA_STEPS, ExternalFrame, Planes
+from ...types import CHROMA_STEPS, ExternalFrame, Planes, Rows
 from ...utils.choices import BIT_DEPTHS
 
 _FLOATS = re.compile(r"f(?:16|32)(?:le|be)?$")
@@ -72,8 +72,8 @@ def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> np
         return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
     height = frame.height if number == 0 else -(-frame.height // 2)  # surfaces are 4:2:0
     rows = np.empty((height, plane.line_size), np.uint8)
-    target = Rows(rows.ctypes.data, plane.line_size, on_device=False)
-    copies(Rows(plane.buffer_ptr, plane.line_size, on_device=True), target, plane.line_size, height)
+    source, target = Rows(plane.buffer_ptr, plane.line_size), Rows(rows.ctypes.data, plane.line_size, on_device=False)
+    copies(source, target, plane.line_size, height)
     return rows
 
 
@@ -154,18 +154,6 @@ def _described(name: str) -> PixelFormat | None:
 
 # -- surfaces ---------------------------------------------------------------------------------------------------------
 
-_SURFACE = "cuda"
-"""FFmpeg's name of the pixel format of frames in surfaces."""
-
-
-class Rows(NamedTuple):
-    """Rows of samples in memory: the address of the first row, and the bytes from one row to the next."""
-
-    address: int
-    pitch: int
-    on_device: bool
-
-
 SurfaceCopy = Callable[[Rows, Rows, int, int], None]
 """A function that copies rows between the GPU that decodes and the host: source, target, bytes of each row, rows.
 
@@ -176,12 +164,12 @@ within the GPU may still be in progress. Raises DeviceError.
 
 def is_surface(frame: Any) -> bool:
     """Return whether an av.VideoFrame is in the memory of a GPU."""
-    return bool(frame.format.name == _SURFACE)
+    return frame.sw_format is not None
 
 
 def format_name(frame: Any) -> str:
     """Return FFmpeg's name of the pixel format of an av.VideoFrame's samples, on a GPU or on the host."""
-    return str(frame.sw_format.name if is_surface(frame) else frame.format.name)
+    return str((frame.sw_format or frame.format).name)
 
 
 @dataclass(slots=True)  # making a frozen one takes longer, and there is one for each frame
@@ -198,12 +186,12 @@ class DecodedFrame:
     def write(self, target: ExternalFrame) -> None:
         """Copy it to memory of the GPU. If only luma is scored, chroma has no target."""
         if is_surface(self.frame):
-            rows = [Rows(plane.buffer_ptr, plane.line_size, on_device=True) for plane in self.frame.planes[: len(target)]]
+            rows = [Rows(plane.buffer_ptr, plane.line_size) for plane in self.frame.planes[: len(target)]]
         else:
             samples = _as_in_surfaces(self.frame, self.pixels, target)
             rows = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
         for source, memory in zip(rows, target, strict=True):
-            self.copies(source, Rows(memory.address, memory.pitch, on_device=True), memory.row_bytes, memory.height)
+            self.copies(source, memory.rows, memory.row_bytes, memory.height)
 
     def copy(self, target: Planes) -> None:
         """Copy the requested planes to memory of the host."""
