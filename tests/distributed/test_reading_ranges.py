@@ -10,6 +10,9 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.frames.decode.clip_decoder import ClipDecoder
+from vkssim.frames.decode.decoder import AT_FIRST_KEY, Decoder
+
 from ..frames.encoding import encode_frames, moving_frames, video_frame
 from ..frames.reading import open_source, read
 from ..support.clips import write
@@ -127,6 +130,36 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
     assert all(same) == (kind != SMALL)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_range_after_the_last_one_is_read_on(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Its first frame, from which the range before has its fingerprint, is there already; other ranges are sought."""
+    ending, codec, options = KINDS[kind]
+    path = _encode(folder / f"{kind}.{ending}", codec, options)
+    sought, seek = list[int](), Decoder.seek
+
+    def note_seek(self: Decoder, time: int, *where: Any, **how: Any) -> None:
+        sought.append(time)
+        seek(self, time, *where, **how)
+
+    monkeypatch.setattr(Decoder, "seek", note_seek)
+    with open_source(path) as source:
+        marks = source.seek_index()
+        sequence = read(source)
+    assert marks is not None
+    with open_source(path) as source:
+        np.testing.assert_array_equal(read(source, range(GOP)), sequence[:GOP])
+        found = source.verify_boundary(GOP, marks.position(GOP - 1))
+        assert source.seek(GOP, marks.position(GOP)) == found
+        assert not sought
+        np.testing.assert_array_equal(read(source, range(GOP, 2 * GOP)), sequence[GOP : 2 * GOP])
+        assert source.times_of(range(GOP - 1, GOP + 1))[0] is None, "a range knows its own times, as after seeking"
+        source.verify_boundary(2 * GOP, marks.position(2 * GOP - 1))
+        if kind != SMALL:
+            source.seek(GOP, marks.position(GOP))
+            assert sought
+            np.testing.assert_array_equal(read(source, range(GOP, 2 * GOP)), sequence[GOP : 2 * GOP])
+
+
 @pytest.mark.parametrize("kind", ALONE)
 def test_what_cannot_be_read_in_ranges_is_one(folder: Path, other: str, kind: str) -> None:
     ending, codec, options = ALONE[kind]
@@ -188,6 +221,53 @@ def _edited(source: str, path: Path, skip: int) -> str:
         ticks = round(skip / 25 / base)
     path.write_bytes(data[: at + 16] + (begins + ticks).to_bytes(4, "big") + data[at + 20 :])
     return str(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "frames"),
+    [
+        ("x264 with open GOPs", 0, 2),
+        ("x264 with open GOPs", 0.5, 1),  # with pictures that refer to the GOP before
+        ("x265 with leading frames that decode", 0, 2),
+        ("x265 with leading frames that decode", 0.5, 1),
+        ("av1", 0, 2),
+        ("mjpeg", 0, 1),
+    ],
+)
+def test_the_first_frame_is_decoded_alone(folder: Path, kind: str, begin: float, frames: int) -> None:
+    """Unless another one may be presented before it. It is the frame that is returned first otherwise."""
+    ending, codec, options = KINDS[kind]
+    path = _encode(folder / f"{kind}.{ending}", codec, options)
+    cut = _remuxed(path, folder / f"{kind} from {begin}.mkv", begin=begin) if begin else path
+    clip = ClipDecoder(cut, None)
+    try:
+        found = list(clip.first_frames())
+        *_, first = found
+        assert len(found) == frames
+        assert {frame.pts for frame in found} == {first.pts}
+        for frame in found:
+            np.testing.assert_array_equal(frame.to_ndarray(), first.to_ndarray())
+        begins = clip.decoder.begin
+        if frames == 2:
+            assert begins == AT_FIRST_KEY
+        assert clip.decoder.next().pts > first.pts
+    finally:
+        clip.close()
+
+
+def test_a_damaged_first_frame_is_not_decoded_alone(folder: Path) -> None:
+    data = bytearray(Path(_encode(folder / "sound.mp4", *_x264(GOP))).read_bytes())
+    with av.open(str(folder / "sound.mp4")) as container:
+        (first, *_) = container.streams.video[0].index_entries
+        end = first.pos + first.size
+    data[end - 280 : end] = bytes(280)
+    (folder / "damaged.mp4").write_bytes(data)
+    clip = ClipDecoder(str(folder / "damaged.mp4"), None)
+    try:
+        assert len(list(clip.first_frames())) == 1
+        assert 0 in clip.decoder.damage
+    finally:
+        clip.close()
 
 
 def test_an_edit_list(folder: Path, other: str) -> None:

@@ -113,18 +113,18 @@ def test_hardware_starts_while_the_processor_decodes(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The processor waits here for the first frame of hardware, which would never come if one started after the other."""
-    started, begin = threading.Event(), ClipDecoder.begin
+    started, first_frames = threading.Event(), ClipDecoder.first_frames
 
     def note_start(_before: int, frame: Any) -> Any:
         started.set()
         return frame
 
-    def begin_later(self: ClipDecoder, *, threads: bool) -> Any:
+    def first_frames_later(self: ClipDecoder) -> Any:
         assert started.wait(60)
-        return begin(self, threads=threads)
+        return first_frames(self)
 
     stand_in.append(note_start)
-    monkeypatch.setattr(ClipDecoder, "begin", begin_later)
+    monkeypatch.setattr(ClipDecoder, "first_frames", first_frames_later)
     _, source = _planes(folder / "ref.mp4", CUDA)
     assert source.clip_facts().decoder == "h264 (cuda)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ from ..raw import unreadable
 from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
 from .demuxer import choose_stream, lacks_index, open_container
 from .hardware import HardwareDecoder
-from .packets import PacketCount
+from .packets import ONE_FRAME_A_PACKET, PacketCount
 
 FAILURES = av.FFmpegError, OSError
 """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
@@ -49,11 +50,11 @@ class ClipDecoder:
         """Return the bytes of all packets that were read."""
         return sum(count.bytes for count in self._counts)
 
-    def open(self, hwaccel: Any = None) -> Any:
+    def open(self, hwaccel: Any = None, *, packets_only: bool = False) -> Any:
         """Open the container again. Raises UnknownFormatError, InputError for a missing index, and errors of `hwaccel`."""
         self.sequence = sequence(self.path)
         try:
-            container = open_container(self.path, self.sequence, hwaccel)
+            container = open_container(self.path, self.sequence, hwaccel, packets_only=packets_only)
         except (*FAILURES, ValueError) as error:
             if hwaccel is not None:
                 raise
@@ -92,18 +93,34 @@ class ClipDecoder:
 
         A recording may begin between key frames. Packets that cannot be decoded there are skipped, and do not count as damage.
         """
-        first = self._first_frame(threads=True) if threads else None
+        first = self._first_of(threads=True) if threads else None
         if first is not None:
             return first
-        first = self._first_frame()
+        first = self._first_of()
         if not (threads and self.decoder.skipped_packets):
             return first
-        again = self._first_frame(threads=True, begin=self.decoder.begin)
-        return again if again is not None and again.pts == first.pts else self._first_frame()
+        again = self._first_of(threads=True, begin=self.decoder.begin)
+        return again if again is not None and again.pts == first.pts else self._first_of()
 
-    def _first_frame(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
-        """Start to decode, and return the first frame; with threads, None if it may not be right."""
+    def _first_of(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
         self.start(threads=threads, begin=begin)
+        return self._first_frame(threads=threads)
+
+    def first_frames(self) -> Iterator[Any]:
+        """Yield the first frame: decoded alone, which is quick, if that is possible, and then as `begin` returns it.
+
+        Only after the second one, the next frames can be decoded.
+        """
+        self.start(threads=False)
+        if self.codec.name in ONE_FRAME_A_PACKET:
+            alone = self.decoder.decode_first_alone()
+            if alone is not None:
+                yield alone
+            self.start(threads=False)
+        yield self._first_frame()
+
+    def _first_frame(self, *, threads: bool = False) -> Any:
+        """Return the first frame after `start`; with threads, None if it may not be right."""
         why = None
         try:
             first = self.decoder.next()

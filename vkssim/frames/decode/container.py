@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import reduce
+from operator import attrgetter
 from typing import Any
 
 import av
@@ -32,6 +33,10 @@ from .sample_index import PacketScan
 
 _SEEK_SECONDS = 0, 1, 4, 16
 """Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
+
+_GAINS_NOTHING = "it gains nothing"
+
+_size_and_colours = attrgetter("width", "height", "color_range", "colorspace", "color_trc")
 
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
@@ -61,6 +66,7 @@ class ContainerFile(SequentialSource):
         self._range: tuple[int, int] | None = None  # the number and the position of the last seek
         self._packet_ticks: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
+        self._boundary: tuple[int, int, int] | None = None  # the number, position and fingerprint of the last such frame
         self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceCopy | None = None
@@ -85,21 +91,27 @@ class ContainerFile(SequentialSource):
         self._clip.codec = facts.codec
         self._waiting, why = start_by_hardware(self._clip, facts, None, hardware, begin)
         if why is None:
-            self._describe(facts)
+            self._describe(facts, self._waiting)
             self._decode_by(hardware)
         return why is None
 
     def _begin(self, *, threads: bool) -> None:
-        self._waiting = self._clip.begin(threads=threads)
-        self._describe(describe(self._clip, self._waiting))
+        first = self._clip.begin(threads=threads)
+        self._describe(describe(self._clip, first), first)
 
     def _compare_with(self, hardware: HardwareDecoder) -> None:
         """Decode the first frame by the processor and by hardware, and choose the decoder of the clip."""
         clip = ClipDecoder(self._path, self.stream)
         early = start_early(clip, hardware)
         try:
-            self._begin(threads=False)  # to start threads takes longer than to decode one frame
-            self._change_to(hardware, clip, early)
+            why: str | None = None
+            for first in self._clip.first_frames():
+                self._describe(describe(self._clip, first), first)
+                why = self._change_to(hardware, clip, early)
+                if why is None:
+                    break
+            if why is not None:
+                self._refuse(hardware, why)
         finally:
             if self._clip is not clip:
                 wait_for(early, SECONDS_TO_START)  # its messages would look like damage
@@ -107,14 +119,14 @@ class ContainerFile(SequentialSource):
         if self._clip is not clip and threads_help():
             self._waiting = self._clip.begin(threads=True)
 
-    def _change_to(self, hardware: HardwareDecoder, clip: ClipDecoder, early: Future[Any]) -> None:
-        """Decode by hardware from the first frame on, or leave the clip to the processor.
+    def _change_to(self, hardware: HardwareDecoder, clip: ClipDecoder, early: Future[Any]) -> str | None:
+        """Decode by hardware from the first frame on; return the reason if it cannot decode the clip.
 
-        `clip` is that of the hardware decoder, which was started `early`. Raises InputError if a required decoder cannot.
+        `clip` is that of the hardware decoder, which was started `early`.
         """
         facts, codec, begin = self._facts, self._clip.stream.codec_context, self._clip.decoder.begin
         if hardware.skips(facts.codec.canonical_name, moving=self.info.fps is not None):
-            return
+            return _GAINS_NOTHING
         why = hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
         if why is None:
             frame, why = start_by_hardware(clip, facts, self._waiting, hardware, begin, early)
@@ -124,6 +136,11 @@ class ContainerFile(SequentialSource):
             if self.opened is not None:
                 hardware.note_compared((self.opened, self.stream), self._facts, begin)
             self._decode_by(hardware)
+        return why
+
+    def _refuse(self, hardware: HardwareDecoder, why: str) -> None:
+        """Leave the clip to the processor. Raises InputError if hardware is required."""
+        if why == _GAINS_NOTHING:
             return
         if hardware.required:
             raise InputError(
@@ -185,8 +202,8 @@ class ContainerFile(SequentialSource):
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
-    def _describe(self, facts: ClipDescription) -> None:
-        self._facts = facts
+    def _describe(self, facts: ClipDescription, first: Any) -> None:
+        self._facts, self._waiting = facts, first  # the frame is the next one to be returned
         self.info, self.expected = facts.info, facts.expected
         self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
@@ -196,7 +213,7 @@ class ContainerFile(SequentialSource):
         time_base, fps = facts.time_base, facts.info.fps
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
         self._times_begin = 0  # the number of the first frame in `_times`
-        self._first_tick = self._clip.decoder.tick(self._waiting)
+        self._first_tick = self._clip.decoder.tick(first)
         self._packets = PacketScan(self._clip, facts, self._first_tick)
         self.is_rgb = facts.pixels.rgb
         self._convert = new_scaler()
@@ -285,8 +302,7 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        layout = format_name(frame), frame.width, frame.height
-        look = *layout, frame.color_range, frame.colorspace, frame.color_trc  # compared in one step, which is quick
+        look = format_name(frame), _size_and_colours(frame)  # compared in one step, which is quick
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
@@ -470,9 +486,12 @@ class ContainerFile(SequentialSource):
     # -- ranges -------------------------------------------------------------------------------------------------------
 
     def seek(self, number: int, position: int) -> int | None:
-        """See FrameSource.seek. Decoding begins at the key frame before."""
-        self._waiting = None
+        """See FrameSource.seek. Decoding begins at the key frame before, unless `verify_boundary` has read this frame."""
         self._range = number, position
+        if self._waiting is not None and self._boundary is not None and self._boundary[:2] == (number, position):
+            self._begin_range(number)
+            return self._boundary[2]
+        self._waiting = None
         for earlier in _SEEK_SECONDS:
             try:
                 self._clip.decoder.seek(position - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
@@ -488,23 +507,28 @@ class ContainerFile(SequentialSource):
                 return self.seek(number, position)
             if found is not None and found.pts == position:
                 self._clip.decoder.forget_before(position)
-                self._position = self._times_begin = number
-                self._waiting = found
+                self._waiting, self._position = found, number
                 fingerprint = self._following()
-                self._times.restart()
-                self._waiting = found
+                self._begin_range(number)
                 return fingerprint
         raise RangeError(f"{self._path}: frame {number} is not at the time of its packet")
+
+    def _begin_range(self, number: int) -> None:
+        self._times_begin = number
+        self._times.restart()
 
     def _was_last(self, position: int) -> bool:
         return bool(self._times.ticks) and self._times.ticks[-1] == position
 
     def _following(self) -> int:
         """See SequentialSource: the CRC-32 of all planes, which differs if a decoder lacks the references of the frame."""
-        following = self.info.new_planes()
-        if not self._next(following):
+        planes = self.info.new_planes()
+        frame = self._next_frame()
+        if frame is None or not self._copy(frame, planes):
             raise RangeError(f"{self._path} ends before frame {self._position}, which has a packet")
-        return reduce(lambda crc, plane: zlib.crc32(plane.data, crc), following, 0)
+        fingerprint = reduce(lambda crc, plane: zlib.crc32(plane.data, crc), planes, 0)
+        self._waiting, self._boundary = frame, (self._position, frame.pts, fingerprint)
+        return fingerprint
 
     # -- end ----------------------------------------------------------------------------------------------------------
 

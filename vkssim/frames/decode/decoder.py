@@ -6,7 +6,8 @@ import os
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
+from operator import attrgetter
 from typing import Any
 
 from . import ffmpeg_log
@@ -29,6 +30,10 @@ _FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder 
 _CUT_OFF = "File ended prematurely"
 
 _KEPT_FRAMES = 2
+
+_MOST_LEADING = 16  # packets after a key frame whose frames may be presented before it
+
+_is_corrupt = attrgetter("is_corrupt")
 
 _TOGETHER = 8
 """Packets that hardware decodes in a row, before the first of their frames is used. Each of FFmpeg's calls gives up Python's
@@ -61,6 +66,8 @@ class Begin:
 
 
 FROM_START = Begin()
+AT_FIRST_KEY = Begin(without_leading=True)
+"""The usual place: the first packet is the key frame from which the first frame is decoded."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +168,28 @@ class Decoder:
                 self._kept.append(frame)
         return frame
 
+    def decode_first_alone(self) -> Any:
+        """Return the frame of the first packet if it is certainly the first frame, without a sign of damage; otherwise None.
+
+        `next` takes longer, because a decoder that reorders frames returns the first one after several packets. Nothing can be
+        decoded afterwards.
+        """
+        packets, unread = _up_to_error(islice(self._container.demux(self._stream), _MOST_LEADING))
+        times = [packet.pts for packet in packets if packet.size]
+        if unread or not times or None in times or times[0] != min(times) or not packets[0].is_keyframe:
+            return None
+        with ffmpeg_log.hearing() as messages:
+            frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, (packets[0], None))))
+        if undecoded or messages or len(frames) != 1 or any(map(_is_corrupt, (packets[0], *frames))):
+            return None
+        self.begin, self.frame_count = AT_FIRST_KEY, 1
+        return frames[0]
+
     def tick(self, frame: Any) -> int | None:
         """Return the presentation time of the last returned frame in ticks; None if it is not known."""
+        if not self.order.rises:
+            own: int | None = frame.pts
+            return own
         reorders = bool(self._stream.codec_context.has_b_frames)
         return self.order.tick(self.frame_count - 1, frame, reorders=reorders)
 
@@ -226,9 +253,7 @@ class Decoder:
         """Return the packets of the container. If it may be Matroska, which ends without an error, note if it is cut off."""
         packets: Iterator[Any] = self._container.demux(self._stream)
         listens = not self.stops_at_doubt or "matroska" in self._container.format.name
-        if listens:
-            return self._up_to_cut(packets)
-        return _read_ahead(packets) if self.hardware else packets
+        return self._up_to_cut(packets) if listens else packets
 
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -249,8 +274,8 @@ class Decoder:
             whole = [packet for packet in group if packet.size]
             sent += len(whole)
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
-            frames, undecoded = _up_to_error(frame for packet in group for frame in self._codec.decode(packet))
-            self._doubtful |= any(part.is_corrupt for part in (*group, *frames))
+            frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))
+            self._doubtful |= any(map(_is_corrupt, (*group, *frames)))
             if frames and not self.doubtful:
                 returned += len(frames)
                 latest = frames[-1].pts
@@ -350,17 +375,6 @@ class Decoder:
         self.skipped_packets = bool(key or before or failures)
         if key:
             self._remarks.clear()
-
-
-def _read_ahead(packets: Iterator[Any]) -> Iterator[Any]:
-    """Return the packets, of which several are read in a row."""
-    while True:
-        group, failure = _up_to_error(islice(packets, _TOGETHER))
-        yield from group
-        if failure is not None:
-            raise failure
-        if not group:
-            return
 
 
 def _up_to_error(things: Iterator[Any]) -> tuple[list[Any], Exception | None]:

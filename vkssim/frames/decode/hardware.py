@@ -20,7 +20,7 @@ from ..info import ClipFacts
 from ..inputs import Opened
 from ..picture.colour import stated_colours
 from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
-from .decoder import Begin, UndecodableError, reason
+from .decoder import AT_FIRST_KEY, Begin, UndecodableError, reason
 from .demuxer import choose_stream
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
 
 SECONDS_TO_START = 1.0
 """The longest wait for a decoder that is being started, many times as long as usual."""
-
-_USUAL_BEGIN = Begin(without_leading=True)  # the first packet is the key frame from which the first frame was decoded
 
 _starting = threading.Lock()
 
@@ -207,13 +205,13 @@ def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
             pixels = pixel_format(clip.path, codec.pix_fmt)
             if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is not None:
                 return None
-        return _start(clip, hardware, _USUAL_BEGIN)
+        return _start(clip, hardware, AT_FIRST_KEY)
     return None
 
 
 def _start(clip: ClipDecoder, hardware: HardwareDecoder, begin: Begin) -> Any:
-    with _turn():
-        clip.start(threads=False, begin=begin, hardware=hardware)
+    clip.start(threads=False, begin=begin, hardware=hardware)
+    with _turn():  # the driver makes its decoder for the first packet
         return clip.decoder.next()
 
 
@@ -236,7 +234,7 @@ def start_by_hardware(
     clip.codec = facts.codec
     try:
         # Other clips' messages may have come meanwhile.
-        if frame is None or begin != _USUAL_BEGIN or (early is not None and clip.decoder.doubtful):
+        if frame is None or begin != AT_FIRST_KEY or (early is not None and clip.decoder.doubtful):
             frame = _start(clip, hardware, begin)
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder

@@ -197,7 +197,7 @@ class PacketScan:
     def _listed(self) -> SampleIndex | None:
         """Return the index of an MP4 or MOV file that lists its packets; None for other files. Raises `FAILURES`."""
         with ExitStack() as stack:
-            container = stack.enter_context(self._clip.open())
+            container = stack.enter_context(self._clip.open(packets_only=True))
             stream = choose_stream(self._clip.path, container, self._clip.index)
             if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
                 return None
