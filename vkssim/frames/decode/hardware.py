@@ -210,8 +210,8 @@ def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
 
 
 def _start(clip: ClipDecoder, hardware: HardwareDecoder, begin: Begin) -> Any:
-    clip.start(threads=False, begin=begin, hardware=hardware)
-    with _turn():  # the driver makes its decoder for the first packet
+    with _turn():
+        clip.start(threads=False, begin=begin, hardware=hardware)
         return clip.decoder.next()
 
 
@@ -250,7 +250,8 @@ def start_by_hardware(
 def _turn() -> Iterator[None]:
     """Start a decoder after the decoder that is being started, unless that takes too long, as from a lost network share.
 
-    A driver starts decoders one at a time. If it has many to start at once, all of them start late.
+    A driver starts decoders one at a time. If it has many to start at once, all of them start late. PyAV opens a file for
+    hardware with Python's lock, and then waits with it for a driver that makes another decoder.
     """
     has_turn = _starting.acquire(timeout=SECONDS_TO_START)
     try:
