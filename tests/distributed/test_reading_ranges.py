@@ -231,7 +231,8 @@ def _edited(source: str, path: Path, skip: int) -> str:
         ("x265 with leading frames that decode", 0, 2),
         ("x265 with leading frames that decode", 0.5, 1),
         ("av1", 0, 2),
-        ("mjpeg", 0, 1),
+        ("vp8 with hidden frames", 0, 2),
+        ("ffv1 with others", 0, 1),  # which no hardware decodes
     ],
 )
 def test_the_first_frame_is_decoded_alone(folder: Path, kind: str, begin: float, frames: int) -> None:

@@ -16,8 +16,8 @@ from ..inputs import PictureSequence, sequence
 from ..raw import unreadable
 from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
 from .demuxer import choose_stream, lacks_index, open_container
-from .hardware import HardwareDecoder
-from .packets import ONE_FRAME_A_PACKET, PacketCount
+from .hardware import EXACT, HardwareDecoder
+from .packets import PacketCount
 
 FAILURES = av.FFmpegError, OSError
 """The errors of reading a packet and decoding it; OSError if a URL can no longer be read."""
@@ -107,12 +107,13 @@ class ClipDecoder:
         return self._first_frame(threads=threads)
 
     def first_frames(self) -> Iterator[Any]:
-        """Yield the first frame: decoded alone, which is quick, if that is possible, and then as `begin` returns it.
+        """Yield the first frame, without threads: decoded alone if that is possible, which is quick, and then as usual.
 
-        Only after the second one, the next frames can be decoded.
+        Further frames can be decoded only after the usual one. Only codecs that hardware may decode are decoded alone, because
+        several packets are read for that, and those of other codecs may be large.
         """
         self.start(threads=False)
-        if self.codec.name in ONE_FRAME_A_PACKET:
+        if self.codec.canonical_name in EXACT:
             alone = self.decoder.decode_first_alone()
             if alone is not None:
                 yield alone
