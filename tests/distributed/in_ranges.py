@@ -57,7 +57,8 @@ class _InTurn(InlineHandle):
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
     """Have clips divided into ranges of about `pairs` pairs."""
-    monkeypatch.setattr(division, "_ends", lambda all_pairs, _most, _shares: [*range(pairs, all_pairs, pairs), all_pairs])
+    monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
+    monkeypatch.setattr(engine, "_SHARES_EACH", 100)
 
 
 def in_ranges(

@@ -32,7 +32,6 @@ from vkssim.errors import (
     WorkerLostError,
 )
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
-from vkssim.scoring import ranges as division
 from vkssim.scoring.journal import Journal, open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import BatchScored, FrameRange, RangeScores
@@ -457,13 +456,6 @@ def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[
     assert [told(outcome) for outcome in outcomes] == [told(_in_one(clips))] * 2
     assert tasks.count(None) == 2
     assert len(set(tasks)) > 2
-
-
-def test_the_longest_ranges_come_first(clips: Clips, tasks: list[int | None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """They begin the shares of the workers, each of which reads on to the shorter ranges after its own."""
-    monkeypatch.setattr(division, "_ends", lambda *_: [5, 8, 10, 15, 18, FRAMES])
-    _score(clips)
-    assert tasks == [None, 0, 10, 5, 15, 8, 18]
 
 
 def test_progress_is_that_of_all_frames(clips: Clips, tmp_path: Path) -> None:

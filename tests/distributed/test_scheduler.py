@@ -24,7 +24,7 @@ from vkssim.errors import (
 )
 from vkssim.report.results import BackendInfo, ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import FrameRange, RangeBegun
+from vkssim.scoring.ranges import RangeBegun
 
 Answer = Callable[[], TaskResult]
 
@@ -187,29 +187,6 @@ def test_a_worker_goes_on_with_its_group_then_with_one_that_nobody_has() -> None
     scheduler.take()
     scheduler._hand_out()
     assert second.tasks[3:] == ["0/1"]
-
-
-def test_a_worker_reads_on_after_its_last_range() -> None:
-    """So that it need not seek. The first range follows the division; otherwise the order is that in which tasks come."""
-    first, second = FakeHandle("a", None), FakeHandle("b", None)
-    scheduler, _, _ = _scheduler(first, second)
-    _put(scheduler, 0)
-    scheduler.update_workers()
-    scheduler._hand_out()
-    first.settle(lambda: TaskResult(ranges=[FrameRange()] * 6))
-    assert scheduler.take()[0] == TaskKey(0, 0)
-    for number in (3, 0, 1, 2, 4, 5):
-        _put(scheduler, number)
-    scheduler._hand_out()
-    assert (first.tasks[1:], second.tasks) == (["0/0"], ["0/3"])
-    second.settle(_done)
-    scheduler.take()
-    scheduler._hand_out()
-    assert second.tasks[1:] == ["0/4"]
-    first.settle(_done)
-    scheduler.take()
-    scheduler._hand_out()
-    assert first.tasks[2:] == ["0/1"]
 
 
 def test_hungry_until_there_is_one_more_task_than_workers() -> None:

@@ -45,6 +45,8 @@ from .task import Part, Task, TaskResult, WorkerPool
 MOST_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
+_SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
+
 Outcome = ScoreReport | Exception
 
 
@@ -242,7 +244,7 @@ class Engine:
         """Return the number of shares into which the next job is divided; `left` jobs, this one included, have not begun."""
         workers = self.scheduler.workers
         if not self._pool.by_hardware:
-            return -(-workers // left) if self._pool.several else 1
+            return -(-_SHARES_EACH * workers // left) if self._pool.several else 1
         # Each worker of a pair opens both clips: the driver does that one after the other, 0.1 s for both, and all decoders are
         # slower meanwhile. So workers share the last pairs only if these are at most half as many as the workers.
         last = (self._jobs - 1) % workers + 1
@@ -284,10 +286,7 @@ class Engine:
         self.scheduler.put(TaskKey(group, index), make, again=again, batch=1 if live else None)
 
     def _put_ranges(self, group: int, state: _State) -> None:
-        """Have the ranges scored that are left, the longest ones first, which begin the shares of the workers."""
-        ranges = state.scored.ranges
-        lengths = [0 if frame_range.stop is None else frame_range.stop - frame_range.first for frame_range in ranges]
-        for index in sorted(range(len(ranges)), key=lengths.__getitem__, reverse=True):
+        for index in range(len(state.scored.ranges)):
             if index not in state.scored.scores:
                 self._put(group, index, [state])
 

@@ -118,7 +118,6 @@ class Scheduler:
         self._thread = threading.get_ident()
         self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
         self._groups: dict[WorkerHandle, int] = {}  # the group of the last task of each worker
-        self._following: dict[WorkerHandle, TaskKey] = {}  # the range to which each worker can read on
         self._retired: set[WorkerHandle] = set()
         self._busy_decoders: set[str] = set()  # messages that were passed on, because many workers have the same one
         self._given_up = 0  # consecutive tasks
@@ -174,8 +173,6 @@ class Scheduler:
             outcome = self._outcome(step, pending, worker)
             if isinstance(outcome, Exception) and pending.workers:  # the other worker decides
                 continue
-            if isinstance(outcome, TaskResult):
-                self._following[worker] = replace(pending.key, index=0 if outcome.ranges else pending.key.index + 1)
             if outcome is not None and not pending.done:
                 pending.done = True
                 return pending.key, outcome
@@ -242,9 +239,8 @@ class Scheduler:
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
         """Return the waiting task that suits the worker best, or else the running task that is late by the most.
 
-        A task of the worker's last group comes first, because its clips may still be open, above all the range after its last
-        one; then a task of the group that the fewest workers have; then the first task. None if the worker waits for the ranges
-        of its group.
+        A task of the worker's last group comes first, because its clips may still be open; then a task of the group that the
+        fewest workers have; then the first task. None if the worker waits for the ranges of its group.
         """
         if self._groups.get(worker) in self._divisions():
             return None
@@ -265,11 +261,8 @@ class Scheduler:
         return min(late, key=lambda pending: pending.started, default=None)
 
     def _best(self, waiting: Sequence[_PendingTask], worker: WorkerHandle) -> _PendingTask:
-        own, following = self._groups.get(worker), self._following.get(worker)
-        running = Counter(pending.key.group for pending, _ in self._running.values())
-        return min(
-            waiting, key=lambda pending: (pending.key.group != own, pending.key != following, running[pending.key.group])
-        )
+        own, running = self._groups.get(worker), Counter(pending.key.group for pending, _ in self._running.values())
+        return min(waiting, key=lambda pending: (pending.key.group != own, running[pending.key.group]))
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
         """Return True if the worker has not tried a task yet, or if all workers have, so that no other is better."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import RangeError
@@ -118,49 +118,37 @@ def divided(
 ) -> list[FrameRange]:
     """Return ranges of at most about `most` pairs each, which begin at key frames or soon after one.
 
-    They lie in `shares` equal shares of the clips, one for each worker, and each has half of the pairs that are left of its
-    share. So a worker reads on from range to range, and if a share is not done when others are, what is left of it is short.
-    There is only one range if the clips cannot be read in ranges.
+    Each range has at most one of `shares` equal shares of the pairs that are left. So ranges get shorter, and workers that
+    take them one after the other are done at about the same time. There is only one range if the clips cannot be read in
+    ranges.
     """
     if sync != "index" or any(source.problem is not None for source in sources):
         return [FrameRange()]
     schedule = schedule_pairs(selection, *sources, sync)
-    ends = [] if schedule.pairs is None else list(_ends(schedule.pairs, most, shares))
-    if len(ends) < 2:
+    if schedule.pairs is None or schedule.pairs <= _pairs_of_range(schedule.pairs, most, shares):
         return [FrameRange()]
     scan = run_in_thread("vkssim-scan", sources[1].seek_index)
     reference, distorted = sources[0].seek_index(), result_of(scan)
     if reference is None or distorted is None:
         return [FrameRange()]
     try:
-        cuts = list(_cuts(schedule, (reference, distorted), ends[:-1]))
+        cuts = list(_cuts(schedule, (reference, distorted), most, shares))
     except RangeError:
         return [FrameRange()]
     return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
 
 
-def _ends(pairs: int, most: int, shares: int) -> Iterator[int]:
-    """Yield the number of the pair after each range."""
-    shares = max(1, min(shares, pairs // _LEAST_PAIRS))
-    first = 0
-    for share in range(shares):
-        end = pairs * (share + 1) // shares
-        while first < end:
-            first += _pairs_of_range(end - first, most, shares)
-            if end - first < _LEAST_PAIRS:
-                first = end
-            yield first
-
-
 def _pairs_of_range(left: int, most: int, shares: int) -> int:
-    return max(_LEAST_PAIRS, min(most, left if shares == 1 else -(-left // 2)))
+    return max(_LEAST_PAIRS, min(most, -(-left // shares)))
 
 
-def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], ends: Iterable[int]) -> Iterator[RangeBoundary]:
+def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], most: int, shares: int) -> Iterator[RangeBoundary]:
     """Yield cuts at or just after a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
+    total = schedule.pairs
+    assert total is not None
     reference, distorted = marks
-    before = 0
-    for wanted in ends:
+    before = wanted = 0
+    while (wanted := wanted + _pairs_of_range(total - wanted, most, shares)) < total:
         first, second = schedule.frames(wanted)
         if max(first - reference.frames, second - distorted.frames) >= 0:
             return
