@@ -98,7 +98,7 @@ def test_packages_that_are_missing_or_too_old(
     version: str | None, platform: str, missing: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert missing_packages(platform)["report"] == [], "those of the tests"
-    listed = ['cuda-bindings>=12.6; sys_platform == "linux" and extra == "cuda"', "av>=17", 'pytest>=9; extra == "test"']
+    listed = ['cuda-bindings>=12.6; sys_platform == "linux" and extra == "cuda"', "av>=18", 'pytest>=9; extra == "test"']
     monkeypatch.setattr("importlib.metadata.requires", lambda _: listed)
     monkeypatch.setattr(system, "_installed_version", lambda _: version)
     assert missing_packages(platform)["cuda"] == missing

@@ -70,7 +70,7 @@ class SourceCache:
             except VkssimError:
                 pass
             else:
-                # A task that seeks goes to the frame at which it begins, so that it does not matter what was read before.
+                # A task that seeks begins at its own frame, whatever was read before.
                 if pair.unread or task.parts[0].frame_range.start is not None:
                     self._open = None
                     stack.enter_context(pair.stack)

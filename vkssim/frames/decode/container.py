@@ -488,9 +488,10 @@ class ContainerFile(SequentialSource):
     def seek(self, number: int, position: int) -> int | None:
         """See FrameSource.seek. Decoding begins at the key frame before, unless `verify_boundary` has read this frame."""
         self._range = number, position
-        if self._waiting is not None and self._boundary is not None and self._boundary[:2] == (number, position):
+        read = None if self._waiting is None or self._clip.decoder.doubtful else self._boundary
+        if read is not None and read[:2] == (number, position):
             self._begin_range(number)
-            return self._boundary[2]
+            return read[2]
         self._waiting = None
         for earlier in _SEEK_SECONDS:
             try:

@@ -31,7 +31,7 @@ _CUT_OFF = "File ended prematurely"
 
 _KEPT_FRAMES = 2
 
-_MOST_LEADING = 16  # packets after a key frame whose frames may be presented before it
+_MOST_LEADING = 16  # packets, the key frame included, among which one may be presented before it
 
 _is_corrupt = attrgetter("is_corrupt")
 
@@ -169,7 +169,7 @@ class Decoder:
         return frame
 
     def decode_first_alone(self) -> Any:
-        """Return the frame of the first packet if it is certainly the first frame, without a sign of damage; otherwise None.
+        """Return the frame of the first packet if no packet after it is presented earlier, and it is sound; otherwise None.
 
         `next` takes longer, because a decoder that reorders frames returns the first one after several packets. Nothing can be
         decoded afterwards.

@@ -250,8 +250,8 @@ def start_by_hardware(
 def _turn() -> Iterator[None]:
     """Start a decoder after the decoder that is being started, unless that takes too long, as from a lost network share.
 
-    A driver starts decoders one at a time. If it has many to start at once, all of them start late. PyAV opens a file for
-    hardware with Python's lock, and then waits with it for a driver that makes another decoder.
+    A driver starts decoders one at a time. If it has many to start at once, all of them start late. PyAV keeps Python's lock
+    while it opens a file for hardware, so all threads wait if the driver is busy with another decoder.
     """
     has_turn = _starting.acquire(timeout=SECONDS_TO_START)
     try:
