@@ -93,18 +93,14 @@ class ClipDecoder:
 
         A recording may begin between key frames. Packets that cannot be decoded there are skipped, and do not count as damage.
         """
-        first = self._first_of(threads=True) if threads else None
+        first = self._first_frame(threads=True) if threads else None
         if first is not None:
             return first
-        first = self._first_of()
+        first = self._first_frame()
         if not (threads and self.decoder.skipped_packets):
             return first
-        again = self._first_of(threads=True, begin=self.decoder.begin)
-        return again if again is not None and again.pts == first.pts else self._first_of()
-
-    def _first_of(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
-        self.start(threads=threads, begin=begin)
-        return self._first_frame(threads=threads)
+        again = self._first_frame(threads=True, begin=self.decoder.begin)
+        return again if again is not None and again.pts == first.pts else self._first_frame()
 
     def first_frames(self) -> Iterator[Any]:
         """Yield the first frame, without threads: decoded alone if that is possible, which is quick, and then as usual.
@@ -118,10 +114,14 @@ class ClipDecoder:
             if alone is not None:
                 yield alone
             self.start(threads=False)
-        yield self._first_frame()
+        yield self._read_first(threads=False)
 
-    def _first_frame(self, *, threads: bool = False) -> Any:
-        """Return the first frame after `start`; with threads, None if it may not be right."""
+    def _first_frame(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
+        """Start to decode, and return the first frame; with threads, None if it may not be right."""
+        self.start(threads=threads, begin=begin)
+        return self._read_first(threads=threads)
+
+    def _read_first(self, *, threads: bool) -> Any:
         why = None
         try:
             first = self.decoder.next()

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import reduce
-from operator import attrgetter
 from typing import Any
 
 import av
@@ -33,10 +32,6 @@ from .sample_index import PacketScan
 
 _SEEK_SECONDS = 0, 1, 4, 16
 """Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
-
-_GAINS_NOTHING = "it gains nothing"
-
-_size_and_colours = attrgetter("width", "height", "color_range", "colorspace", "color_trc")
 
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
@@ -66,14 +61,15 @@ class ContainerFile(SequentialSource):
         self._range: tuple[int, int] | None = None  # the number and the position of the last seek
         self._packet_ticks: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
-        self._boundary: tuple[int, int, int] | None = None  # the number, position and fingerprint of the last such frame
+        self._boundary: tuple[int, int, int] | None = None
+        """The number, position and fingerprint of the last frame that was read for comparison."""
         self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceCopy | None = None
         self._refusal: str | None = None  # why the hardware decoder does not decode the clip
         try:
             if hardware is None:
-                self._begin(threads=threads_help())
+                self._begin_with(self._clip.begin(threads=threads_help()))
             elif not self._open_again(hardware):
                 self._compare_with(hardware)
         except BaseException:
@@ -91,13 +87,13 @@ class ContainerFile(SequentialSource):
         self._clip.codec = facts.codec
         self._waiting, why = start_by_hardware(self._clip, facts, None, hardware, begin)
         if why is None:
-            self._describe(facts, self._waiting)
+            self._describe(facts)
             self._decode_by(hardware)
         return why is None
 
-    def _begin(self, *, threads: bool) -> None:
-        first = self._clip.begin(threads=threads)
-        self._describe(describe(self._clip, first), first)
+    def _begin_with(self, first: Any) -> None:
+        self._waiting = first
+        self._describe(describe(self._clip, first))
 
     def _compare_with(self, hardware: HardwareDecoder) -> None:
         """Decode the first frame by the processor and by hardware, and choose the decoder of the clip."""
@@ -106,9 +102,10 @@ class ContainerFile(SequentialSource):
         try:
             why: str | None = None
             for first in self._clip.first_frames():
-                self._describe(describe(self._clip, first), first)
-                why = self._change_to(hardware, clip, early)
-                if why is None:
+                self._begin_with(first)
+                skipped = hardware.skips(self._facts.codec.canonical_name, moving=self.info.fps is not None)
+                why = None if skipped else self._change_to(hardware, clip, early)
+                if self._clip is clip:
                     break
             if why is not None:
                 self._refuse(hardware, why)
@@ -125,8 +122,6 @@ class ContainerFile(SequentialSource):
         `clip` is that of the hardware decoder, which was started `early`.
         """
         facts, codec, begin = self._facts, self._clip.stream.codec_context, self._clip.decoder.begin
-        if hardware.skips(facts.codec.canonical_name, moving=self.info.fps is not None):
-            return _GAINS_NOTHING
         why = hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
         if why is None:
             frame, why = start_by_hardware(clip, facts, self._waiting, hardware, begin, early)
@@ -140,8 +135,6 @@ class ContainerFile(SequentialSource):
 
     def _refuse(self, hardware: HardwareDecoder, why: str) -> None:
         """Leave the clip to the processor. Raises InputError if hardware is required."""
-        if why == _GAINS_NOTHING:
-            return
         if hardware.required:
             raise InputError(
                 f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
@@ -202,8 +195,8 @@ class ContainerFile(SequentialSource):
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
-    def _describe(self, facts: ClipDescription, first: Any) -> None:
-        self._facts, self._waiting = facts, first  # the frame is the next one to be returned
+    def _describe(self, facts: ClipDescription) -> None:
+        self._facts = facts
         self.info, self.expected = facts.info, facts.expected
         self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
@@ -213,7 +206,7 @@ class ContainerFile(SequentialSource):
         time_base, fps = facts.time_base, facts.info.fps
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
         self._times_begin = 0  # the number of the first frame in `_times`
-        self._first_tick = self._clip.decoder.tick(first)
+        self._first_tick = self._clip.decoder.tick(self._waiting)
         self._packets = PacketScan(self._clip, facts, self._first_tick)
         self.is_rgb = facts.pixels.rgb
         self._convert = new_scaler()
@@ -302,7 +295,8 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        look = format_name(frame), _size_and_colours(frame)  # compared in one step, which is quick
+        # Compared in one step, which is quick.
+        look = format_name(frame), frame.width, frame.height, frame.color_range, frame.colorspace, frame.color_trc
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
@@ -522,7 +516,10 @@ class ContainerFile(SequentialSource):
         return bool(self._times.ticks) and self._times.ticks[-1] == position
 
     def _following(self) -> int:
-        """See SequentialSource: the CRC-32 of all planes, which differs if a decoder lacks the references of the frame."""
+        """See SequentialSource: the CRC-32 of all planes, which differs if a decoder lacks the references of the frame.
+
+        The frame is the next one to be returned, also afterwards.
+        """
         planes = self.info.new_planes()
         frame = self._next_frame()
         if frame is None or not self._copy(frame, planes):

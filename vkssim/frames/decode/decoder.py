@@ -187,9 +187,6 @@ class Decoder:
 
     def tick(self, frame: Any) -> int | None:
         """Return the presentation time of the last returned frame in ticks; None if it is not known."""
-        if not self.order.rises:
-            own: int | None = frame.pts
-            return own
         reorders = bool(self._stream.codec_context.has_b_frames)
         return self.order.tick(self.frame_count - 1, frame, reorders=reorders)
 

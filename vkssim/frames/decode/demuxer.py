@@ -31,7 +31,7 @@ _CONFINED = {
 }
 
 
-_WITHOUT_FRAMES = {"skip_frame": "all"}
+_DECODE_NOTHING = {"skip_frame": "all"}
 
 _LEAVES_TAGS = 19
 
@@ -54,7 +54,7 @@ def open_container(
 
     remote = is_url(path)
     name, options, format = (path, {}, None) if pictures is None else (pictures.name, pictures.options, "image2")
-    confined = {**_CONFINED, "format_whitelist": _formats(remote), **options, **(_WITHOUT_FRAMES if packets_only else {})}
+    confined = {**_CONFINED, "format_whitelist": _formats(remote), **options, **(_DECODE_NOTHING if packets_only else {})}
     # Tags may be in any encoding; PyAV 19 and later takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
     return av.open(open_url(path) if remote else local_name(name), format=format, options=confined, hwaccel=hwaccel, **tags)

@@ -86,15 +86,14 @@ class PacketOrder:
         self._has_fields = container not in WITHOUT_PRESENTATION_TIMES
         self.renumbered = False
         """Whether a frame got a different time than its decoder gave it."""
-        self.rises = True
-        """Whether the times of all packets so far rise. If not, each frame has its own time."""
         self._packed = False
+        self._rises = True
         self._first = 0  # the index of the packet of the first frame
         self._ticks: list[int] = []
 
     def add(self, packet: Any) -> None:
         """Add the next packet that goes to the decoder."""
-        if not self.rises:
+        if not self._rises:
             return
         if packet.pts is None or (self._ticks and packet.pts <= self._ticks[-1]):
             self.ignore()
@@ -111,13 +110,13 @@ class PacketOrder:
 
     def ignore(self) -> None:
         """Leave each frame its own time from now on."""
-        self.rises = False
+        self._rises = False
         self._ticks.clear()
 
     def tick(self, number: int, frame: Any, *, reorders: bool) -> int | None:
         """Return the presentation time of a frame in ticks; `reorders` says whether its decoder reorders frames."""
         own: int | None = frame.pts
-        if own is None or not reorders:
+        if not self._rises or own is None or not reorders:
             return own
         if not (self._packed or self._codec in ONE_FRAME_A_PACKET) or (frame.interlaced_frame and self._has_fields):
             return own
