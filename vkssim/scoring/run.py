@@ -177,7 +177,7 @@ class _Run:
 
     If the report has frames already, the run continues after them. `others` are the presentation times of all frames in the
     distorted clip. Only the pairs of `frame_range` are read, from sources that are positioned there already. `on_batch` gets
-    the frames of each batch. A `live` run does not wait for the next batch before it collects one.
+    the frames of each batch. A `live` run collects a batch before the next one is read.
     """
 
     sources: tuple[FrameSource, FrameSource]
@@ -206,6 +206,9 @@ class _Run:
         in_flight: deque[tuple[Batch, range]] = deque()
         next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
         ended = False
+        # A video engine needs much longer for a batch than the kernels. So the one in flight is collected meanwhile, and the
+        # decoders never wait for it. Other frames may be read so quickly that the device would wait.
+        reading_is_slow = self.live or backend.batches[0].external is not None
         started = time.perf_counter()
         while not self.found_beyond:
             while free and not ended and (limit is None or next_number < limit):
@@ -217,7 +220,7 @@ class _Run:
             if in_flight and (
                 not reading
                 or (not free and backend.is_done(in_flight[0][0]))
-                or (self.live and not all(future.done() for reads in reading[0][2] for future in reads))
+                or (reading_is_slow and not _are_read(reading[0][2]))
             ):
                 free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
@@ -311,6 +314,10 @@ class _Run:
         ended = [reader.close() for reader in self.readers]
         if failure is not None and not all(ended):
             mark_in_use(failure)
+
+
+def _are_read(clips: Sequence[Sequence[Future[int]]]) -> bool:
+    return all(future.done() for reads in clips for future in reads)
 
 
 class _SourceReader:
