@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vkssim import score_files
-from vkssim.distributed import engine
+from vkssim.distributed import engine, worker
 from vkssim.distributed.engine import Engine, Job, RunSettings
 from vkssim.distributed.pools import InlineHandle
 from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
@@ -56,8 +56,9 @@ class _InTurn(InlineHandle):
 
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
-    """Have clips divided into ranges of about `pairs` pairs."""
+    """Have clips divided into ranges of about `pairs` pairs, however short they are."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
+    monkeypatch.setattr(worker, "_LEAST_SECONDS_EACH", 0.0)
     monkeypatch.setattr(engine, "_SHARES_EACH", 100)
 
 

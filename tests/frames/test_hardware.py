@@ -18,8 +18,8 @@ import av
 import numpy as np
 import pytest
 
-from vkssim import score_files
-from vkssim.distributed import pools, worker
+from vkssim import Selection, score_files
+from vkssim.distributed import pools, rates, worker
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.decode import container, hardware
 from vkssim.frames.decode.clip_decoder import ClipDecoder
@@ -28,6 +28,7 @@ from vkssim.frames.decode.decoder import Decoder
 from vkssim.frames.decode.hardware import HardwareDecoder, check_decode
 from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
+from vkssim.frames.pairing import preprocessing
 from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.scoring.ranges import FrameRange
@@ -408,3 +409,33 @@ def test_several_engines_score_ranges_side_by_side(
     assert ranges[several:] == [FrameRange()]
     assert render(report, "json", "max") == render(alone, "json", "max")
     assert len(compared) == 2 * 2, "both clips of each run"
+
+
+@pytest.mark.parametrize(("frames_each", "subsample", "is_short"), [(11, 1, True), (10, 1, False), (10, 2, False)])
+def test_a_short_pair_is_left_to_one_engine(
+    folder: Path,
+    stand_in: list[Changed],
+    device: Device,
+    monkeypatch: pytest.MonkeyPatch,
+    frames_each: int,
+    subsample: int,
+    is_short: bool,
+) -> None:
+    """To open its clips for three workers would take longer than to score it. Frames that are left out are decoded, too."""
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
+    monkeypatch.setattr(pools, "has_lock", lambda: True)
+    monkeypatch.setitem(rates.PIXELS_A_SECOND, "software", frames_each * 48 * 64)
+    monkeypatch.setattr(worker, "_LEAST_SECONDS_EACH", 1.0)
+    opened: list[str] = []
+    open_clip = open_file
+
+    def note_opened(path: str, raw: RawDescription, stream: Any = None, decoder: Any = None, **how: Any) -> Any:
+        opened.extend([path] if decoder else [])
+        return open_clip(path, raw, stream, decoder, **how)
+
+    monkeypatch.setattr(preprocessing, "open_file", note_opened)
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    selection = Selection(subsample=subsample)
+    report = score_files(*clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda", selection=selection)
+    assert len(report.frames) == FRAMES // subsample
+    assert (len(opened) == 2) is is_short

@@ -48,10 +48,10 @@ class Task:
 
     If `divides`, the clips of its only part are divided instead, and are scored only if they cannot be divided. Ranges take
     about `seconds` seconds each at most, and get shorter by `shares`, see `divided`. With `by_hardware`, only clips that a
-    hardware decoder decodes are divided. `batch` is the largest number of frames of a batch, None for that of the device. A
-    worker that is not `alone` shares its hardware decoder with other workers. `live` tells of frames as soon as they are
-    scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the task that the worker
-    probably gets next, to be opened meanwhile.
+    hardware decoder decodes are divided, and short ones have one share. `batch` is the largest number of frames of a batch,
+    None for that of the device. A worker that is not `alone` shares its hardware decoder with other workers. `live` tells of
+    frames as soon as they are scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the
+    task that the worker probably gets next, to be opened meanwhile.
     """
 
     parts: tuple[Part, ...]

@@ -21,6 +21,7 @@ from ..frames.inputs import sequence
 from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
+from ..frames.pairing.schedule import schedule_pairs
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
@@ -35,6 +36,10 @@ from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, Tell, WorkerSp
 
 _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
+
+_LEAST_SECONDS_EACH = 0.2
+"""The least time in seconds for which workers of a GPU share a pair, for each of them, at the assumed speed. Each opens two
+decoders, and the driver starts one after the other, so that several workers would take longer for a short pair than one."""
 
 
 def slots_for(runs: int) -> int:
@@ -129,15 +134,24 @@ class Worker(Closable):
     def _divided(
         self, task: Task, options: ScoreOptions, sources: Sources, tell: Callable[[TaskEvent], object]
     ) -> list[FrameRange]:
-        decoder, info = options.decoder, sources[0].info
+        decoder, info, shares = options.decoder, sources[0].info, task.shares
         if task.by_hardware:
             if decoder is None or not all(decoder.decodes(source.clip_facts()) for source in sources):
                 return []
             run_in_thread("vkssim-open", partial(self._share.backend.open_ahead, frame_metrics(sources, options).planes))
-            if task.shares > 1:
+            if shares > 1 and not self._is_short(sources, options, shares):
                 tell(ClipsOpened(task))
+            else:
+                shares = 1
         pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
-        return divided(sources, options.selection, options.sync, pairs, task.shares)
+        return divided(sources, options.selection, options.sync, pairs, shares)
+
+    def _is_short(self, sources: Sources, options: ScoreOptions, workers: int) -> bool:
+        """Return whether one worker scores a pair sooner than several, each of which would open the clips."""
+        info, selection = sources[0].info, options.selection
+        pairs = schedule_pairs(selection, *sources, options.sync).pairs or 0
+        pixels = pairs * selection.subsample * info.width * info.height  # those of all frames, which are decoded
+        return pixels < workers * _LEAST_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind]
 
     def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: OpenBackend, tell: Tell) -> None:
         tell_of = partial(tell, part.job)
