@@ -455,6 +455,16 @@ def test_before_durations_are_known_another_machine_helps_out(clock: list[float]
         assert idle.tasks == (["0/0"] if host and clock[0] > 60 else [])
 
 
+def test_a_worker_of_the_same_gpu_does_not_try_a_late_task(clock: list[float]) -> None:
+    slow, idle = FakeHandle("slow", None), FakeHandle("idle")
+    slow.shares_decoder = idle.shares_decoder = True
+    scheduler, _, _ = _scheduler(slow, idle, tasks=4)
+    assert _indices(scheduler, 3) == [1, 2, 3]
+    clock[0] = 100.0
+    _find_none_finished(scheduler)
+    assert idle.tasks == ["0/1", "0/2", "0/3"]
+
+
 @pytest.mark.parametrize("winner", ["slow", "quick"])
 def test_of_two_that_are_at_a_late_task_the_first_counts(clock: list[float], winner: str) -> None:
     scheduler, slow, quick = _late(clock)

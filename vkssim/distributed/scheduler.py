@@ -250,6 +250,8 @@ class Scheduler:
             self._queue.remove(best)
             self._groups[worker] = best.key.group
             return best
+        if worker.shares_decoder:  # it would not be quicker on the same GPU
+            return None
         known = len(self._durations) >= _LEAST_DURATIONS
         since = time.monotonic() - (_LATE * fmean(self._durations) if known else _SECONDS_UNTIL_LATE)
         late = [
