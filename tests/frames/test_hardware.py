@@ -439,3 +439,29 @@ def test_a_short_pair_is_left_to_one_engine(
     report = score_files(*clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda", selection=selection)
     assert len(report.frames) == FRAMES // subsample
     assert (len(opened) == 2) is is_short
+
+
+def test_a_file_is_opened_while_another_decoder_starts(
+    folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[ClipDecoder] = []
+    both = threading.Event()
+    start, take = ClipDecoder.start, Decoder.next
+
+    def note_start(self: ClipDecoder, **how: Any) -> None:
+        start(self, **how)
+        if how.get("hardware") is not None:
+            opened.append(self)
+            if len(opened) == 2:
+                both.set()
+
+    def take_when_both_are_open(self: Decoder) -> Any:
+        assert not self.hardware or both.wait(30)
+        return take(self)
+
+    monkeypatch.setattr(ClipDecoder, "start", note_start)
+    monkeypatch.setattr(Decoder, "next", take_when_both_are_open)
+    report = score_files(
+        folder / "ref.mp4", folder / "dis.mp4", features=[FEATURE], device=str(device.info.uuid), decode="cuda"
+    )
+    assert len(report.frames) == FRAMES

@@ -41,7 +41,7 @@ _MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
 SECONDS_TO_START = 1.0
 """The longest wait for a decoder that is being started, many times as long as usual."""
 
-_starting = threading.Lock()
+_opening, _starting = threading.Lock(), threading.Lock()
 
 ClipKey = tuple[Opened, int | None]
 """A file as it was opened, and the index of the stream that the caller named."""
@@ -205,12 +205,15 @@ def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
             pixels = pixel_format(clip.path, codec.pix_fmt)
             if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is not None:
                 return None
-        return _start(clip, hardware, AT_FIRST_KEY)
+        with _turn(_opening):  # while the decoder of the other clip is being started
+            clip.start(threads=False, begin=AT_FIRST_KEY, hardware=hardware)
+        with _turn(_starting):
+            return clip.decoder.next()
     return None
 
 
 def _start(clip: ClipDecoder, hardware: HardwareDecoder, begin: Begin) -> Any:
-    with _turn():
+    with _turn(_starting):
         clip.start(threads=False, begin=begin, hardware=hardware)
         return clip.decoder.next()
 
@@ -247,18 +250,18 @@ def start_by_hardware(
 
 
 @contextmanager
-def _turn() -> Iterator[None]:
-    """Start a decoder after the decoder that is being started, unless that takes too long, as from a lost network share.
+def _turn(lock: threading.Lock) -> Iterator[None]:
+    """Open a file or start a decoder after the one before it, unless that takes too long, as from a lost network share.
 
     A driver starts decoders one at a time. If it has many to start at once, all of them start late. PyAV keeps Python's lock
     while it opens a file for hardware, so all threads wait if the driver is busy with another decoder.
     """
-    has_turn = _starting.acquire(timeout=SECONDS_TO_START)
+    has_turn = lock.acquire(timeout=SECONDS_TO_START)
     try:
         yield
     finally:
         if has_turn:
-            _starting.release()
+            lock.release()
 
 
 def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: Any, hardware: HardwareDecoder) -> str | None:
