@@ -146,6 +146,15 @@ def test_no_hint_where_clips_are_bad_but_in_step(tmp_path: Path) -> None:
     assert _hints(report) == []
 
 
+def test_clips_without_any_score(tmp_path: Path) -> None:
+    """The negative of a picture has a negative structure, to which a power of MS-SSIM does not apply."""
+    luma = clip(40, 176, 176)
+    paths = _y4m(tmp_path / "ref.y4m", luma), _y4m(tmp_path / "negative.y4m", 255 - luma)
+    report = score_files(*paths, features="float_ms_ssim", backend="cpu")
+    assert np.isnan(report.column("float_ms_ssim")).all()
+    assert _hints(report) == []
+
+
 def _timed(path: Path, shown: Sequence[tuple[int, float]]) -> str:
     """A clip of some frames of MOVING, each with its time in units of 1/25 s."""
     frames = [video_frame(64, 48, "gray", [MOVING[number]]) for number, _ in shown]

@@ -125,9 +125,7 @@ def add_hint(outcome: ScoreReport | Exception, clips: Clips, options: ScoreOptio
         return
     if options.selection.takes_all and len(report.frames) <= _LEAST:
         return  # one of the clips is too short to tell
-    name = next(iter(report.similarities), None)  # None if all scores are in dB: a dB value alone says little
-    is_low = name is not None and report.frames and np.nanmean(report.column(name)) < _LOW
-    if not (is_low or any(warning.endswith(PTS_ADVICE) for warning in report.warnings)) or not all(
+    if not (_is_low(report) or any(warning.endswith(PTS_ADVICE) for warning in report.warnings)) or not all(
         map(can_reopen, clips.paths)
     ):
         return
@@ -145,6 +143,16 @@ def add_hint(outcome: ScoreReport | Exception, clips: Clips, options: ScoreOptio
                 f" {redact_url(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset"
                 f" {offset} {cure}"
             )
+
+
+def _is_low(report: ScoreReport) -> bool:
+    """Return whether the clips scored low. Frames without a score do not count."""
+    name = next(iter(report.similarities), None)  # None if all scores are in dB: a dB value alone says little
+    if name is None or not report.frames:
+        return False
+    column = report.column(name)
+    scores = column[~np.isnan(column)]
+    return bool(scores.size and scores.mean() < _LOW)
 
 
 def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, longest: int) -> Shift:
