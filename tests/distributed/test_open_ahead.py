@@ -20,6 +20,7 @@ from vkssim.scoring.options import Clips, ScoreOptions
 from ..ladder.ladders import encode
 from ..support.clips import write, y4m_bytes
 from ..support.pictures import clip
+from ..support.waiting import PATIENCE, until
 
 FEATURE = "float_ssim=scale=1"
 OPTIONS = ScoreOptions((FEATURE,))
@@ -88,12 +89,10 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, end: str) -> None:
         sources.close_unused()
         assert sources._open is None
     sources.close()
-    closed = threading.Event()
-    opening.add_done_callback(lambda _: closed.set())  # after what closes the clips
-    assert closed.wait(30)
+    assert opening.exception(PATIENCE) is None
     sources.open_ahead(first, OPTIONS)  # a closed worker opens nothing
     assert sources._open is None
-    assert not _open_files(tmp_path)
+    until(lambda: not _open_files(tmp_path))  # the thread that opened them closes them
 
 
 def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
