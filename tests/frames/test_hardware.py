@@ -424,7 +424,8 @@ def test_a_short_pair_is_left_to_one_engine(
     """To open its clips for three workers would take longer than to score it. Frames that are left out are decoded, too."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
-    monkeypatch.setitem(rates.PIXELS_A_SECOND, "software", frames_each * 48 * 64)
+    for kind in "gpu", "software":
+        monkeypatch.setitem(rates.PIXELS_A_SECOND, kind, frames_each * 48 * 64)
     monkeypatch.setattr(worker, "_LEAST_SECONDS_EACH", 1.0)
     opened: list[str] = []
     open_clip = open_file
