@@ -17,6 +17,7 @@ from vkssim.errors import RangeError
 from vkssim.frames.info import VideoPackets
 from vkssim.frames.open import planar_layout
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
+from vkssim.frames.pairing.schedule import schedule_pairs
 from vkssim.frames.raw import RawFile
 from vkssim.scoring import ranges as division
 from vkssim.scoring.options import Clips, ScoreOptions
@@ -64,7 +65,7 @@ def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
 def _ranges(folder: Path, kind: str, most: int, shares: int = 1, **selection: Any) -> list[FrameRange]:
     reference, distorted, raw = _clips(folder, kind)
     with open_source(reference, raw) as first, open_source(distorted, raw) as second:
-        return divided((first, second), Selection(**selection), "index", most, shares)
+        return divided((first, second), schedule_pairs(Selection(**selection), first, second, "index"), most, shares)
 
 
 def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

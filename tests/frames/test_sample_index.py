@@ -15,6 +15,7 @@ from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.sample_index import SampleIndex, UnlistedPacketsError
 from vkssim.frames.options import Selection
+from vkssim.frames.pairing.schedule import schedule_pairs
 from vkssim.frames.source import KeyframeIndex, SeekIndex
 from vkssim.scoring import ranges
 from vkssim.scoring.ranges import FrameRange, divided
@@ -149,4 +150,4 @@ def test_packets_that_are_not_as_they_are_listed(folder: Path, monkeypatch: pyte
     with ContainerFile(str(path), None, None) as first, ContainerFile(str(path), None, None) as second:
         monkeypatch.setattr(first, "seek_index", lambda: index)
         monkeypatch.setattr(second, "seek_index", lambda: index)
-        assert divided((first, second), Selection(), "index", 20, 1) == [FrameRange()]
+        assert divided((first, second), schedule_pairs(Selection(), first, second, "index"), 20, 1) == [FrameRange()]

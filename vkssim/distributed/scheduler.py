@@ -96,8 +96,8 @@ class Scheduler:
 
     A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If there
     is no other worker, or memory runs out, the `FailurePolicy` of the task decides. If no task waits, an idle worker also
-    tries a task that takes much longer than usual elsewhere, and the first result counts. `tell` gets warnings about workers
-    that fail.
+    tries a task that takes much longer than usual on another device, and the first result counts. `tell` gets warnings about
+    workers that fail.
     """
 
     def __init__(
@@ -240,7 +240,8 @@ class Scheduler:
         """Return the waiting task that suits the worker best, or else the running task that is late by the most.
 
         A task of the worker's last group comes first, because its clips may still be open; then a task of the group that the
-        fewest workers have; then the first task. None if the worker waits for the ranges of its group.
+        fewest workers have; then the first task. None if there is no such task, or if the worker waits for the ranges of its
+        group.
         """
         if self._groups.get(worker) in self._divisions():
             return None

@@ -17,11 +17,12 @@ from ..backends.decoding import hardware_decoder
 from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
 from ..frames.decode.hardware import HardwareDecoder
+from ..frames.info import VideoInfo
 from ..frames.inputs import sequence
 from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
-from ..frames.pairing.schedule import schedule_pairs
+from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
@@ -135,22 +136,22 @@ class Worker(Closable):
         self, task: Task, options: ScoreOptions, sources: Sources, tell: Callable[[TaskEvent], object]
     ) -> list[FrameRange]:
         decoder, info, shares = options.decoder, sources[0].info, task.shares
+        if options.sync != "index":  # to pair frames by time, all packets would be read here as well
+            return []
+        if task.by_hardware and (decoder is None or not all(decoder.decodes(source.clip_facts()) for source in sources)):
+            return []
+        schedule = schedule_pairs(options.selection, *sources, options.sync)
         if task.by_hardware:
-            if decoder is None or not all(decoder.decodes(source.clip_facts()) for source in sources):
-                return []
             run_in_thread("vkssim-open", partial(self._share.backend.open_ahead, frame_metrics(sources, options).planes))
-            if shares > 1 and not self._is_short(sources, options, shares):
+            if shares > 1 and not self._is_short(schedule, info, shares):
                 tell(ClipsOpened(task))
             else:
                 shares = 1
-        pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
-        return divided(sources, options.selection, options.sync, pairs, shares)
+        return divided(sources, schedule, int(task.seconds * self._pixels_a_second / (info.width * info.height)), shares)
 
-    def _is_short(self, sources: Sources, options: ScoreOptions, workers: int) -> bool:
+    def _is_short(self, schedule: Schedule, info: VideoInfo, workers: int) -> bool:
         """Return whether one worker scores a pair sooner than several, each of which would open the clips."""
-        info, selection = sources[0].info, options.selection
-        pairs = schedule_pairs(selection, *sources, options.sync).pairs or 0
-        pixels = pairs * selection.subsample * info.width * info.height  # those of all frames, which are decoded
+        pixels = (schedule.pairs or 0) * schedule.step * info.width * info.height  # those of all frames, which are decoded
         return pixels < workers * _LEAST_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind]
 
     def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: OpenBackend, tell: Tell) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import RangeError
-from ..frames.options import Selection
-from ..frames.pairing.schedule import Schedule, schedule_pairs
+from ..frames.pairing.schedule import Schedule
 from ..frames.source import FrameSource, ReadOutcome, SeekIndex
 from ..report.results import BackendInfo, FrameScores, ScoreReport
 from ..utils.interruption import result_of
@@ -113,18 +112,17 @@ Event = RangeBegun | BatchScored | RangeScores | Exception
 """The steps of a range that is scored, in order. The last one is its scores, or the error that prevented some of them."""
 
 
-def divided(
-    sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, most: int, shares: int
-) -> list[FrameRange]:
+def divided(sources: tuple[FrameSource, FrameSource], schedule: Schedule, most: int, shares: int) -> list[FrameRange]:
     """Return ranges of at most about `most` pairs each, which begin at key frames or soon after one.
+
+    `schedule` has the pairs of two sources, made by their numbers.
 
     Each range has at most one of `shares` equal shares of the pairs that are left. So ranges get shorter, and workers that
     take them one after the other are done at about the same time. There is only one range if the clips cannot be read in
     ranges.
     """
-    if sync != "index" or any(source.problem is not None for source in sources):
+    if any(source.problem is not None for source in sources):
         return [FrameRange()]
-    schedule = schedule_pairs(selection, *sources, sync)
     if schedule.pairs is None or schedule.pairs <= _pairs_of_range(schedule.pairs, most, shares):
         return [FrameRange()]
     scan = run_in_thread("vkssim-scan", sources[1].seek_index)

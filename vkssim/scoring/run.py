@@ -206,9 +206,9 @@ class _Run:
         in_flight: deque[tuple[Batch, range]] = deque()
         next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
         ended = False
-        # A video engine needs much longer for a batch than the kernels. So the one in flight is collected meanwhile, and the
-        # decoders never wait for it. Other frames may be read so quickly that the device would wait.
-        reading_is_slow = self.live or backend.batches[0].external is not None
+        # A video engine takes much longer for a batch than the kernels. So the batch in flight is collected meanwhile, and the
+        # decoders never wait for a free one. Other frames may be read so quickly that the device would wait.
+        collects_early = self.live or backend.batches[0].external is not None
         started = time.perf_counter()
         while not self.found_beyond:
             while free and not ended and (limit is None or next_number < limit):
@@ -220,7 +220,7 @@ class _Run:
             if in_flight and (
                 not reading
                 or (not free and backend.is_done(in_flight[0][0]))
-                or (reading_is_slow and not _are_read(reading[0][2]))
+                or (collects_early and not _are_read(reading[0][2]))
             ):
                 free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
