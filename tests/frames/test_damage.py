@@ -229,6 +229,24 @@ def test_messages_are_counted_by_decoder() -> None:
         ffmpeg_log.leave()
 
 
+def test_an_unknown_profile_is_no_damage(sound: dict[str, str]) -> None:
+    with av.open(sound["hevc"]) as clip:
+        parameters = bytearray(clip.streams.video[0].codec_context.extradata or b"")
+    sets = parameters.index(b"\x42\x01\x01")  # the header of the sequence parameters; their profile follows
+    parameters[sets + 3] |= 31
+    decoder: Any = av.CodecContext.create("hevc", "r")
+    decoder.extradata = bytes(parameters)
+    ffmpeg_log.listen()
+    try:
+        with ffmpeg_log.hearing() as messages:
+            decoder.open()
+        (message,) = [(level, text) for level, _, text in messages if "profile bitstream" in text]
+        assert message[0] == av.logging.WARNING
+        assert not ffmpeg_log.is_worrying(*message)
+    finally:
+        ffmpeg_log.leave()
+
+
 def test_a_clip_that_is_let_go_of_half_way_stops_its_threads(monkeypatch: pytest.MonkeyPatch, damaged: Damage) -> None:
     """A thread that has something to say waits for the GIL, which whoever waits for the thread must not hold."""
     _threads(monkeypatch, True)
