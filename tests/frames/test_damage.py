@@ -15,11 +15,13 @@ import av
 import pytest
 
 from vkssim.frames.decode import container, ffmpeg_log
+from vkssim.frames.decode.decoder import Decoder
+from vkssim.frames.decode.demuxer import open_container
 from vkssim.frames.decode.sample_index import PacketScan
 
 from ..support.clips import write
 from ..support.commands import TINY, vkssim
-from ..support.damage import video_packets
+from ..support.damage import remux, video_packets
 from .encoding import encode_frames, moving_frames
 from .reading import open_source
 
@@ -255,4 +257,90 @@ def test_a_clip_that_is_let_go_of_half_way_stops_its_threads(monkeypatch: pytest
         source.read([0], [source.info.new_planes(1)])
         del source
     gc.collect()
+    assert av.logging.get_level() is None
+
+
+# -- hardware that nobody listens to ----------------------------------------------------------------------------------
+
+HEVC = {
+    "open GOPs": "bframes=4:open-gop=1:b-pyramid=1:ref=4",
+    "slices": "bframes=2:slices=4",
+    "parameter sets in each GOP": "bframes=3:repeat-headers=1:aud=1:hash=1:hrd=1:vbv-maxrate=800:vbv-bufsize=800",
+}
+DAMAGED_CLIPS = 120
+
+
+def _strictly_decoded(path: Path) -> tuple[int, bool]:
+    """The number of frames that are returned as those of hardware are, and whether there is a sign of damage."""
+    with open_container(str(path)) as clip:
+        stream = clip.streams.video[0]
+        decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
+        try:
+            assert av.logging.get_level() is None, "nobody listens"
+            while decoder.next() is not None:
+                pass
+            return decoder.frame_count, decoder.doubtful
+        except av.FFmpegError:
+            return decoder.frame_count, True
+        finally:
+            decoder.close()
+
+
+def _with_damaged_header(whole: Path, path: Path, seed: int) -> None:
+    """Alter what FFmpeg itself reads if hardware decodes: headers, parameter sets, and which units and packets there are."""
+    chance = random.Random(seed)
+    place = chance.randrange(1, FRAMES)
+
+    def change(number: int, packet: bytes) -> bytes | None:
+        if number != place:
+            return packet
+        units, at = [], 0
+        while at < len(packet):
+            size = int.from_bytes(packet[at : at + 4])
+            units.append(bytearray(packet[at + 4 : at + 4 + size]))
+            at += 4 + size
+        unit, kind = chance.choice(units), chance.randrange(6)
+        if kind == 0:
+            return None
+        if kind == 1:
+            units.remove(unit)
+        elif kind == 2:
+            del unit[chance.randrange(2, len(unit)) :]
+        else:
+            unit[chance.randrange(2, min(10, len(unit)))] ^= 1 << chance.randrange(8)
+        return b"".join(len(unit).to_bytes(4) + unit for unit in units) or bytes(1)
+
+    remux(whole, path, change)
+
+
+@pytest.mark.parametrize("kind", HEVC)
+def test_errors_and_marks_show_the_damage_that_messages_tell_of(folder: Path, kind: str) -> None:
+    """Other damage is not noticed by listening either."""
+    whole, path = folder / f"{kind}.mp4", folder / f"{kind}, damaged.mp4"
+    options = {"x265-params": f"log-level=none:pools=1:frame-threads=1:keyint={GOP}:{HEVC[kind]}", "crf": "30"}
+    encode_frames(whole, moving_frames(FRAMES, HEIGHT, WIDTH, 24), "libx265", options=options)
+    assert _strictly_decoded(whole) == (FRAMES, False)
+    told = 0
+    for seed in range(DAMAGED_CLIPS):
+        _with_damaged_header(whole, path, seed)
+        _, damage, remarks, problem, _ = _everything(str(path))
+        if damage or remarks or problem != "None":
+            told += 1
+            frames, is_noticed = _strictly_decoded(path)
+            assert is_noticed, f"seed {seed}"
+            assert frames <= min([*damage, *(frame for frame, _ in remarks), FRAMES]), f"seed {seed}"
+    assert told > DAMAGED_CLIPS // 4
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("h264", "mp4"), ("hevc", "mkv")])
+def test_hardware_listens_to_decoders_and_containers_that_need_it(
+    sound: dict[str, str], folder: Path, kind: str, ending: str
+) -> None:
+    path = folder / f"listened to.{ending}"
+    remux(Path(sound[kind]), path, lambda _number, packet: packet)
+    with open_container(str(path)) as clip:
+        stream = clip.streams.video[0]
+        decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
+        assert av.logging.get_level() == av.logging.INFO
+        decoder.close()
     assert av.logging.get_level() is None

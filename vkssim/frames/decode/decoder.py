@@ -22,6 +22,12 @@ _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
 _SILENT = ("hevc", "vvc")
 """Decoders that leave out the rest of cut data without a message. The picture then shows stale memory there."""
 
+_STRICT = ("hevc",)
+"""Decoders that report damage by an error or by a mark on the frame if `err_detect` is "explode", so that hardware needs no
+messages. PyAV gets Python's lock for each message of FFmpeg's, also for those below the level that is set (docs/adr/0010)."""
+
+_EXPLODE = {"err_detect": "explode"}
+
 _UNALIGNED = 1
 """FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, rows begin on whole vectors, so decoders show cropped columns at the left."""
 
@@ -104,7 +110,8 @@ class Decoder:
         self._stream = stream
         self._codec = codec
         self._name = self._codec.codec.name
-        self._codec.options = MOST_PIXELS_OPTION
+        is_strict = hardware and self._name in _STRICT
+        self._codec.options = {**MOST_PIXELS_OPTION, **(_EXPLODE if is_strict else {})}
         self.hardware = hardware
         threads = threads and self._name not in _SILENT
         self.stops_at_doubt = threads or hardware
@@ -141,8 +148,12 @@ class Decoder:
         self._presented_from: int | None = None
         self._doubtful = False
         self._whole = True  # whether packets are read from the first one
-        ffmpeg_log.listen()
-        self._close = weakref.finalize(self, _close, [self._codec] if threads else [], os.getpid())
+        # Matroska ends without an error: only a message tells that it is cut off.
+        self._hears_demuxer = not self.stops_at_doubt or "matroska" in container.format.name
+        self._listens = self._hears_demuxer or not is_strict
+        if self._listens:
+            ffmpeg_log.listen()
+        self._close = weakref.finalize(self, _close, [self._codec] if threads else [], os.getpid(), self._listens)
         self._heard = ffmpeg_log.worrying_messages(self._name)
         packets = self._packets(begin)
         self._frames = self._up_to_doubt(packets, sought=False) if self.stops_at_doubt else self._unthreaded(packets)
@@ -150,7 +161,8 @@ class Decoder:
     @property
     def doubtful(self) -> bool:
         """Return whether there was a sign of damage, so that further frames may be wrong."""
-        return self.stops_at_doubt and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
+        is_worried = self._listens and ffmpeg_log.worrying_messages(self._name) > self._heard
+        return self.stops_at_doubt and (self._doubtful or is_worried)
 
     @property
     def remarks(self) -> list[Remark]:
@@ -247,10 +259,9 @@ class Decoder:
         self.count.complete = self._whole
 
     def _demuxed(self) -> Iterator[Any]:
-        """Return the packets of the container. If it may be Matroska, which ends without an error, note if it is cut off."""
+        """Return the packets of the container. Note if it is cut off."""
         packets: Iterator[Any] = self._container.demux(self._stream)
-        listens = not self.stops_at_doubt or "matroska" in self._container.format.name
-        return self._up_to_cut(packets) if listens else packets
+        return self._up_to_cut(packets) if self._hears_demuxer else packets
 
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -398,7 +409,7 @@ def _is_before(pts: int | None, time: int | None) -> bool:
     return pts is not None and time is not None and pts < time
 
 
-def _close(threaded: list[Any], process: int) -> None:
+def _close(threaded: list[Any], process: int, listens: bool) -> None:
     ffmpeg_log.park(threaded, process)
-    if os.getpid() == process:  # a fork does not listen
+    if listens and os.getpid() == process:  # a fork does not listen
         ffmpeg_log.leave()

@@ -1,9 +1,9 @@
 """Listen to FFmpeg's messages, because its decoders report most damage in no other way.
 
 PyAV passes messages to Python through a callback that FFmpeg calls from any thread, including frame threads. So the callback is
-set only while vkssim decodes, and the previous callback is restored afterwards. It takes the GIL for each message of the levels
-that are listened to, so a frame thread may wait for the GIL. PyAV frees a decoder while it holds the GIL, and FFmpeg then waits
-for the threads: a deadlock. So `park` and `parked` stop the threads first.
+set only while a decoder needs it, and the previous callback is restored afterwards. It takes the GIL for each message, even if
+that is below the level, so a frame thread may wait for the GIL. PyAV frees a decoder while it holds the GIL, and FFmpeg then
+waits for the threads: a deadlock. So `park` and `parked` stop the threads first.
 """
 
 from __future__ import annotations
