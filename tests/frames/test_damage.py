@@ -332,15 +332,31 @@ def test_errors_and_marks_show_the_damage_that_messages_tell_of(folder: Path, ki
     assert told > DAMAGED_CLIPS // 4
 
 
-@pytest.mark.parametrize(("kind", "ending"), [("h264", "mp4"), ("hevc", "mkv")])
-def test_hardware_listens_to_decoders_and_containers_that_need_it(
-    sound: dict[str, str], folder: Path, kind: str, ending: str
-) -> None:
-    path = folder / f"listened to.{ending}"
-    remux(Path(sound[kind]), path, lambda _number, packet: packet)
-    with open_container(str(path)) as clip:
+def test_hardware_listens_to_other_decoders(sound: dict[str, str]) -> None:
+    with open_container(sound["h264"]) as clip:
         stream = clip.streams.video[0]
         decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
         assert av.logging.get_level() == av.logging.INFO
         decoder.close()
     assert av.logging.get_level() is None
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9, 1])
+def test_matroska_that_is_cut_off_is_noticed_at_its_end(folder: Path, sound: dict[str, str], part: float) -> None:
+    """It ends without an error, and only a message tells why."""
+    whole, path = folder / "hevc.mkv", folder / f"{part} of hevc.mkv"
+    remux(Path(sound["hevc"]), whole, lambda _number, packet: packet)
+    data = whole.read_bytes()
+    write(path, data[: int(len(data) * part)])
+    packets = len(video_packets(path))
+    with open_container(str(path)) as clip:
+        stream = clip.streams.video[0]
+        decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
+        for _ in range(packets):
+            assert av.logging.get_level() is None, "nobody listens"
+            assert decoder.next() is not None
+        assert decoder.next() is None
+        assert decoder.is_cut_off == (part < 1)
+        assert not decoder.doubtful
+        assert decoder.count.presented == packets
+        decoder.close()

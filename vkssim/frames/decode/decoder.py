@@ -148,9 +148,8 @@ class Decoder:
         self._presented_from: int | None = None
         self._doubtful = False
         self._whole = True  # whether packets are read from the first one
-        # Matroska ends without an error: only a message tells that it is cut off.
-        self._hears_demuxer = not self.stops_at_doubt or "matroska" in container.format.name
-        self._listens = self._hears_demuxer or not is_strict
+        self._is_matroska = "matroska" in container.format.name
+        self._listens = not is_strict
         if self._listens:
             ffmpeg_log.listen()
         self._close = weakref.finalize(self, _close, [self._codec] if threads else [], os.getpid(), self._listens)
@@ -259,9 +258,10 @@ class Decoder:
         self.count.complete = self._whole
 
     def _demuxed(self) -> Iterator[Any]:
-        """Return the packets of the container. Note if it is cut off."""
+        """Return the packets of the container. If it may be Matroska, which ends without an error, note if it is cut off."""
         packets: Iterator[Any] = self._container.demux(self._stream)
-        return self._up_to_cut(packets) if self._hears_demuxer else packets
+        hears = not self.stops_at_doubt or (self._listens and self._is_matroska)
+        return self._up_to_cut(packets) if hears else packets
 
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         while True:
@@ -271,6 +271,16 @@ class Decoder:
             if packet is None:
                 return
             yield packet
+
+    def _read_end_again(self, newest: int | None) -> None:
+        """Note if the container is cut off, of which only a message tells, and nobody listened. All packets were decoded."""
+        ffmpeg_log.listen()
+        try:
+            self._container.seek(newest or 0, stream=self._stream)
+            for _ in self._up_to_cut(self._container.demux(self._stream)):
+                pass
+        finally:
+            ffmpeg_log.leave()
 
     # -- with threads, or by hardware --------------------------------------------------------------------------------
 
@@ -297,6 +307,8 @@ class Decoder:
         # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
         self._doubtful |= returned < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
+        if self._is_matroska and not (self._listens or self._doubtful):
+            self._read_end_again(newest)
 
     # -- without threads ----------------------------------------------------------------------------------------------
 
