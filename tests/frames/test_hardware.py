@@ -38,6 +38,7 @@ from vkssim.utils.choices import DECODERS
 from ..distributed.in_ranges import small_ranges
 from ..ladder.ladders import encode
 from ..support.commands import vkssim
+from ..support.damage import video_packets
 from ..support.pictures import clip
 from .encoding import encode_frames
 from .reading import read_planes
@@ -336,6 +337,18 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     np.testing.assert_array_equal(found, expected)
     cause = f"FFmpeg saw damage or a failure ({error.strerror}) while the cuda decoder read it"
     assert source.remarks == [(at, f"decoded on the processor from here: {cause}")]
+
+
+def test_the_last_frame_of_matroska_that_is_cut_off_is_named(tmp_path: Path, stand_in: list[Changed]) -> None:
+    whole, cut = tmp_path / "whole.mkv", tmp_path / "cut.mkv"
+    _write(whole, "libx265", clip(FRAMES, 48, 64), "yuv420p")
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 3 // 4])
+    frames = len(video_packets(cut))
+    assert 1 < frames < FRAMES
+    with open_file(str(cut), RawDescription(), hardware=CUDA) as source:
+        read_planes(source, range(frames), 3)
+        assert source.clip_facts().decoder == "hevc (cuda)"
+        assert list(source.remarks) == [(frames - 1, "the file is cut off after this frame")]
 
 
 def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:

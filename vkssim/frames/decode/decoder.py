@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from operator import attrgetter
@@ -23,8 +24,8 @@ _SILENT = ("hevc", "vvc")
 """Decoders that leave out the rest of cut data without a message. The picture then shows stale memory there."""
 
 _STRICT = ("hevc",)
-"""Decoders that report damage by an error or by a mark on the frame if `err_detect` is "explode", so that hardware needs no
-messages. PyAV gets Python's lock for each message of FFmpeg's, also for those below the level that is set (docs/adr/0010)."""
+"""Decoders that report nearly all damage by an error or a mark on the frame if `err_detect` is "explode". So hardware needs no
+messages, for each of which PyAV gets Python's lock, also if it is below the level that is set (docs/adr/0010)."""
 
 _EXPLODE = {"err_detect": "explode"}
 
@@ -160,8 +161,9 @@ class Decoder:
     @property
     def doubtful(self) -> bool:
         """Return whether there was a sign of damage, so that further frames may be wrong."""
-        is_worried = self._listens and ffmpeg_log.worrying_messages(self._name) > self._heard
-        return self.stops_at_doubt and (self._doubtful or is_worried)
+        if not self.stops_at_doubt:
+            return False
+        return self._doubtful or (self._listens and ffmpeg_log.worrying_messages(self._name) > self._heard)
 
     @property
     def remarks(self) -> list[Remark]:
@@ -273,12 +275,18 @@ class Decoder:
             yield packet
 
     def _read_end_again(self, newest: int | None) -> None:
-        """Note if the container is cut off, of which only a message tells, and nobody listened. All packets were decoded."""
+        """Note if the container is cut off, of which only a message tells, and nobody listened. All packets were decoded.
+
+        FFmpeg reads the packets from the last key frame on twice for this: once to seek, and once more.
+        """
+        from av import FFmpegError
+
         ffmpeg_log.listen()
         try:
-            self._container.seek(newest or 0, stream=self._stream)
-            for _ in self._up_to_cut(self._container.demux(self._stream)):
-                pass
+            with suppress(FFmpegError, OSError):  # the frames are right, whatever happens to the file now
+                self._container.seek(newest or 0, stream=self._stream)
+                for _ in self._up_to_cut(self._container.demux(self._stream)):
+                    pass
         finally:
             ffmpeg_log.leave()
 
@@ -294,6 +302,9 @@ class Decoder:
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
             frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))
             self._doubtful |= any(map(_is_corrupt, (*group, *frames)))
+            is_end = len(whole) < len(group) and undecoded is unread is None
+            if is_end and self._is_matroska and not (self._listens or self._doubtful):
+                self._read_end_again(newest)
             if frames and not self.doubtful:
                 returned += len(frames)
                 latest = frames[-1].pts
@@ -307,8 +318,6 @@ class Decoder:
         # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
         self._doubtful |= returned < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
-        if self._is_matroska and not (self._listens or self._doubtful):
-            self._read_end_again(newest)
 
     # -- without threads ----------------------------------------------------------------------------------------------
 

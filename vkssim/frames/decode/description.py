@@ -145,7 +145,7 @@ def _aperture(clip: ClipDecoder, first: Any) -> Crop | None:
 
     PyAV does not pass on FFmpeg's `AV_PKT_DATA_FRAME_CROPPING` (`clap` of MP4 and MOV, PixelCrop of Matroska). But FFmpeg's
     description of the streams has it, as left/right/top/bottom. FFmpeg logs the description, so it is there while `ffmpeg_log`
-    listens, as it does for every open decoder of the processor.
+    listens. It does so here, because a decoder of the processor is open when a clip is described.
     """
     _, *parts = _STREAM.split(clip.container.dumps_format())
     cropping = _CROPPING.search(dict(zip(parts[::2], parts[1::2], strict=True)).get(str(clip.stream.index), ""))
