@@ -25,7 +25,7 @@ _SILENT = ("hevc", "vvc")
 
 _STRICT = ("hevc",)
 """Decoders that report nearly all damage by an error or a mark on the frame if `err_detect` is "explode". So hardware needs no
-messages, for each of which PyAV gets Python's lock, also if it is below the level that is set (docs/adr/0010)."""
+messages, for each of which PyAV's callback takes Python's lock, even below the level that is set (docs/adr/0010)."""
 
 _EXPLODE = {"err_detect": "explode"}
 
@@ -275,9 +275,9 @@ class Decoder:
             yield packet
 
     def _read_end_again(self, newest: int | None) -> None:
-        """Note if the container is cut off, of which only a message tells, and nobody listened. All packets were decoded.
+        """Note if the container is cut off. Only a message tells, and nobody has listened. All packets have been decoded.
 
-        FFmpeg reads the packets from the last key frame on twice for this: once to seek, and once more.
+        FFmpeg reads the packets from the last key frame on twice more: to seek, and again afterwards.
         """
         from av import FFmpegError
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_HARMLESS = ("Unknown profile bitstream", "packed B-frames", "store B-frames")
+_HARMLESS = ("Unknown profile bitstream", "packed B-frames")
 """Parts of messages about something unusual that is no damage."""
 
 _CONCEALING = "concealing "
