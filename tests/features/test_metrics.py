@@ -44,10 +44,14 @@ def test_ssim_refuses_what_has_no_window(size: tuple[int, int], scale: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("size", "factor"), [((1920, 1080), 4), ((3840, 2160), 8), ((576, 324), 1), ((771, 515), 2), ((900, 771), 3)]
+    ("size", "factor"),
+    [
+        *[((1920, 1080), 4), ((3840, 2160), 8), ((576, 324), 1), ((771, 515), 2), ((900, 771), 3), ((128, 500), 1), ((16, 16), 1)],
+        *[((960, 640), 3), ((2048, 1152), 5), ((1664, 2000), 7), ((4096, 2176), 9), ((384, 384), 2), ((639, 900), 2)],
+    ],
 )
 def test_automatic_downscale(size: tuple[int, int], factor: int) -> None:
-    """max(1, round(min(w, h)/256)): what scale 0 gives is what that factor gives."""
+    """Scale 0 gives the same as libvmaf's factor for this size: the smaller side over 256, halves rounded up."""
     frame = FrameFormat.of_bits(*size, 8)
     planes = [np.random.default_rng(seed).random(size[::-1], np.float32)[:400, :400] * 255 for seed in range(2)]
     automatic, said = (make_scorer(f"float_ssim=scale={scale}", frame) for scale in (0, factor))

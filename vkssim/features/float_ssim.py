@@ -57,12 +57,17 @@ NAME = "float_ssim"
 TERMS = ("", "_l", "_c", "_s")
 
 
+def automatic_scale(width: int, height: int) -> int:
+    """Return the factor by which libvmaf downscales: the smaller side over 256, halves rounded up (`_round` in `iqa/math_utils.c`)."""
+    return max(1, (min(width, height) + 128) // 256)
+
+
 class FloatSsimOptions(SimilarityOptions, total=False):
     """The options of float_ssim."""
 
     scale: Annotated[
         int,
-        MetricOption(0, "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", range(11)),
+        MetricOption(0, "downscale by this factor; 0 is automatic, min(w, h) / 256 with halves rounded up", range(11)),
     ]
     window: Annotated[
         str,
@@ -90,7 +95,7 @@ class FloatSsimScorer(SimilarityScorer):
         self._windows = _chosen_windows(self._options)
         scale = self._options["scale"]
         self.automatic = () if scale else ("scale",)
-        self.settings["scale"] = self._factor = factor = scale or max(1, round(min(frame.width, frame.height) / 256))
+        self.settings["scale"] = self._factor = factor = scale or automatic_scale(frame.width, frame.height)
         self._size = size = downscaled_size(frame.width, frame.height, factor)
         if min(size) < self._windows.side:
             raise FrameError(
