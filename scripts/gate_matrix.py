@@ -335,24 +335,26 @@ def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> I
     """Yield a problem for each mean that is not the exact sum of the partial sums that the Gaussian window's kernels wrote."""
     scale = 0
     for dispatch in backend.plan.dispatches:
-        if dispatch.kernel.module.partition(".")[0] != "ssim":
-            continue
-        if dispatch.label.startswith("ms_ssim"):
-            names = ["", *(f"float_ms_ssim_{term}_scale{scale}" for term in _LCS)]
+        stem = dispatch.kernel.module.partition(".")[0]
+        if stem == "ms_ssim":
+            names = [f"float_ms_ssim_{term}_scale{scale}" for term in _LCS]
+            numbers = 2  # of a term: distances from 1 or 0, and how many are from 0
             scale += 1
-        else:
+        elif stem == "ssim":
             names = ["float_ssim", *(f"float_ssim_{term}" for term in _LCS)]
-        push = INTERFACES["ssim"].unpack(dispatch.push)
+            numbers = 1
+        else:
+            continue
+        push = INTERFACES[stem].unpack(dispatch.push)
         windows = (push["width"] - _WINDOW_SIDE + 1) * (push["height"] - _WINDOW_SIDE + 1)
         if windows < 1:
             yield f"{dispatch.label} is told of {push['width']}x{push['height']} samples, which have no window"
             continue
-        first, count = push["first_partial"], dispatch.groups[0] * dispatch.groups[1] * len(names)
+        first, count = push["first_partial"], dispatch.groups[0] * dispatch.groups[1] * numbers * len(names)
         left = backend.batches[0].slot.outputs[dispatch.targets[0]][0].view(np.float32)[first : first + count]
-        for name, column in zip(names, left.reshape(-1, len(names)).T, strict=True):
-            if not name:
-                continue  # the mean of l c s of a scale is no score
-            score, right = scores[name], 1.0 - math.fsum(column.tolist()) / windows
+        for number, name in enumerate(names):
+            column = left.reshape(-1, numbers, len(names))[..., number]
+            score, right = scores[name], 1.0 - math.fsum(column.ravel().tolist()) / windows
             if score is None or not abs(score - right) <= SUMS_TOLERANCE:
                 yield f"the host makes {name} {score!r} of sums that give {right!r}"
 

@@ -129,6 +129,7 @@ INTERFACES: dict[str, Interface] = {
     "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, precisions=_BOTH),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),
     "ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, precisions=_BOTH, constants=_WINDOW_CONSTANTS),
+    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, precisions=_BOTH),
     "ssim_uniform": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
     "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
     "psnr": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),

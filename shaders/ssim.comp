@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Sums SSIM with its luminance, contrast and structure for each workgroup: of float_ssim, and of each scale of float_ms_ssim.
+// Sums SSIM with its luminance, contrast and structure for each workgroup: the kernel of float_ssim.
 //
 //   1 - l c s, 1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each of the (w-10) x (h-10) Gaussian 11x11 windows inside the plane
 //
@@ -14,9 +14,12 @@
 #include "lcs.glsl"
 
 const int SUMS = 4;
+const int COUNTS = 0;
+#define WITH_MAPS
 
 void accept(out float deficits[SUMS], Moments m) {
-    vec3 lcs = lcs_deficits(m);
+    Lcs window = lcs_of(m);
+    vec3 lcs = window.deficits / window.denominators;  // one division would be faster, but a sample far beyond its range overflows
     float product = lcs.x + (1.0 - lcs.x) * (lcs.y + (1.0 - lcs.y) * lcs.z);
     deficits = float[](product, lcs.x, lcs.y, lcs.z);
 }

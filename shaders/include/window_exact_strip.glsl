@@ -85,7 +85,8 @@ void main() {
                 KEEP_WINDOW(inside, top + i + r, column + c, accepted[0])
                 [[unroll]] for (int s = 0; s < SUMS; ++s) of_row[s] += mix(0.0, accepted[s], inside);
             }
-            [[unroll]] for (int s = 0; s < SUMS; ++s) add_to_total(sums[s], lost[s], of_row[s]);
+            [[unroll]] for (int s = 0; s < SUMS - COUNTS; ++s) add_to_total(sums[s], lost[s], of_row[s]);
+            [[unroll]] for (int s = SUMS - COUNTS; s < SUMS; ++s) sums[s] += of_row[s];
         }
         [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c)
             [[unroll]] for (int k = 0; k < MARGIN; ++k) kept[c][k] = kept[c][k + ROWS];

@@ -39,7 +39,7 @@ def _plan(frame: FrameFormat, shape: KernelShape, *features: str) -> Plan:
 def test_number_of_dispatches(shape: KernelShape, name: str) -> None:
     """2 ingest where the samples need it, 4 decimations of both planes, 5 scales of windows: 11 for floats, 9 for integers."""
     stems = [stem_of(dispatch) for dispatch in _plan(FRAMES[name], shape).dispatches]
-    assert [stems.count(stem) for stem in ("ms_ssim_decimate", "ssim")] == [4, 5]
+    assert [stems.count(stem) for stem in ("ms_ssim_decimate", "ms_ssim")] == [4, 5]
     assert stems.count("ingest") == (2 if name in WITH_INGEST else 0)
     assert len(stems) == (11 if name in WITH_INGEST else 9)
 
@@ -84,7 +84,7 @@ def test_order_and_buffers_of_a_float_frame(shape: KernelShape) -> None:
     level = "planes"
     for scale, step in enumerate(scales):
         by_stem = {stem_of(dispatch): dispatch for dispatch in step}
-        windows, decimation = by_stem.pop("ssim"), by_stem.pop("ms_ssim_decimate", None)
+        windows, decimation = by_stem.pop("ms_ssim"), by_stem.pop("ms_ssim_decimate", None)
         assert not by_stem
         assert windows.sources == (level,)
         assert plan.buffer(windows.targets[0]).role is Role.OUTPUT
@@ -123,13 +123,13 @@ def test_features_share_the_samples_and_the_ingest() -> None:
 def test_partial_sums_lie_side_by_side(shape: KernelShape, size: tuple[int, int]) -> None:
     """Each scale writes where the one before ended, and all of them fit what is reserved for a frame."""
     plan = _plan(FrameFormat.of_bits(*size, 8), shape)
-    windows = [dispatch for dispatch in plan.dispatches if stem_of(dispatch) == "ssim"]
+    windows = [dispatch for dispatch in plan.dispatches if stem_of(dispatch) == "ms_ssim"]
     place = 0
     for dispatch in windows:
         push = push_of(dispatch)
         assert push["first_partial"] == place
         assert 4 * push["frame_partials"] == plan.buffer(dispatch.targets[0]).frame_bytes
-        place += 4 * dispatch.groups[0] * dispatch.groups[1]
+        place += 6 * dispatch.groups[0] * dispatch.groups[1]
     assert 4 * place <= plan.buffer(windows[0].targets[0]).frame_bytes < 4 * place + 16
 
 

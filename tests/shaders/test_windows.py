@@ -1,4 +1,4 @@
-"""`ssim.comp`, `ssim_uniform.comp` and `ssim_estimate.comp`: sums of each workgroup, and maps, against the twin's."""
+"""The kernels with a window, `ssim.comp`, `ms_ssim.comp`, `ssim_uniform.comp` and `ssim_estimate.comp`, against their twins."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from vkssim.types import FrameFormat
 from ..support.differences import check_array
 from ..support.pictures import Picture, distort, texture
 from ..support.tolerances import (
+    MEAN_NEAR_0,
+    MEAN_NEAR_0_FAST,
     SSIM_MAP_EXACT,
     SSIM_MAP_FAST,
     UNIFORM,
@@ -35,21 +37,32 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
 TERMS = ("lcs", "l", "c", "s")
+LCS = TERMS[1:]
 
 
 class Kernel(NamedTuple):
-    """A build of a kernel, with the tolerances of its sums and of its map, if it has one."""
+    """A build of a kernel, with the tolerances of its sums and of its map, if it has one; with `counts`, sums have counts."""
 
     windows: Windows
     precision: Precision
     tolerance: Tolerance
     map_tolerance: Tolerance | None
+    terms: tuple[str, ...] = TERMS
+    counts: bool = False
+
+    @property
+    def numbers(self) -> int:
+        """How many floats a workgroup writes."""
+        return len(self.terms) * (1 + self.counts)
 
     def shape(self, shape: KernelShape) -> KernelShape:
         return replace(shape, precision=self.precision)
 
 
+MS_SSIM = replace(GAUSSIAN11, stem="ms_ssim")
 KERNELS = {
+    "ms_ssim": Kernel(MS_SSIM, Precision.EXACT, WINDOW_EXACT, None, LCS, counts=True),
+    "ms_ssim, fast": Kernel(MS_SSIM, Precision.FAST, WINDOW_FAST, None, LCS, counts=True),
     "ssim": Kernel(GAUSSIAN11, Precision.EXACT, WINDOW_EXACT, SSIM_MAP_EXACT),
     "ssim, fast": Kernel(GAUSSIAN11, Precision.FAST, WINDOW_FAST, SSIM_MAP_FAST),
     "uniform": Kernel(UNIFORM8, Precision.EXACT, UNIFORM, UNIFORM_MAP),
@@ -85,25 +98,36 @@ class Layout(NamedTuple):
 def _run(
     device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture, *, with_map: bool = False
 ) -> tuple[Floats, Floats]:
-    """What the kernel leaves: sums, (frames, groups down, groups across, terms), and the map after them, (frames, H', W')."""
+    """What the kernel leaves: sums, (frames, groups down, groups across, numbers), and the map after them, (frames, H', W')."""
     windows, build, source = KERNELS[name].windows, KERNELS[name].shape(shape), PlanePair.raw(frame)
+    numbers = KERNELS[name].numbers
     walk = windows.walk(build, source)
-    first, rows, columns = len(TERMS) * walk.count, with_map * (frame.height - windows.side + 1), frame.width - windows.side + 1
+    first, rows, columns = numbers * walk.count, with_map * (frame.height - windows.side + 1), frame.width - windows.side + 1
     target = partials("partials", first + rows * columns)
     dispatch = window(build, windows.stem, source, walk, target, first_window=first if with_map else None)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
-    sums = data[:, :first].reshape(len(planes), *walk.groups[::-1], len(TERMS))
+    sums = data[:, :first].reshape(len(planes), *walk.groups[::-1], numbers)
     return sums, data[:, first : first + rows * columns].reshape(len(planes), rows, columns)
 
 
-def _sums(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> Floats:
+def _numbers(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> Floats:
     return _run(device, shape, name, frame, planes)[0]
+
+
+def _sums(device: Device, shape: KernelShape, name: str, frame: FrameFormat, planes: Picture) -> Doubles:
+    """How much the windows of each workgroup lack of 1, (frames, groups down, groups across, terms)."""
+    numbers = _numbers(device, shape, name, frame, planes).astype(np.float64)
+    if not KERNELS[name].counts:
+        return numbers
+    sums, counts = np.split(numbers, 2, axis=-1)
+    return sums + counts
 
 
 def _twin(name: str, frame: FrameFormat, pair: Picture) -> Doubles:
     """The maps of each term, (H', W', terms)."""
     reference, distorted = (ingest(plane, frame.factor) for plane in pair)
-    return np.stack(ssim_maps(reference, distorted, maps=KERNELS[name].windows.maps), axis=-1)
+    maps = dict(zip(TERMS, ssim_maps(reference, distorted, maps=KERNELS[name].windows.maps), strict=True))
+    return np.stack([maps[term] for term in KERNELS[name].terms], axis=-1)
 
 
 def _layout(device: Device, shape: KernelShape, name: str, width: int, height: int) -> Layout:
@@ -114,7 +138,7 @@ def _layout(device: Device, shape: KernelShape, name: str, width: int, height: i
     frame = FrameFormat.of_array(width, height, np.float32, 255.0)
     planes = np.zeros((1, 2, height, width), np.float32)
     planes[:, 1] = 255.0
-    windows, term = KERNELS[name].windows, TERMS.index("l")
+    windows, term = KERNELS[name].windows, KERNELS[name].terms.index("l")
     lacking = 1 - _twin(name, frame, planes[0])[0, 0, term]
     counted = _sums(device, shape, name, frame, planes)[0, :, :, term] / lacking
     counts = np.round(counted).astype(np.int64)
@@ -198,11 +222,32 @@ def test_bright_and_nearly_flat(device: Device, kernel_shape: KernelShape, name:
 @by_kernel
 @by_format
 def test_identical_planes_lack_nothing(device: Device, kernel_shape: KernelShape, name: str, format_name: str) -> None:
-    """Every sum is exactly 0, whatever the driver's division and square root do in the last place."""
+    """Every sum and count is exactly 0, whatever the driver's division and square root do in the last place."""
     dtype, peak = FORMATS[format_name]
     plane = (texture(40, 61) * peak).astype(dtype)
     frame = FrameFormat.of_array(61, 40, dtype, peak)
-    assert not _sums(device, kernel_shape, name, frame, np.stack([plane, plane])[None]).any()
+    assert not _numbers(device, kernel_shape, name, frame, np.stack([plane, plane])[None]).any()
+
+
+@pytest.mark.parametrize("name", [name for name, kernel in KERNELS.items() if kernel.counts])
+@by_format
+def test_values_near_0_keep_their_digits(device: Device, kernel_shape: KernelShape, name: str, format_name: str) -> None:
+    """A mean is raised to a power, so its error counts in proportion to it: here the luminance is 0.00012, and s is 0.005."""
+    dtype, peak = FORMATS[format_name]
+    rows, columns = np.mgrid[:47, :141]
+    frame = FrameFormat.of_array(141, 47, dtype, peak)
+    dark, bright = np.zeros((47, 141)), np.full((47, 141), 235 / 255)
+    stripes, dots = (0.5 + 0.4 * (columns % 2 * 2 - 1), 0.5 + 0.4 * (rows % 2 * 2 - 1))
+    planes = np.round(np.array([[dark, bright], [stripes, dots]]) * peak).astype(dtype)
+
+    numbers = _numbers(device, kernel_shape, name, frame, planes).astype(np.float64).sum(axis=(1, 2))
+    sums, counts = np.split(numbers, 2, axis=-1)
+    windows = (47 - 10) * (141 - 10)
+    means = ((windows - counts - sums) / windows)[[0, 1], [0, 2]]
+    expected = np.stack([_twin(name, frame, pair).mean(axis=(0, 1)) for pair in planes])[[0, 1], [0, 2]]
+    assert (expected < [2e-4, 1e-2]).all()
+    tolerance = MEAN_NEAR_0 if KERNELS[name].precision is Precision.EXACT else MEAN_NEAR_0_FAST
+    check_array(tolerance, _described(kernel_shape, name, frame), means / expected, np.ones(2))
 
 
 @by_box

@@ -45,6 +45,7 @@ STRIP, STAGED, SUM = _include("window_exact_strip"), _include("window_exact_stag
 LOW_FAST, LOW_FAST_STRIP, LOW_FAST_STAGED = (_include(f"decimate_fast{shape}") for shape in ("", "_strip", "_staged"))
 LOW_EXACT = _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
+NEAR_0 = "tests/shaders/test_windows.py::test_values_near_0_keep_their_digits"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
 WORKGROUP = _include("workgroup")
 DEINTERLEAVE, PSNR = "shaders/deinterleave.comp", "shaders/psnr.comp"
@@ -140,6 +141,25 @@ MUTATIONS = (
         "shaders/ssim.comp",
         ("c and s exchanged", "float[](product, lcs.x, lcs.y, lcs.z)", "float[](product, lcs.x, lcs.z, lcs.y)"),
         ("l c s without c", "(lcs.y + (1.0 - lcs.y) * lcs.z)", "lcs.z"),
+    ),
+    *_faults(
+        "",
+        "shaders/ms_ssim.comp",
+        ("c and s exchanged", "float[](sums.x, sums.y, sums.z,", "float[](sums.x, sums.z, sums.y,"),
+        ("small values not counted", "mix(vec3(0.0), vec3(1.0), small)", "vec3(0.0)"),
+    ),
+    *_faults(
+        "values near 0",
+        "shaders/ms_ssim.comp",
+        ("added as their distance from 1", "lessThan(window.values, window.deficits)", "bvec3(false)"),
+        check=NEAR_0,
+    ),
+    *_faults(
+        "values near 0",
+        LCS,
+        ("l", "2.0 * mean_product + C1", "mean_product + C1"),
+        ("s", "covariance + C3)", "covariance + C2)"),
+        check=NEAR_0,
     ),
     # -- decimation: taps, phase, border
     *_faults(

@@ -95,6 +95,15 @@ WINDOW_EXACT = Tolerance(
     6.3e-8,
     "the twin's moments; what remains are quotients and sums of a workgroup in float32, in double by the twin",
 )
+MEAN_NEAR_0 = Tolerance(
+    "mean of ms_ssim near 0, relative",
+    2e-6,
+    3.0e-7,
+    "quotients in float32; the distance from 0 is added, which keeps its digits, and a mean of 1e-4 raised to 0.3 needs them",
+)
+MEAN_NEAR_0_FAST = Tolerance(
+    "mean of ms_ssim near 0, relative, fast", 2e-4, 9.1e-5, "variances and covariances are float32 differences of large sums"
+)
 SSIM_MAP_FAST = Tolerance(
     "window of a map, fast",
     2e-4,

@@ -20,7 +20,7 @@ from .options import MetricOption, OptionValue, SimilarityOptions, declared_opti
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")
-_SUMS = len(_TERMS) + 1  # of the kernel, whose first one, l c s, is float_ssim's
+_SUMS = 2 * len(_TERMS)  # of a workgroup of the kernel: distances from 0 or 1, and how many are from 0
 
 
 class FloatMsSsimOptions(SimilarityOptions, total=False):
@@ -64,8 +64,8 @@ class FloatMsSsimScorer(SimilarityScorer):
         planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
           │                       │                        │                 │
           ▼                       ▼                        ▼                 ▼
-         ssim                   ssim                     ssim              ssim
-          └────────► partial sums of l c s, l, c, s of each workgroup ◄──────┘
+        ms_ssim                 ms_ssim                  ms_ssim           ms_ssim
+          └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
         """
         shape = replace(shape, precision=Precision(self._options["precision"]))
         levels = [planes] + [PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)]
@@ -75,17 +75,20 @@ class FloatMsSsimScorer(SimilarityScorer):
         steps = []
         for scale, (level, walk) in enumerate(zip(levels, walks, strict=True)):
             first = _SUMS * sum(groups[:scale])
-            step = [replace(window(shape, "ssim", level, walk, target, first), label=f"ms_ssim scale {scale}")]
+            step = [replace(window(shape, "ms_ssim", level, walk, target, first), label=f"ms_ssim scale {scale}")]
             if scale + 1 < SCALES:
                 step.insert(0, decimate(shape, f"decimate to scale {scale + 1}", level, levels[scale + 1]))
             steps.append(tuple(step))
         return FeaturePlan((*(level.spec(Role.WORK) for level in levels[1:]), target), tuple(steps), target, groups)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """Return (frames, 15) means: l, c, s of each scale, scale after scale."""
-        windows = np.array([(width - MARGIN) * (height - MARGIN) for width, height in self._sizes], np.float64)
-        deficits = sum_groups(partial_sums, plan.groups, _SUMS)[:, :, 1:] / windows[:, None]
-        return (1.0 - deficits).reshape(len(partial_sums), -1)
+        """Return (frames, 15) means: l, c, s of each scale, scale after scale.
+
+        `ms_ssim.comp` describes the sums. The difference of whole numbers comes first, so that means near 0 keep their digits.
+        """
+        windows = np.array([[(width - MARGIN) * (height - MARGIN)] for width, height in self._sizes], np.float64)
+        distances, counts = np.split(sum_groups(partial_sums, plan.groups, _SUMS), 2, axis=2)
+        return ((windows - counts - distances) / windows).reshape(len(partial_sums), -1)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """Return (15,) means of a frame, computed by NumPy, in the order of `means`."""

@@ -58,7 +58,7 @@ TERMS = ("", "_l", "_c", "_s")
 
 
 def automatic_scale(width: int, height: int) -> int:
-    """Return the factor by which libvmaf downscales: the smaller side over 256, halves rounded up (`_round` in `iqa/math_utils.c`)."""
+    """Return libvmaf's factor: the smaller side over 256, halves rounded up (`_round` of its `iqa/math_utils.c`)."""
     return max(1, (min(width, height) + 128) // 256)
 
 
