@@ -23,7 +23,13 @@ from vkssim.host.device import Device
 from vkssim.shaders import load_module
 
 UNIFORM = "float_ssim=scale=1:window=uniform8"
-KINDS = (UNIFORM, f"{UNIFORM} from its map", "the largest sample", "misplaced samples of Cb and Cr", "SSIM and its gradient")
+KINDS = (
+    UNIFORM,
+    f"{UNIFORM} from its map",
+    "the largest sample of 10 bits",
+    "misplaced samples of Cb and Cr of 8 bits",
+    "SSIM and its gradient",
+)
 """A case of each kind, which has its own way to open a device."""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,18 +20,30 @@ import vkssim
 from vkssim import shaders
 from vkssim.backends import loss_engine, selftest
 from vkssim.backends.known_answers import CASES, Case
+from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.errors import WrongNumbersError, exit_code
+from vkssim.features.float_ssim import SsimMapScorer
+from vkssim.features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.host.plan import Plan
+from vkssim.loss.plan import loss_plan
+from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.shaders import load_module
-from vkssim.shaders.interface import Shape
+from vkssim.shaders.interface import Precision, SampleCode, Shape
+from vkssim.types import FrameFormat
 
 from ..support.faults import Layer, layer, wrong_readback
 from ..support.pictures import clip
 
 FRAMES = clip(2)
 FEATURE = "float_ssim=scale=1:precision=fast"
+BUILDS = [precision.value for precision in Precision]
+FORMATS = [
+    *(FrameFormat.of_bits(352, 352, bits) for bits in (8, 10)),
+    *(FrameFormat.of_array(352, 352, dtype, data_range) for dtype, data_range in (("f4", 1.0), ("u1", 200.0), ("u2", 1000.0))),
+]
 
 
 @pytest.fixture
@@ -70,9 +84,45 @@ def test_what_is_known_is_what_numpy_gives(case: Case) -> None:
 
 @pytest.mark.parametrize("shape", Shape)
 def test_every_kernel_has_a_case(shape: Shape) -> None:
+    """Also for every type of samples that it reads, and with every other constant: each is compiled for itself."""
     built = {file.name.removesuffix(".spv") for file in (resources.files(shaders) / "spv").iterdir()}
-    tried = {dispatch.kernel.module for case in CASES for dispatch in case.plan(KernelShape(shape, 64)).dispatches}
-    assert {module for module in built if shape.value in module.split(".")} <= tried
+    kernels = KernelShape(shape, 64)
+    tried = {kernel for case in CASES for kernel in case.plan(kernels).kernels}
+    assert {module for module in built if shape.value in module.split(".")} == {kernel.module for kernel in tried}
+    missing = {kernel for plan in _plans(kernels) for kernel in plan.kernels} - tried
+    assert not missing
+
+
+def _plans(kernels: KernelShape) -> Iterator[Plan]:
+    """Every kind of plan that scores, maps and losses have, over every type of samples."""
+    for frame in FORMATS:
+        features = [f"{name}=precision={build}" for name in ("float_ssim=scale=1", "float_ssim=scale=2") for build in BUILDS]
+        features = [feature.replace("=precision", ":precision") for feature in features]
+        boxes = [f"float_ssim=scale={scale}:window=uniform8" for scale in (1, 2)]
+        ms_ssim = [f"float_ms_ssim=precision={build}" for build in BUILDS]
+        for feature in (*features, *boxes, *(f"{box}:estimate=true" for box in boxes), *ms_ssim, "float_psnr"):
+            for planes in ("y", "all"):
+                formats = (
+                    [frame] if planes == "y" or frame.code is SampleCode.FLOAT32 else plane_formats(frame.in_surfaces(), "all")
+                )
+                metrics = FrameMetrics(feature, formats).planes
+                plan = frame_plan(metrics, kernels)[0]
+                yield plan if kernels.shape is Shape.STRIP else with_largest_samples(plan, metrics, kernels)[0]
+        for options in ({"scale": "1"}, {"scale": "2"}):
+            for more in ({"precision": "exact"}, {"precision": "fast"}, {"window": "uniform8"}):
+                scorer = SsimMapScorer(frame, {**options, **more})
+                yield frame_plan([PlaneMetrics("y", frame, (scorer,))], kernels)[0]
+    for weights, pyramid, gradient in product([(1.0,), MS_SSIM_WEIGHTS], Pyramid, [False, True]):
+        loss = Loss(200, 200, **constants(255.0), weights=weights, pyramid=pyramid, negative=Negative.CLAMP)
+        yield loss_plan(loss, kernels, gradient=gradient)
+
+
+def test_another_type_of_samples_is_tried_for_itself(tried: list[str]) -> None:
+    """A driver that reads 8 bits rightly may read 16 bits wrongly."""
+    _open()
+    with vkssim.Scorer(32, 24, bits=10, features=[FEATURE]):
+        pass
+    assert tried == [FEATURE, f"{FEATURE} of 10 bits"]
 
 
 def test_a_right_driver_is_tried_once(tried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,8 @@ The NumPy twins computed the numbers. The scores are equal to libvmaf's, to six 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,12 +64,26 @@ def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin:
         return backend.collect(batch)[0][0], 0 if batch.beyond is None else batch.beyond.value
 
 
-def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
-    """Return the case of a metric; with `floats` for the kernel that converts floats, with `with_map` for the map's kernel."""
+_FORMATS = {
+    "": FrameFormat.of_bits(SIDE, SIDE, 8),
+    " of 10 bits": FrameFormat.of_bits(SIDE, SIDE, 10),
+    " of floats": FrameFormat.of_array(SIDE, SIDE, np.float32, 255.0),
+    " of range 250": FrameFormat.of_array(SIDE, SIDE, np.uint8, 250.0),
+    " of range 1000": FrameFormat.of_array(SIDE, SIDE, np.uint16, 1000.0),
+}
+"""A kernel is compiled for each type of samples that it reads, and samples of an unusual range are converted first."""
+
+
+def _scores(feature: str, *right: float, with_map: bool = False) -> Iterator[Case]:
+    """Yield the cases of a metric, one for each of its numbers `right`, in the order of the formats."""
+    for (samples, frame), value in zip(_FORMATS.items(), right, strict=False):
+        yield _score(feature, samples, frame, value, with_map)
+
+
+def _score(feature: str, samples: str, frame: FrameFormat, right: float, with_map: bool) -> Case:
+    """Return the case of a metric; with `with_map` of the kernel that also writes a map."""
 
     def planes() -> PlaneMetrics:
-        dtype = np.float32 if floats else np.uint8
-        frame = FrameFormat.of_array(SIDE, SIDE, dtype, 255.0)
         _, _, options = feature.partition("=")
         scorer: FrameScorer = make_scorer(feature, frame)
         if with_map:
@@ -80,21 +93,30 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         plane = planes()
         scorer = plane.scorers[0]
-        return scorer.finish(_computed(plane, pictures(), device, twin)[0])[scorer.name]
+        return scorer.finish(_computed(plane, _samples(frame), device, twin)[0])[scorer.name]
 
-    name = feature + " of floats" * floats + " from its map" * with_map
+    name = feature + samples + " from its map" * with_map
     return Case(name, lambda shape: frame_plan([planes()], shape)[0], numbers, (right,))
 
 
-def _largest_sample(right: float) -> Case:
-    """Return the case of the largest sample: the pictures in ten bits, one of them with a sample that is too large."""
-    frame = FrameFormat.of_bits(SIDE, SIDE, 10)
+def _samples(frame: FrameFormat) -> tuple[Samples, Samples]:
+    """Return the pictures in a format. Those of 10 bits have other low bits, so that a kernel that loses them is noticed."""
+    reference, distorted = (picture.astype(frame.dtype) for picture in pictures())
+    if frame.peak == 1023:
+        rows, columns = np.mgrid[:SIDE, :SIDE].astype(frame.dtype)
+        return 4 * reference + (rows + columns) % 4, 4 * distorted + rows * columns % 4
+    return reference, distorted
+
+
+def _largest_sample(samples: str, right: float) -> Case:
+    """Return the case of the largest sample: the pictures in a format, one of them with a sample that is too large."""
+    frame = _FORMATS[samples]
     plane = PlaneMetrics("y", frame, (make_scorer("float_ssim=scale=1", frame),))
 
-    def ten_bits() -> list[npt.NDArray[Any]]:
-        reference, distorted = (picture.astype(np.uint16) << 2 for picture in pictures())
-        distorted[SIDE - 1, SIDE // 2] = right
-        return [reference, distorted]
+    def pair() -> tuple[Samples, Samples]:
+        reference, distorted = _samples(frame)
+        distorted[SIDE - 1, SIDE // 2] = int(right)
+        return reference, distorted
 
     def plan(shape: KernelShape) -> Plan:
         if shape.shape is Shape.STRIP:  # the host finds the largest sample itself
@@ -103,27 +125,27 @@ def _largest_sample(right: float) -> Case:
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
 
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
-        return np.array([_computed(plane, ten_bits(), device, twin)[1]], np.float64)
+        return np.array([_computed(plane, pair(), device, twin)[1]], np.float64)
 
-    return Case("the largest sample", plan, numbers, (right,))
+    return Case(f"the largest sample{samples}", plan, numbers, (right,))
 
 
-def _interleaved_chroma() -> Case:
+def _interleaved_chroma(bits: int) -> Case:
     """Return the case of chroma in surfaces: the pictures are Cb and Cr, and the numbers count the samples that differ."""
-    frame, cb, cr = FrameFormat.of_bits(SIDE, SIDE, 8), "cb", "cr"
+    frame, cb, cr = FrameFormat.of_bits(SIDE, SIDE, bits), "cb", "cr"
 
     def plan(shape: KernelShape) -> Plan:
         source = PlanePair.interleaved(frame)
         targets = [replace(PlanePair.raw(frame), buffer=name).spec(Role.OUTPUT) for name in (cb, cr)]
         return Plan((source.spec(Role.INPUT), *targets), ((deinterleave(shape, source, cb, cr),),))
 
-    def chroma() -> npt.NDArray[np.uint8]:
+    def chroma() -> Samples:
         """Return a frame whose reference has the pictures as Cb and Cr, and whose distorted clip has them the other way."""
-        first, second = pictures()
+        first, second = _samples(frame)
         return np.stack([np.stack([first, second], axis=-1), np.stack([second, first], axis=-1)]).reshape(2, SIDE, 2 * SIDE)
 
-    def differing(*planes: npt.NDArray[np.uint8]) -> Doubles:
-        first, second = pictures()
+    def differing(*planes: Samples) -> Doubles:
+        first, second = _samples(frame)
         expected = np.stack([first, second]), np.stack([second, first])
         return np.array([np.count_nonzero(got != right) for got, right in zip(planes, expected, strict=True)], np.float64)
 
@@ -134,12 +156,13 @@ def _interleaved_chroma() -> Case:
             made = plan(KernelShape.for_device(opened.device.info))
             with Executor(opened.device, made, opened.pipelines, slots=1) as executor:
                 slot = executor.slots[0]
-                slot.inputs[CHROMA][0] = chroma().ravel()
+                slot.inputs[CHROMA][0] = chroma().view(np.uint8).ravel()
                 executor.submit(slot, 1)
                 executor.wait(slot)
-                return differing(*(slot.outputs[name][0].reshape(2, SIDE, SIDE) for name in (cb, cr)))
+                planes = (slot.outputs[name][0].view(frame.dtype).reshape(2, SIDE, SIDE) for name in (cb, cr))
+                return differing(*planes)
 
-    return Case("misplaced samples of Cb and Cr", plan, numbers, (0.0, 0.0))
+    return Case(f"misplaced samples of Cb and Cr of {bits} bits", plan, numbers, (0.0, 0.0))
 
 
 def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
@@ -176,24 +199,25 @@ def _ms_ssim(pyramid: Pyramid) -> Loss:
 
 
 CASES = (
-    _score("float_ssim=scale=1:precision=fast", 0.848619),
-    _score("float_ssim=scale=2:precision=fast", 0.943472),
-    _score("float_ssim=scale=2", 0.943472),
-    _score("float_ssim=scale=1:precision=fast", 0.848619, floats=True),
-    _score("float_ssim=scale=1:precision=fast", 0.848619, with_map=True),
-    _score("float_ssim=scale=1", 0.848619, with_map=True),
-    _score("float_ssim=scale=1:window=uniform8", 0.863617),
-    _score("float_ssim=scale=1:window=uniform8", 0.863617, with_map=True),
-    _score("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455),
-    _score("float_ms_ssim=precision=fast", 0.968322),
-    _score("float_ms_ssim", 0.968322),
-    _score("float_psnr", 30.913967),
-    _score("float_psnr", 30.913967, floats=True),
-    _largest_sample(1500.0),
-    _interleaved_chroma(),
+    *_scores("float_ssim=scale=1:precision=fast", 0.848619, 0.848016, 0.848619),
+    *_scores("float_ssim=scale=1", 0.848619, 0.848016, 0.848619, 0.847376, 0.961554),
+    *_scores("float_ssim=scale=2", 0.943472, 0.943196, 0.943472),
+    *_scores("float_ssim=scale=1:precision=fast", 0.848619, 0.848016, 0.848619, with_map=True),
+    *_scores("float_ssim=scale=1", 0.848619, 0.848016, 0.848619, with_map=True),
+    *_scores("float_ssim=scale=1:window=uniform8", 0.863617, 0.863097, 0.863617),
+    *_scores("float_ssim=scale=1:window=uniform8", 0.863617, 0.863097, 0.863617, with_map=True),
+    *_scores("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455, 0.862932, 0.863455),
+    *_scores("float_ms_ssim=precision=fast", 0.968322, 0.968240),
+    *_scores("float_ms_ssim", 0.968322, 0.968240),
+    *_scores("float_psnr", 30.913967, 30.868376, 30.913967),
+    _largest_sample(" of 10 bits", 1500.0),
+    _largest_sample(" of range 250", 252.0),
+    _interleaved_chroma(8),
+    _interleaved_chroma(10),
     _loss(_SSIM, (0.858720,), "SSIM"),
     _loss(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
+    _loss(_ms_ssim(Pyramid.AVERAGE), (0.969541,), "MS-SSIM"),
     _loss(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),
     _loss(_ms_ssim(Pyramid.LIBVMAF), (0.968330, 0.062894, -0.000154), "MS-SSIM of libvmaf's pyramid and its gradient"),
 )
-"""Together the cases use every kernel."""
+"""Together the cases use every kernel with all its constants."""

@@ -1,7 +1,7 @@
 """Check that a driver computes correctly, with pictures whose scores are known, before its numbers are used.
 
-Each kernel is checked once for each device, version of the driver and build of the kernel. The cache folder records the passed
-checks.
+Each kernel is checked once for each device, version of the driver, build of the kernel and set of its constants, among them
+the type of its samples. The cache folder records the passed checks.
 """
 
 from __future__ import annotations
@@ -86,10 +86,12 @@ def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
 
 
 def _digests(device: DeviceInfo, plan: Plan) -> set[str]:
-    """Return the digests that identify the kernels of a plan on a device."""
+    """Return the digests that identify the kernels of a plan, with their constants, on a device."""
     words = [__version__, device.cache_name, device.driver, str(device.api_version)]
     return {
-        hashlib.sha256("\0".join([*words, kernel.module]).encode() + load_module(kernel.module)).hexdigest()
+        hashlib.sha256(
+            "\0".join([*words, kernel.module, str(kernel.constants)]).encode() + load_module(kernel.module)
+        ).hexdigest()
         for kernel in plan.kernels
     }
 
