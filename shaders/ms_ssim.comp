@@ -23,8 +23,13 @@ const int COUNTS = 3;
 void accept(out float numbers[SUMS], Moments m) {
     Lcs window = lcs_of(m);
     bvec3 small = lessThan(window.values, window.deficits);
-    vec3 sums = mix(window.deficits, -window.values, small) / window.denominators;
-    vec3 counts = mix(vec3(0.0), vec3(1.0), small);
+    vec3 numerators = window.deficits;
+    vec3 counts = vec3(0.0);
+    if (any(small)) {  // few windows of usual pictures: GPUs are 2 % faster than with a choice in every window
+        numerators = mix(window.deficits, -window.values, small);
+        counts = vec3(small);
+    }
+    vec3 sums = numerators / window.denominators;
     numbers = float[](sums.x, sums.y, sums.z, counts.x, counts.y, counts.z);
 }
 

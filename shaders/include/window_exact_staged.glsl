@@ -109,8 +109,9 @@ void main() {
         float accepted[SUMS];
         accept(accepted, moments);
         KEEP_WINDOW(inside, top + i, column, accepted[0])
-        [[unroll]] for (int s = 0; s < SUMS - COUNTS; ++s) add_to_total(sums[s], lost[s], mix(0.0, accepted[s], inside));
-        [[unroll]] for (int s = SUMS - COUNTS; s < SUMS; ++s) sums[s] += mix(0.0, accepted[s], inside);
+        [[unroll]] for (int s = 0; s < SUMS - COUNTS; ++s) add_to_total(sums[s], lost[s], accepted[s]);
+        [[unroll]] for (int s = SUMS - COUNTS; s < SUMS; ++s) sums[s] += accepted[s];
     }
+    [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = mix(0.0, sums[s], inside);
     store_sums(sums);
 }

@@ -122,7 +122,7 @@ def test_another_type_of_samples_is_tried_for_itself(tried: list[str]) -> None:
     _open()
     with vkssim.Scorer(32, 24, bits=10, features=[FEATURE]):
         pass
-    assert tried == [FEATURE, f"{FEATURE} of 10 bits"]
+    assert tried[:2] == [FEATURE, f"{FEATURE} of 10 bits"]
 
 
 def test_a_right_driver_is_tried_once(tried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
