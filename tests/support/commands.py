@@ -78,11 +78,15 @@ def python_process(*words: str, **options: Any) -> subprocess.CompletedProcess[b
 
 
 def run_program(
-    *words: str, stdin: bytes | None = None, environment: Mapping[str, str] | None = None, **options: Any
+    *words: str,
+    stdin: bytes | None = None,
+    environment: Mapping[str, str] | None = None,
+    time_limit_s: float = PATIENCE,
+    **options: Any,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run a program to its end, with additions to the environment; it is killed if the test ends before."""
+    """Run a program to its end, with additions to the environment; it is killed at the limit, or if the test ends before."""
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "check": False, **options}
-    return subprocess.run(words, input=stdin, env={**os.environ, **(environment or {})}, timeout=PATIENCE, **streams)
+    return subprocess.run(words, input=stdin, env={**os.environ, **(environment or {})}, timeout=time_limit_s, **streams)
 
 
 def start_vkssim(*words: str, **options: Any) -> subprocess.Popen[bytes]:

@@ -1,7 +1,8 @@
-"""Pairs of pictures on which the rounding of sums shows most: bright and nearly flat ones, beside every kind of other picture.
+"""Pairs of pictures on which rounding shows most, beside pairs of every other kind: numbered, random and reproducible.
 
-libvmaf rounds means of squares to float32, whose steps are 2^-8 for white. In a window whose variance is of that size, a step
-changes the contrast and the structure, and in a periodic picture it does so in every window alike (docs/adr/0034).
+libvmaf rounds means of squares to float32, whose steps are 2^-8 for white. In a bright window whose variance is of that size, a
+step changes the contrast and the structure, and in a periodic picture it does so in every window alike (docs/adr/0034). If a
+mean of luminance, contrast or structure is near 0, its power in float_ms_ssim magnifies its error.
 """
 
 from __future__ import annotations
@@ -13,35 +14,50 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkssim.backends.open import open_backend
-from vkssim.features import with_options
-from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.types import FrameFormat
 
-from .pictures import Picture
+from .pictures import Picture, texture
 
 Plane = npt.NDArray[np.floating[Any]]
 Planes = tuple[Plane, Plane]
 """A reference and a distorted plane on the 0..255 scale; samples beyond it are clipped."""
 
-FEATURES = ("float_ms_ssim=enable_lcs=true:negative=clamp", "float_ssim=enable_lcs=true:scale=1")
-
 DEPTHS = (8, 8, 9, 10, 12, 14, 16, None)
-"""Bits of the samples, by how often a random pair has them; None stands for float32."""
+"""Bits of the samples, by how often a random pair has them; None stands for float32, in multiples of 1/256."""
 
 
 @dataclass(frozen=True)
 class HardPair:
-    """A pair of pictures with their format, and how to make it again."""
+    """A pair of pictures, how to make it again, and the bits of its samples."""
 
     name: str
-    frame: FrameFormat
+    bits: int | None
     reference: Picture
     distorted: Picture
 
     def __str__(self) -> str:
-        depth = "float32" if self.reference.dtype == np.float32 else f"{int(self.frame.peak + 1).bit_length() - 1} bit"
-        return f"{self.name}, {depth} {self.frame.width}x{self.frame.height}"
+        height, width = self.reference.shape
+        return f"{self.name}, {'float32' if self.bits is None else f'{self.bits} bit'} {width}x{height}"
+
+    @property
+    def kind(self) -> str:
+        """Return the kind, which its name begins with."""
+        return self.name.rpartition(" ")[0]
+
+    @property
+    def frame(self) -> FrameFormat:
+        """Return the format of both pictures."""
+        height, width = self.reference.shape
+        if self.bits is None:
+            return FrameFormat.of_array(width, height, np.float32, 255.0)
+        return FrameFormat.of_bits(width, height, self.bits)
+
+    def with_bits(self, bits: int) -> tuple[Picture, Picture]:
+        """Return the same pictures as samples of more bits, which have the same scores: a sample is divided by 2^(bits - 8)."""
+        factor = 2 ** (bits - (8 if self.bits is None else self.bits))
+        dtype = np.uint8 if bits == 8 else np.uint16
+        reference, distorted = ((picture * factor).astype(dtype) for picture in (self.reference, self.distorted))
+        return reference, distorted
 
 
 def _strong(random: np.random.Generator, rows: Plane, columns: Plane) -> Plane:
@@ -121,6 +137,73 @@ def _grating(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes
     return pair if random.integers(0, 2) else pair[::-1]
 
 
+def _natural(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    """Waves of many lengths and grain, with noise, or in steps as after a coarse quantisation."""
+    reference = 255 * _texture(random, rows)
+    step = random.choice([6.0, 16.0, 40.0])
+    noisy = reference + random.normal(0, random.uniform(0.5, 20), rows.shape)
+    return reference, noisy if random.integers(0, 2) else np.round(reference / step) * step
+
+
+def _blur(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    reference = 255 * _texture(random, rows)
+    distorted, reach = reference, int(random.integers(1, 9))
+    for axis in (0, 1):
+        distorted = np.mean([np.roll(distorted, step, axis) for step in range(-reach, reach + 1)], axis=0)
+    return reference, distorted
+
+
+def _shift(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    reference = 255 * _texture(random, rows)
+    return reference, np.roll(reference, tuple(random.integers(-6, 7, 2)), axis=(0, 1))
+
+
+def _full_noise(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    """Noise beside other noise, or beside itself with more of it: the mean structure is near 0, of either sign."""
+    first, second = (random.uniform(0, 255, rows.shape) for _ in "ab")
+    return first, second if random.integers(0, 2) else first + random.uniform(0.1, 1) * (second - 127)
+
+
+def _faint_likeness(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    """Two noises on one soft texture: the mean structure is near 0 on the fine scales, and is not on the coarse ones.
+
+    It is 0 if the noises are so much unlike each other that this makes up for the constant C3.
+    """
+    soft = 128 + random.uniform(2, 4) * np.sin(2 * np.pi * (rows / random.uniform(50, 90) + columns / random.uniform(50, 90)))
+    side = int(random.integers(1, 4))
+    coarse = [random.normal(0, 30, tuple(length // side + 1 for length in rows.shape)) for _ in "ab"]
+    first, second = (np.kron(noise, np.ones((side, side)))[: rows.shape[0], : rows.shape[1]] for noise in coarse)
+    return soft + first, soft + second - random.uniform(0.027, 0.037) * first
+
+
+def _dark(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    """Samples of a few levels above black."""
+    reference = random.uniform(1, 12) * _texture(random, rows)
+    return reference, reference + random.normal(0, random.uniform(0.1, 3), rows.shape)
+
+
+def _against_black(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    """Black beside a level, or beside a texture on it: means of luminance, contrast or structure near 0."""
+    level = random.choice([1.0, 16.0, 128.0, 235.0, 255.0])
+    lifted = level + random.choice([0, 0.2, 1]) * (255 - level) * _texture(random, rows)
+    black = random.choice([0, 0, 0.5, 2]) * random.random(rows.shape)
+    pair = black, lifted
+    return pair if random.integers(0, 2) else pair[::-1]
+
+
+def _strong_checkerboard(random: np.random.Generator, rows: Plane, columns: Plane) -> Planes:
+    """A checkerboard beside grey, beside another one, or beside itself moved by a sample."""
+    sides = random.integers(1, 9, 2)
+    reference, other = (255.0 * ((columns // side + rows // side) % 2) for side in sides)
+    grey = np.full(rows.shape, random.uniform(60, 200)) + random.choice([0, 2]) * random.random(rows.shape)
+    return reference, (grey, other, np.roll(reference, 1, axis=1))[random.integers(0, 3)]
+
+
+def _texture(random: np.random.Generator, rows: Plane) -> Plane:
+    height, width = rows.shape
+    return texture(height, width, int(random.integers(0, 2**31)))
+
+
 KINDS: dict[str, Callable[[np.random.Generator, Plane, Plane], Planes]] = {
     "noise of a level": _noise,
     "ramp": _ramp,
@@ -131,19 +214,22 @@ KINDS: dict[str, Callable[[np.random.Generator, Plane, Plane], Planes]] = {
     "black and white blocks": _blocks,
     "flat": _flat,
     "grating": _grating,
+    "natural": _natural,
+    "blur": _blur,
+    "shift": _shift,
+    "noise": _full_noise,
+    "faint likeness": _faint_likeness,
+    "dark": _dark,
+    "against black": _against_black,
+    "strong checkerboard": _strong_checkerboard,
 }
 
 
-def hard_pair(kind: str, seed: int, size: tuple[int, int] | None = None) -> HardPair:
-    """Return the pair of a kind and a seed. Its depth and contents are random.
-
-    `size` is its width and height; without it they are random as well, 176 to 259 samples.
-    """
+def hard_pair(kind: str, seed: int, size: tuple[int, int], bits: int | None) -> HardPair:
+    """Return the pair of a kind and a seed with random contents, in that width and height and that depth."""
     random = np.random.default_rng([seed, *kind.encode()])
-    height, width = (int(side) for side in random.integers(176, 260, 2))
-    width, height = size or (width, height)
+    width, height = size
     rows, columns = (plane.astype(np.float64) for plane in np.mgrid[:height, :width])
-    bits = DEPTHS[random.integers(0, len(DEPTHS))]
     return _stored(f"{kind} {seed}", bits, KINDS[kind](random, rows, columns))
 
 
@@ -155,22 +241,10 @@ def grating(period: int, base: float, amplitude: float, levels: int) -> HardPair
     return _stored(f"grating of {period} at {base:g}", 16, (reference, distorted))
 
 
-def all_scores(pair: HardPair, backend: str, precision: str = "exact", device: str | None = None) -> dict[str, float]:
-    """Return all scores of a pair by name."""
-    metrics = FrameMetrics([with_options(feature, precision=precision) for feature in FEATURES], [pair.frame])
-    with open_backend(backend, metrics.planes, device=device) as engine:
-        batch = engine.batches[0]
-        batch.reference[0][0], batch.distorted[0][0] = pair.reference, pair.distorted
-        engine.submit(batch, 1)
-        return {name: float(column[0]) for name, column in metrics.finish(engine.collect(batch)).items()}
-
-
 def _stored(name: str, bits: int | None, planes: Planes) -> HardPair:
-    height, width = planes[0].shape
     clipped = [np.clip(plane, 0, 255) for plane in planes]
     if bits is None:
-        stored = [plane.astype(np.float32) for plane in clipped]
-        return HardPair(name, FrameFormat.of_array(width, height, np.float32, 255.0), *stored)
+        return HardPair(name, bits, *((np.round(plane * 256) / 256).astype(np.float32) for plane in clipped))
     dtype = np.uint8 if bits == 8 else np.uint16
     stored = [np.clip(np.round(plane * 2.0 ** (bits - 8)), 0, 2**bits - 1).astype(dtype) for plane in clipped]
-    return HardPair(name, FrameFormat.of_bits(width, height, bits), *stored)
+    return HardPair(name, bits, *stored)

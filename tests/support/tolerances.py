@@ -38,6 +38,31 @@ GOLDEN_FAST = Tolerance(
     2.7e-5,
     "places=4; float32 windows over a separable low-pass, libvmaf filters with a table rounded to six decimals",
 )
+LIBVMAF_SCORE = Tolerance(
+    "random pairs against libvmaf, scores",
+    1e-6,
+    5.1e-7,
+    "the promise; quotients and sums of a workgroup in float32; libvmaf's 15 decimals here are those of a float32",
+)
+LIBVMAF_TERM = Tolerance(
+    "random pairs against libvmaf, l, c, s",
+    1e-6,
+    6.0e-7,
+    "libvmaf writes six decimals, so half a millionth is its own rounding; the rest as of scores",
+)
+LIBVMAF_SMALL_MEAN = Tolerance(
+    "mean below 1e-4, in float_ms_ssim",
+    5e-9,
+    9.8e-10,
+    "sums in float32; for a mean of 1e-4 with the largest power it is the millionth that a score may be off; measured between"
+    " the twin and libvmaf",
+)
+LIBVMAF_SIGN = Tolerance(
+    "mean structure whose sign is open",
+    1e-5,
+    0.0,
+    "libvmaf's own roundings decide whether such a mean is negative, and so whether float_ms_ssim exists",
+)
 GOLDEN_PSNR = Tolerance(
     "float_psnr against libvmaf, dB",
     6e-7,

@@ -1,0 +1,88 @@
+"""Scores of libvmaf itself: the library in the FFmpeg of the package imageio-ffmpeg, which the tests install.
+
+It is libvmaf 86da14d, built by GCC for x86-64, without fused multiply-add. `tests/test_libvmaf.py` checks that it gives the
+scores in fixtures/, which another build of libvmaf wrote.
+
+libvmaf's logs have six decimals, and 16 of numbers below 1e-6. A model that is one feature times `_MAGNIFIER` gives further
+digits: its score in the log has 15 decimals of the feature. Terms of `enable_lcs` are no features, so that they have six.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import imageio_ffmpeg
+
+from .commands import run_program
+from .pictures import Picture
+
+DEPTHS = (8, 10, 12, 16)
+"""Bits of the samples that FFmpeg passes on to libvmaf without a conversion."""
+
+Scores = dict[str, float | None]
+"""The scores of a frame by name; None for a score that does not exist."""
+
+_TIME_LIMIT_S = 120.0
+_MAGNIFIER = 1e9
+
+
+def libvmaf_scores(
+    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Iterable[str], scale: int = 0
+) -> list[Scores]:
+    """Return libvmaf's scores of pairs of one size, reference and distorted, with luminance, contrast and structure.
+
+    `scale` is the option of float_ssim.
+    """
+    height, width = pairs[0][0].shape
+    with tempfile.TemporaryDirectory(prefix="vkssim-libvmaf-") as name:
+        folder = Path(name)
+        for number, side in enumerate(("reference", "distorted")):
+            _write(folder / f"{side}.yuv", [pair[number] for pair in pairs], bits)
+        for feature in features:
+            options = {"enable_lcs": True, **({"scale": scale} if feature == "float_ssim" else {})}
+            (folder / f"{feature}.json").write_text(json.dumps(_model(feature, options)), encoding="utf-8")
+
+        pixels = "yuv444p" if bits == 8 else f"yuv444p{bits}le"
+        raw = ("-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{width}x{height}", "-i")
+        models = "|".join(f"path={feature}.json\\:name={feature}.digits" for feature in features)
+        filters = f"[0:v][1:v]libvmaf=model='{models}':log_fmt=json:log_path=log.json"
+        program = (imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", *raw, "distorted.yuv", *raw, "reference.yuv")
+        process = run_program(*program, "-lavfi", filters, "-f", "null", "-", cwd=folder, text=True, time_limit_s=_TIME_LIMIT_S)
+        assert process.returncode == 0, process.stderr
+        log = json.loads((folder / "log.json").read_text(encoding="utf-8"))
+
+    scores = [_with_all_digits(frame["metrics"]) for frame in log["frames"]]
+    assert len(scores) == len(pairs), f"libvmaf scored {len(scores)} of {len(pairs)} frames"
+    return scores
+
+
+def _write(path: Path, frames: Iterable[Picture], bits: int) -> None:
+    """Write frames with empty chroma: libvmaf looks at the luma alone, and FFmpeg would convert grey pictures."""
+    with path.open("wb") as file:
+        for luma in frames:
+            plane = luma.astype("u1" if bits == 8 else "<u2")
+            file.write(plane.tobytes())
+            file.write(bytes(2 * plane.nbytes))
+
+
+def _model(feature: str, options: dict[str, int]) -> dict[str, object]:
+    """Return a model of libvmaf whose score is the feature times _MAGNIFIER: a linear one with a single support vector."""
+    machine = ("svm_type nu_svr", "kernel_type linear", "nr_class 2", "total_sv 1", "rho 0", "SV", f"{_MAGNIFIER:.0f} 1:1", "")
+    described = {
+        "model_type": "LIBSVMNUSVR",
+        "norm_type": "none",
+        "feature_names": [feature],
+        "feature_opts_dicts": [options],
+        "model": "\n".join(machine),
+    }
+    return {"param_dict": {}, "model_dict": described}
+
+
+def _with_all_digits(metrics: Scores) -> Scores:
+    """Return the scores by name, with those of the models in place of the features that have six decimals."""
+    digits = {name.removesuffix(".digits"): value for name, value in metrics.items() if name.endswith(".digits")}
+    exact = {name: None if value is None else value / _MAGNIFIER for name, value in digits.items()}
+    return {name: value for name, value in (metrics | exact).items() if not name.endswith(".digits")}

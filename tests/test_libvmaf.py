@@ -1,0 +1,79 @@
+"""Both backends against libvmaf itself, on a few hundred random pairs of pictures.
+
+The twin is no judge of an assumption that both backends share, and the scores in fixtures/ are those of a few pairs.
+`tests/stress/precision` continues for as long as it is given.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .support import golden
+from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
+from .support.hard_pictures import hard_pair
+from .support.libvmaf import Scores, libvmaf_scores
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+DRAWS = 56
+DRAWS_OF_A_TEST = 7
+"""Several, because a worker that takes a test compiles the kernels for it; not all, so that workers share them."""
+
+
+@pytest.mark.parametrize("first", range(0, DRAWS, DRAWS_OF_A_TEST))
+def test_random_pairs(first: int) -> None:
+    wrong = [text for number in range(first, first + DRAWS_OF_A_TEST) for text in disagreements(draw(number))]
+    assert not wrong, "\n".join([*wrong, "`tests/stress/precision --first NUMBER --draws 1` repeats a draw"])
+
+
+@pytest.mark.parametrize("side", [128, 384, 640, 896, 1152, 1664, 2176])
+def test_automatic_downscales_half_way_between_two_factors(side: int) -> None:
+    """The smaller side divided by 256 ends in .5 here."""
+    pair = hard_pair("shift", side, (side + 9, side), 8)
+    assert not disagreements(Draw(side, (pair,), ("float_ssim",), 0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        *(("faint likeness", seed) for seed in (967, 922, 565, 1197)),  # mean structures of 4e-6, 3.6e-5, -1e-5, -2e-5
+        *(("against black", seed) for seed in range(4)),
+        *(("strong checkerboard", seed) for seed in range(4)),
+    ],
+)
+def test_means_near_0(kind: str, seed: int) -> None:
+    """A mean of luminance, contrast or structure near 0, whose power magnifies its error."""
+    assert not disagreements(Draw(seed, (hard_pair(kind, seed, (192, 180), 8),), BOTH, 0))
+
+
+@pytest.mark.parametrize(("name", "key"), [pair for pair in golden.case_keys() if pair[1] in ("libvmaf", "libvmaf_scale1")])
+def test_this_libvmaf_gives_the_scores_of_fixtures(name: str, key: str) -> None:
+    case = golden.load_case(name, key)
+    features = [feature.partition("=")[0] for feature in golden.FEATURES[key]]
+    (scores,) = libvmaf_scores([(case.reference, case.distorted)], case.bits, features, int(key == "libvmaf_scale1"))
+    rounded = {name: None if score is None else round(score, 6) for name, score in scores.items()}
+    stored = {name: None if score is None else round(score, 6) for name, score in case.scores.items()}  # some have 16 decimals
+    assert rounded == stored
+
+
+TERMS: Scores = {f"float_ms_ssim_{term}_scale{scale}": 0.5 for term in "lcs" for scale in range(5)}
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "agree"),
+    [
+        ({"float_ms_ssim": 0.5 + 0.9e-6}, {"float_ms_ssim": 0.5}, True),
+        ({"float_ms_ssim": 0.5 + 1.1e-6}, {"float_ms_ssim": 0.5}, False),
+        ({"float_ms_ssim": None}, {"float_ms_ssim": None}, True),
+        ({"float_ms_ssim": None}, {"float_ms_ssim": 0.5}, False),
+        ({"float_ms_ssim": 0.5}, {"float_ms_ssim": None}, False),
+        ({"float_ms_ssim": 0.5}, {"float_ms_ssim": None, "float_ms_ssim_s_scale2": -2e-5}, False),
+        ({"float_ms_ssim": 0.5}, {"float_ms_ssim": None, "float_ms_ssim_s_scale2": -9e-6}, True),
+        ({"float_ms_ssim": 0.5 + 1.1e-6}, {"float_ms_ssim": 0.5, "float_ms_ssim_s_scale2": 9e-5}, True),
+        ({"float_ms_ssim": 0.5 + 1e-4}, {"float_ms_ssim": 0.5, "float_ms_ssim_s_scale2": 9e-5}, False),
+        ({"float_ms_ssim": 0.5, "float_ms_ssim_s_scale2": 0.5 + 1.1e-6}, {"float_ms_ssim": 0.5}, False),
+    ],
+)
+def test_what_agrees(got: Scores, expected: Scores, agree: bool) -> None:
+    right = TERMS | expected
+    assert all(it.is_allowed for it in compare("", right | got, right)) == agree
