@@ -162,6 +162,7 @@ def matrix_as_json(result: gate_matrix.Result) -> str:
 @click.option("-r", "--reference", metavar="FILE", help="Reference clip; by default the 48 frames of fixtures/bbb_576x324.")
 @click.option("-d", "--distorted", metavar="FILE", help="Distorted clip; both files or neither.")
 @raw_options
+@click.option("--large", is_flag=True, help="Compare frames of 1920x1080 and 2305x1297, not those of the matrix.")
 @click.option("--frame_cnt", type=click.IntRange(1), help="Compare that many frames at most.")
 @click.option("--json", "form_json", is_flag=True, help="Print JSON in place of the table.")
 def main(
@@ -172,14 +173,15 @@ def main(
     reference: str | None,
     distorted: str | None,
     raw: RawDescription,
+    large: bool,
     frame_cnt: int | None,
     form_json: bool,
 ) -> int:
     """Compare a backend with the CPU reference over the same frames, score by score.
 
     With --feature the frames are those of a pair of clips. Without it they are those of the gate's matrix: samples of every
-    depth, floats, odd sizes, every build of the kernels, and libvmaf's own scores as a third side. The matrix takes --device
-    and --json; each of its rows says how many places it is held to.
+    depth, floats, odd sizes, every build of the kernels, and libvmaf's own scores as a third side. The matrix takes --device,
+    --large and --json; each of its rows says how many places it is held to.
 
     Scores agree at N places if they differ by at most 0.5*10^-N, absolute; a null on one side only is a mismatch.
 
@@ -189,10 +191,14 @@ def main(
         raise click.UsageError(f"--backend {backend} is the reference itself; there would be nothing to compare")
     if feature is None:
         if raw != RawDescription() or any(value is not None for value in (places, reference, distorted, frame_cnt)):
-            raise click.UsageError("--feature says what is compared of the clips; without it only --device and --json go")
-        result = gate_matrix.run(device)
+            raise click.UsageError(
+                "--feature says what is compared of the clips; without it only --device, --large and --json go"
+            )
+        result = gate_matrix.run(device, large=large)
         click.echo((matrix_as_json if form_json else matrix_as_text)(result))
         return AGREE if result.agrees else MISMATCH
+    if large:
+        raise click.UsageError("--large is for the matrix, and --feature for clips; give one of them")
     if (reference is None) != (distorted is None):
         raise click.UsageError("--reference and --distorted go together: give both, or neither for the bundled clip")
     if "-" in (reference, distorted):

@@ -138,7 +138,8 @@ class CasePair:
     `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more if the
     type of the samples can hold samples beyond their depth, to find them. `places` is what the fast kernels
     are held to: the more, the more texture the frames have (docs/adr/0034). `builds` are the builds of the kernels that score
-    the pair: shapes and precisions. `with_libvmaf` is False for metrics that libvmaf does not have.
+    the pair: shapes and precisions. `with_libvmaf` is False for metrics that libvmaf does not have. With `tiled`, the frames
+    are repeated to fill this width and height, for which there are scores of their own.
     """
 
     case: str
@@ -148,6 +149,7 @@ class CasePair:
     title: str = ""
     builds: tuple[tuple[Shape, Precision], ...] = tuple((shape, precision) for shape in Shape for precision in Precision)
     with_libvmaf: bool = True
+    tiled: tuple[int, int] | None = None
 
 
 _INTEGERS = ((MS_SSIM, 9), (SSIM, 1))
@@ -190,6 +192,12 @@ PAIRS = (
     CasePair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),
 )
 
+LARGE_PAIRS = (
+    CasePair("autoscale5", ((MS_SSIM, 9), (SSIM, 2)), 4, tiled=(1920, 1080)),
+    CasePair("autoscale5", ((MS_SSIM, 9), (SSIM, 2)), 4, Form.TEN_BITS, tiled=(2305, 1297)),
+)
+"""Frames of usual sizes of videos, which take the CPU reference too long for each run of the gate."""
+
 CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
 """Clips of fixtures/ by name. They are read from their files, as users' clips are, and scored by the kernels of the shape that
 the device is given, several frames in a batch.
@@ -228,22 +236,44 @@ class Result:
         return all(row.agrees for row in self.rows)
 
 
-def run(device: str | None) -> Result:
-    """Run the whole matrix on a Vulkan device, by index, name or UUID. Raises VkssimError if it cannot run."""
+def run(device: str | None, *, large: bool = False) -> Result:
+    """Run the whole matrix on a Vulkan device, by index, name or UUID, or large frames alone.
+
+    Raises VkssimError if it cannot run.
+    """
     cases = json.loads((FIXTURES / "cases.json").read_text("utf-8"))
     shapes = tuple(Shape) if choose_device(list_devices(shared_instance()), device).is_lavapipe else (Shape.STAGED,)
     seen: dict[str, BackendInfo] = {}
     rows: list[GateRow] = []
     with np.load(FIXTURES / "cases.npz") as archive:
-        for pair in PAIRS:
-            samples = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
+        for pair in LARGE_PAIRS if large else PAIRS:
             builds = tuple(build for build in pair.builds if build[0] in shapes)
+            samples = stored_samples(pair, archive)
             rows += _score_pair(replace(pair, builds=builds), cases["cases"][pair.case], samples, device, seen)
-    rows += [_score_clip(name, device) for name in CLIPS]
+    rows += [_score_clip(name, device) for name in (() if large else CLIPS)]
     return Result(tuple(rows), (seen["vulkan"], seen["cpu"]), cases["source"])
 
 
 # -- pairs of frames ------------------------------------------------------------------------------------------------------
+
+
+def stored_samples(pair: CasePair, archive: Mapping[str, Samples]) -> tuple[Samples, Samples]:
+    """Return the frames of a pair from fixtures/cases.npz, repeated if it is tiled."""
+    reference, distorted = (archive[f"{pair.case}_{side}"] for side in ("ref", "dis"))
+    if pair.tiled is None:
+        return reference, distorted
+    width, height = pair.tiled
+    rows, columns = -(-height // reference.shape[0]), -(-width // reference.shape[1])
+    reference, distorted = (np.tile(frame, (rows, columns))[:height, :width] for frame in (reference, distorted))
+    return reference, distorted
+
+
+def stored_scores(pair: CasePair, case: Mapping[str, Any]) -> Mapping[str, float | None]:
+    """Return libvmaf's scores of a pair by name, from its case in fixtures/cases.json."""
+    if pair.tiled is not None:
+        tiled: Mapping[str, float | None] = case["libvmaf_tiled"]["{}x{}".format(*pair.tiled)]
+        return tiled
+    return {**case["libvmaf"], **case["libvmaf_psnr"]}
 
 
 def _score_pair(
@@ -258,7 +288,7 @@ def _score_pair(
         with CpuBackend(metrics.planes, slots=1) as cpu:
             trusted |= _score(cpu, metrics, samples)
             seen["cpu"] = cpu.info
-    libvmaf = {name: (case["libvmaf"] | case["libvmaf_psnr"])[name] for name in trusted} if pair.with_libvmaf else None
+    libvmaf = {name: stored_scores(pair, case)[name] for name in trusted} if pair.with_libvmaf else None
     for shape, precision in pair.builds:
         tested: dict[str, float | None] = {}
         problems: list[str] = []

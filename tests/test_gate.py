@@ -14,7 +14,7 @@ import gate_matrix
 import numpy as np
 import pytest
 from cross_backend_diff import main
-from gate_matrix import PAIRS, CasePair, Form, compare, tolerance_of
+from gate_matrix import LARGE_PAIRS, PAIRS, CasePair, Form, compare, stored_samples, tolerance_of
 
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.features import with_options
@@ -79,8 +79,7 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
 def _samples(pair: CasePair) -> tuple[Any, Any]:
     cases = json.loads((gate_matrix.FIXTURES / "cases.json").read_text("utf-8"))["cases"]
     with np.load(gate_matrix.FIXTURES / "cases.npz") as archive:
-        stored = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
-    return gate_matrix._formed(pair.form, cases[pair.case]["bitdepth"], stored)
+        return gate_matrix._formed(pair.form, cases[pair.case]["bitdepth"], stored_samples(pair, archive))
 
 
 @pytest.mark.parametrize("form", Form)
@@ -89,6 +88,26 @@ def test_every_form_stands_for_the_same_samples(form: Form) -> None:
     (stored_frame, stored), (frame, given) = _samples(replace(pair, form=Form.STORED)), _samples(pair)
     for samples, expected in zip(given, stored, strict=True):
         np.testing.assert_allclose(samples * frame.factor, expected * stored_frame.factor, rtol=1e-15)
+
+
+def test_large_frames_are_those_of_the_case_repeated() -> None:
+    sizes = set()
+    for pair in LARGE_PAIRS:
+        (frame, tiled), (_, stored) = _samples(pair), _samples(replace(pair, tiled=None))
+        sizes.add((frame.width, frame.height))
+        for large, small in zip(tiled, stored, strict=True):
+            assert large.shape == (frame.height, frame.width)
+            rows, columns = np.ogrid[: frame.height, : frame.width]
+            np.testing.assert_array_equal(large, small[rows % small.shape[0], columns % small.shape[1]])
+    assert (1920, 1080) in sizes
+    assert max(width for width, _ in sizes) > 2048
+
+
+def test_large_frames_take_the_place_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate_matrix, "LARGE_PAIRS", (ONE,))
+    result = gate_matrix.run(None, large=True)
+    assert result.agrees
+    assert [row.name.split(",")[0] for row in result.rows] == [ONE.case]
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *pairs: CasePair) -> gate_matrix.Result:
@@ -168,6 +187,7 @@ def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None
     ("words", "message"),
     [
         (("--places", "3"), "--feature says what is compared"),
+        (("--large", "--feature", "float_ssim"), "--large is for the matrix"),
         (("--backend", "cpu"), "is the reference itself"),
         (("--device", "no such device"), "no such device"),
     ],

@@ -6,7 +6,11 @@ The twin is no judge of an assumption that both backends share, and the scores i
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
+from gate_matrix import FIXTURES, LARGE_PAIRS, CasePair, stored_samples, stored_scores
 
 from .support import golden
 from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
@@ -54,6 +58,15 @@ def test_this_libvmaf_gives_the_scores_of_fixtures(name: str, key: str) -> None:
     rounded = {name: None if score is None else round(score, 6) for name, score in scores.items()}
     stored = {name: None if score is None else round(score, 6) for name, score in case.scores.items()}  # some have 16 decimals
     assert rounded == stored
+
+
+@pytest.mark.parametrize("pair", LARGE_PAIRS, ids=lambda pair: "{}x{}".format(*pair.tiled))
+def test_scores_of_large_frames_are_those_of_libvmaf(pair: CasePair) -> None:
+    """fixtures/cases.json has them for the gate."""
+    case = json.loads((FIXTURES / "cases.json").read_text("utf-8"))["cases"][pair.case]
+    with np.load(FIXTURES / "cases.npz") as archive:
+        (scores,) = libvmaf_scores([stored_samples(pair, archive)], case["bitdepth"], BOTH)
+    assert {name: None if score is None else round(score, 6) for name, score in scores.items()} == stored_scores(pair, case)
 
 
 TERMS: Scores = {f"float_ms_ssim_{term}_scale{scale}": 0.5 for term in "lcs" for scale in range(5)}
