@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,11 @@ def _pytest(*words: str, environment: dict[str, str]) -> tuple[int, str]:
     """Run tests as a process of their own, and return its exit code and what it says."""
     process = python_process(*words, environment={"PYTHONPATH": str(ROOT), **environment}, cwd=ROOT)
     return process.returncode, process.stdout.decode()
+
+
+def test_a_program_that_does_not_end_is_killed_at_its_limit() -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        python_process("-c", "import time; time.sleep(600)", time_limit_s=0.1)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def disagreements(drawn: Draw) -> list[str]:
 
 
 def draw(number: int) -> Draw:
-    """Return a draw of random size, depth and downscale, whose pairs go through the kinds in turn."""
+    """Return a draw of random size, depth and downscale, whose pairs are of different kinds."""
     random = np.random.default_rng(number)
     width, height = _size(random)
     scale = int(random.integers(1, 11)) if random.random() < 0.2 else 0
@@ -156,7 +156,8 @@ def compare(pair: str, got: Scores, expected: Scores) -> Iterator[Difference]:
             factors = list(_factors(expected))
             if value is not None and min(mean for mean, _ in factors) < SMALL_MEAN:
                 tolerance = LIBVMAF_SMALL_MEAN
-                allowed += value * (1 - math.prod(max(0.0, 1 - tolerance.value / mean) ** power for mean, power in factors))
+                error = tolerance.value
+                allowed += value * (1 - math.prod((1 - error / max(mean, error)) ** power for mean, power in factors))
         yield Difference(pair, name, got[name], value, difference, allowed, tolerance)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -30,7 +30,7 @@ _MAGNIFIER = 1e9
 
 
 def libvmaf_scores(
-    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Iterable[str], scale: int = 0
+    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Collection[str], scale: int = 0
 ) -> list[Scores]:
     """Return libvmaf's scores of pairs of one size, reference and distorted, with luminance, contrast and structure.
 
