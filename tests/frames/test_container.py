@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from av.bitstream import BitStreamFilterContext
 from av.stream import Disposition
+from PIL import Image
 
 from vkssim import score_files
 from vkssim.errors import InputError
@@ -287,6 +288,20 @@ def test_tiles_are_no_picture() -> None:
     with pytest.raises(InputError, match=r"is a picture of 2 tiles, which vkssim does not assemble; it has 0 \(\w+ 64x64"):
         open_source(path)
     assert read_with_notes(path, 1)[0].shape == (1, 64, 64)
+
+
+def test_a_track_counts_before_the_still_beside_it(tmp_path: Path) -> None:
+    """An animated AVIF has its first picture twice; players show the track. Colour and alpha are stills and tracks each."""
+    colours = np.random.default_rng(4).integers(0, 256, (3, 48, 64, 4), np.uint8)
+    pictures = [Image.fromarray(picture) for picture in colours]
+    pictures[0].save(tmp_path / "a.avif", save_all=True, append_images=pictures[1:], duration=100, quality=100)
+    path = str(tmp_path / "a.avif")
+    frames, notes = read_with_notes(path)
+    assert len(frames) == len(pictures)
+    assert notes[0].startswith("stream 2 was chosen from 0 (libdav1d 64x48, default), 1 (libdav1d 64x48), 2 (")
+    still, _ = read_with_notes(path, 0)
+    np.testing.assert_array_equal(still, frames[:1])
+    assert [frame.time for frame in score_files(path, path, **CPU).frames] == [0, 0.1, 0.2]
 
 
 @pytest.mark.parametrize("ending", ["mp4", "mkv"])

@@ -104,8 +104,8 @@ def choose_stream(path: str, container: Any, number: int | None) -> Any:
     """Return the video stream to score.
 
     `number` is the index of the stream in the file, as ffprobe shows it. If it is None, the choice is the first stream with the
-    default mark, otherwise the first one, but never a cover picture. Raises InputError if there is no such stream, or if a
-    picture consists of tiles.
+    default mark, otherwise the first one, but never a cover picture, nor a still of AVIF or HEIF beside tracks. Raises
+    InputError if there is no such stream, or if a picture consists of tiles.
     """
     streams = list(container.streams.video)
     if not streams:
@@ -118,6 +118,7 @@ def choose_stream(path: str, container: Any, number: int | None) -> Any:
     pictures = [stream for stream in streams if not _has(stream, "attached_pic")]
     if not pictures:
         raise InputError(f"{path} has no video stream, only cover pictures; it has {listed_streams(streams)}")
+    pictures = [stream for stream in pictures if not _is_still(container, stream)] or pictures
     whole = [stream for stream in pictures if not _has(stream, "dependent")]
     default = next((stream for stream in whole if _has(stream, "default")), None)
     if default is None and len(whole) < len(pictures) and (not whole or "mov" in container.format.name):
@@ -126,6 +127,11 @@ def choose_stream(path: str, container: Any, number: int | None) -> Any:
             f" {listed_streams(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
         )
     return default or whole[0]
+
+
+def _is_still(container: Any, stream: Any) -> bool:
+    """Return whether a stream is an item of AVIF or HEIF (ISO/IEC 23008-12), which has no duration, unlike a track."""
+    return "mov" in container.format.name and stream.frames == 1 and not stream.duration and stream.time_base == 1
 
 
 def listed_streams(streams: Iterable[Any]) -> str:
