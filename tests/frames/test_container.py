@@ -348,11 +348,42 @@ def test_per_cent_signs_of_the_name_itself(tmp_path: Path, name: str) -> None:
 
 
 def test_wildcard(tmp_path: Path) -> None:
-    """In the order of their names, gaps or not."""
+    """In the order of their numbers, gaps or not."""
     _write(tmp_path, [3, 7, 8, 20, 21])
     with open_source(str(tmp_path / "frame_*.png")) as source:
         assert source.info.frames == 5
         np.testing.assert_array_equal(read(source), LUMA)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("f_*.png", ["f_1.png", "f_2.png", "f_9.png", "f_10.png", "f_11.png"]),
+        ("f_*.tga", ["f_1.tga", "f_9.tga", "f_10.tga", "f_99.tga", "f_100.tga"]),
+        ("f_[12]*.png", ["f_1.png", "f_2.png", "f_10.png", "f_12.png", "f_20.png"]),
+        ("*.png", ["f_08.png", "f_9.png", "f_10.png", "f_101.png", "f_0200.png"]),
+        ("*.png", ["a, {1}\\2.png", "a, {1}\\10.png", "b[3]4.png", "b[3]20.png", "c.png"]),
+        ("*", ["take 1.2", "take 1.10", "take 2.1", "take 10.1", "take 10.10"]),
+    ],
+    ids=str,
+)
+def test_wildcard_takes_numbers_by_value(tmp_path: Path, pattern: str, names: list[str]) -> None:
+    """FFmpeg alone would read f_10 before f_2. Pictures that the pattern does not name are not read."""
+    ending = "tga" if pattern.endswith("tga") else "png"
+    others = [] if pattern == "*" else [f"f_3.{ending}.old", f".f_4.{ending}"] + ["f_5.png"] * ("12" in pattern)
+    for name, picture in zip([*names, *others], [*LUMA, *LUMA], strict=False):
+        Image.fromarray(picture).save(tmp_path / f"made.{ending}")
+        (tmp_path / f"made.{ending}").rename(tmp_path / name)
+    with open_source(str(tmp_path / pattern)) as source:
+        np.testing.assert_array_equal(read(source), LUMA)
+
+
+def test_names_of_too_many_forms(tmp_path: Path) -> None:
+    """FFmpeg would cut off the pattern that puts them in order."""
+    for number in range(1, 40):
+        (tmp_path / f"f_{number}{'x' * number}.png").touch()
+    with pytest.raises(InputError, match=r"f_\*\.png: the numbers .* too many different forms; write all of them"):
+        open_source(str(tmp_path / "f_*.png"))
 
 
 def test_missing_picture_is_named(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The files that a path names, and the state by which a file is identified (docs/adr/0013).
 
-Sequences are `frame_%04d.png`, counted from the lowest existing number, and `frame_*.png`.
+Sequences are `frame_%04d.png`, counted from the lowest existing number, and `frame_*.png`, numbers in the names by value.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from ..errors import InputError
@@ -24,6 +25,9 @@ from ..storage.location import as_path, is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # two digits at most: a name with millions of zeros would fill the memory
 _GLOB = re.compile(r"[*?\[]")
+_NUMBER = re.compile(r"([0-9]+)")
+_SPECIAL = re.compile(r"([*?\[\]{},\\])")  # characters of patterns
+_LONGEST_PATTERN = 1023  # bytes; FFmpeg's image2 cuts off a longer pattern without a message
 
 
 @dataclass(frozen=True)
@@ -44,11 +48,52 @@ def sequence(path: str) -> PictureSequence | None:
     if _GLOB.search(path):
         if _GLOB.search(os.path.dirname(path)) or "{" in path:
             raise InputError(f"{path}: only names of pictures may have wildcards, not folders, and {{ is not a wildcard")
-        found = sorted(glob.glob(path))
+        found = sorted(glob.glob(path), key=_by_numbers)
         if not found:
             raise InputError(f"{path}: no such files")
-        return PictureSequence(tuple(found), path, {"pattern_type": "glob"})
+        return PictureSequence(tuple(found), _ordered_pattern(path, found), {"pattern_type": "glob"})
     return None
+
+
+def _by_numbers(path: str) -> tuple[list[str | int], str]:
+    """Return the key that sorts names by their numbers: f_2 before f_10."""
+    parts = _NUMBER.split(os.path.basename(path))
+    return [int(part) if index % 2 else part for index, part in enumerate(parts)], path
+
+
+def _ordered_pattern(path: str, files: Sequence[str]) -> str:
+    """Return a pattern for which FFmpeg reads these files of the pattern `path` in this order.
+
+    FFmpeg sorts names by their characters, but keeps the order of the alternatives in `{f_[0-9],f_[0-9][0-9]}.png`.
+    """
+    if list(files) == sorted(files):
+        return path
+    folder, names = os.path.dirname(path), [os.path.basename(file) for file in files]
+    endings = {os.path.splitext(name)[1] for name in names}
+    ending = endings.pop() if len(endings) == 1 else ""  # outside, because FFmpeg chooses the decoder by the end of the pattern
+    stems = [name.removesuffix(ending) for name in names]
+    present = Counter(_form(name.removesuffix(ending)) for name in os.listdir(folder or os.curdir) if name.endswith(ending))
+    alternatives: list[str] = []
+    for form, group in groupby(stems, _form):
+        run = list(group)
+        alternatives += [form] if len(run) == present[form] else [_literal(stem) for stem in run]
+    pattern = os.path.join(folder, f"{{{','.join(alternatives)}}}{_literal(ending)}")
+    if len(os.fsencode(pattern)) > _LONGEST_PATTERN - len(os.path.join(os.curdir, "")):
+        raise InputError(
+            f"{path}: the numbers in the names of its pictures have too many different forms; write all of them with the same"
+            " number of digits"
+        )
+    return pattern
+
+
+def _form(stem: str) -> str:
+    """Return the pattern of all names that differ from this one only in digits."""
+    return "".join("[0-9]" * len(part) if index % 2 else _literal(part) for index, part in enumerate(_NUMBER.split(stem)))
+
+
+def _literal(text: str) -> str:
+    """Return the pattern that matches this text alone."""
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def _numbered(path: str) -> PictureSequence:
