@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -429,3 +430,37 @@ def test_the_message_leads_to_the_cure(tmp_path: Path) -> None:
     stretched = vkssim(*words, "--scale", "reference")
     assert stretched.exit_code == 0
     assert "was stretched from 64x40 to 64x56" in stretched.stderr
+
+
+@pytest.mark.parametrize("rotation", [90, -90])
+def test_a_rotation_that_the_encoder_lost(tmp_path: Path, rotation: int) -> None:
+    """The message names the option that turns the other clip as well."""
+    reference = _container(tmp_path / "ref.mp4", LUMA, rotation=rotation)
+    words = ("score", "-r", reference, "-d", _y4m(tmp_path / "dis.y4m", OTHER), *TINY, "--json")
+    refused = vkssim(*words)
+    assert refused.exit_code == 2
+    found = re.search(r"--turn-distorted (90|270) turns", refused.stderr)
+    assert found is not None, refused.stderr
+    scored = json.loads(vkssim(*words, "-q", "--turn-distorted", found[1]).stdout)
+    shown, other = (np.rot90(luma, rotation // 90, axes=(1, 2)) for luma in (LUMA, OTHER))
+    scores = [frame["metrics"]["float_ssim"] for frame in scored["frames"]]
+    assert scores == pytest.approx(_expected(shown, other), abs=1e-6), "as json rounds"
+    assert scored["scoring"]["pictures"]["turn_distorted"] == int(found[1])
+    direction = "counter-clockwise" if found[1] == "270" else "clockwise"
+    assert f"turned by 90 degrees {direction}" in scored["notes"][-1]
+
+
+def test_a_clip_is_turned_before_it_is_cropped(tmp_path: Path) -> None:
+    turned = np.rot90(BOXED, -1, axes=(1, 2))
+    paths = _y4m(tmp_path / "ref.y4m", np.rot90(CONTENT, 2, axes=(1, 2))), _y4m(tmp_path / "dis.y4m", turned)
+    options = PictureOptions(crop_distorted="auto", turn_reference=180, turn_distorted=270)
+    assert _score(*paths, pictures=options).column("float_ssim").tolist() == _expected(CONTENT, CONTENT)
+    options = PictureOptions(crop="auto", turn_reference=270, turn_distorted=180)
+    upside_down = _y4m(tmp_path / "other.y4m", np.rot90(BOXED, 2, axes=(1, 2)))
+    assert _score(paths[1], upside_down, pictures=options).column("float_ssim").tolist() == _expected(CONTENT, CONTENT)
+
+
+def test_turns_that_are_not_possible() -> None:
+    for degrees in (45, -90, 360):
+        with pytest.raises(OptionError, match=f"turn_distorted is {degrees}; possible values: 0, 90, 180, 270"):
+            PictureOptions(turn_distorted=degrees)

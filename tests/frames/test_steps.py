@@ -200,6 +200,45 @@ def test_shapes_and_depths_are_named(other: tuple[int, int], bits: int, said: st
     assert ("scale" in message) == (other == (320, 180))
 
 
+TURNED = "by 90 degrees clockwise"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said", "cure"),
+    [
+        ((48, 64, 90), (64, 48, 0), f"the display matrix of first turns it {TURNED}, and second has none", "turn_distorted=90"),
+        ((48, 64, 270), (64, 48, 0), f"{TURNED.replace('clock', 'counter-clock')}, and second has none", "turn_distorted=270"),
+        ((64, 48, 0), (48, 64, 90), f"the display matrix of second turns it {TURNED}, and first has none", "turn_reference=90"),
+        ((48, 64, 90), (64, 48, 90), "both state a rotation", "turn_distorted=270"),
+        ((48, 64, 0), (64, 48, 0), "neither states it", "turn_distorted=90"),
+        ((360, 640, 90), (320, 180, 0), "first turns it", "turn_distorted=90"),
+    ],
+)
+def test_a_rotation_that_was_lost(first: tuple[int, ...], second: tuple[int, ...], said: str, cure: str) -> None:
+    """The clip that is turned is named, and the option that turns the other; neither is cropped."""
+    infos = [
+        VideoInfo(path, "raw", width, height, 8, rotation=rotation)
+        for path, (width, height, rotation) in (("first", first), ("second", second))
+    ]
+    message = unlike(infos[0], infos[1])
+    assert f"{said}" in message
+    assert f"`{cure}` turns" in message
+    assert "crop" not in message
+    assert ("`scale=reference` then brings" in message) == (first[0] == 360)
+
+
+def test_what_a_turned_clip_states() -> None:
+    """Only a rotation that the clip states itself explains sizes that differ."""
+    before = _info(64, 48)
+    for degrees in (90, 180, 270):
+        stated, requested = by_degrees(-degrees), by_degrees(-degrees, requested=True)
+        assert stated is not None
+        assert requested is not None
+        assert (stated.info(before).rotation, requested.info(before).rotation) == (degrees, 0)
+        assert requested.info(before).notes == (f"turned {requested}",)
+    assert by_degrees(0) is by_degrees(45) is None
+
+
 def test_shape_of_samples_that_are_not_square() -> None:
     assert shape(_info(720, 576, "64/45")) == pytest.approx(16 / 9)
     turned = by_degrees(90)
@@ -212,5 +251,8 @@ def test_scaling_that_stretches_is_warned_of() -> None:
     after = Scale(640, 360, "bicubic", 8, "420").info(before)
     assert after.warnings == (stretched(before, replace(before, height=360)),)
     assert "640x272 was stretched from 640x272 to 640x360: its shape changed from 2.35:1 to 1.78:1" in after.warnings[0]
+    (turned,) = Scale(360, 640, "bicubic", 8, "420").info(_info(640, 360)).warnings
+    assert "--turn-reference" in turned
+    assert "--crop" not in turned
     assert Scale(320, 136, "bicubic", 8, "420").info(before).warnings == ()
     assert Scale(1024, 576, "bicubic", 8, "420").info(_info(720, 576, "64/45")).warnings == ()

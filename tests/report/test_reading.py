@@ -22,7 +22,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     report = small_report()
     report.notes, report.rate = ["distorted scaled"], 25.0
     report.selection, report.sync, report.version = Selection(3, 4, offset=-1, start="2s"), "pts", "0.0.9"
-    report.pictures = PictureOptions("20x16+4+2", "reference", "lanczos", crop_reference="auto")
+    report.pictures = PictureOptions("20x16+4+2", "reference", "lanczos", crop_reference="auto", turn_distorted=90)
     report.scoring = replace(small_record(), selection=report.selection, pictures=report.pictures)
     path = tmp_path / "scores.json"
     path.write_text(render(report, "json", "max"))

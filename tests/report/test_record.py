@@ -268,6 +268,7 @@ def test_a_batch_says_the_same(folder: Path, tmp_path: Path) -> None:
         (*TINY, "--frame_cnt", "3", "--start", "0.08s", "--sync", "pts"),
         (*TINY, "--crop", "64x48+8+8", "--scale", "80x60", "--resampler", "area"),
         (*TINY, "--crop-reference", "64x48+8+8", "--crop-distorted", "64x48+8+8", "--deepen"),
+        (*TINY, "--turn-reference", "180", "--turn-distorted", "180"),
         (*TINY[:2], "--crop", "auto", "--feature", "float_ssim=precision=exact"),
     ],
     ids=" ".join,

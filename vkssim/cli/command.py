@@ -40,9 +40,9 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older ve
     """A choice of words. If a word is mistyped, the error suggests the most similar one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word that was chosen. Raises click.BadParameter."""
+        """Return the word that was chosen; a default may be a number. Raises click.BadParameter."""
         try:
-            return super().convert(value, param, ctx)
+            return super().convert(str(value), param, ctx)
         except click.BadParameter as error:
             raise click.BadParameter(
                 f"{error.message.rstrip('.')}{did_you_mean(str(value), self.choices)}.", ctx, param

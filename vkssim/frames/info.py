@@ -29,7 +29,8 @@ class VideoInfo:
     "interlaced" if the first field is not known) and `sample_aspect`, the displayed width of a sample divided by its height,
     are None if the stream does not state them. `notes` list the changes of its pictures, and
     `warnings` the changes that users must know about. `crop` is the rectangle that the user had both clips cropped to,
-    `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of scaling.
+    `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of scaling. `rotation` is
+    the clockwise rotation in degrees that the clip states and its pictures have, 0 for none.
     """
 
     path: str
@@ -50,6 +51,7 @@ class VideoInfo:
     sample_aspect: Fraction | None = None
     warnings: tuple[str, ...] = ()
     own_crop: str | None = None
+    rotation: int = 0
 
     def new_planes(self, count: int = 3) -> Planes:
         """Return memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""

@@ -63,6 +63,7 @@ def _parse_scale(_name: str, text: str) -> None:
 
 
 _crop_option = partial(_picture_option, None, metavar="WxH+X+Y|auto", parse=_parse_crop, rank=-1)
+_turn_option = partial(_picture_option, 0, choices=(0, 90, 180, 270))
 _stream_option = partial(_input_option, None, metavar="N", least=0)
 
 
@@ -129,10 +130,12 @@ class PictureOptions:
         The method of libswscale: one of ``"bicubic"``, ``"lanczos"``, ``"bilinear"``, ``"area"``, ``"spline"``, ``"gauss"``,
         ``"sinc"`` and ``"point"``.
     crop_reference, crop_distorted : str, optional
-        Crop one clip alone, before all other changes: ``"WxH+X+Y"`` in its own samples, or ``"auto"``, which removes its black
-        bars.
+        Crop one clip alone, before all other changes except turning: ``"WxH+X+Y"`` in its own samples, or ``"auto"``, which
+        removes its black bars.
     deepen : bool
         Bring the clip of less depth to the depth of the other, exactly. `scale` does so too.
+    turn_reference, turn_distorted : {0, 90, 180, 270}
+        Turn one clip clockwise by that many degrees, before all other changes, in addition to the rotation that it states.
 
     Raises
     ------
@@ -172,6 +175,12 @@ class PictureOptions:
         "deepen",
         "--deepen",
         help="Bring the clip of less depth to the depth of the other, exactly; --scale does so too.",
+    )
+    turn_reference: int = _turn_option(
+        "reference turned by", "--turn-reference", help="Turn the reference clockwise by that many degrees, before cropping."
+    )
+    turn_distorted: int = _turn_option(
+        "distorted clip turned by", "--turn-distorted", help="Turn the distorted clip clockwise, for a rotation that was lost."
     )
 
     def __post_init__(self) -> None:

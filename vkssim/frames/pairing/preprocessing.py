@@ -14,7 +14,7 @@ from ..info import VideoInfo
 from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
-from ..picture.steps import Crop, Scale, ToBitDepth, unlike, without_bars
+from ..picture.steps import Crop, Scale, ToBitDepth, by_degrees, unlike, without_bars
 from ..raw import RAW
 from ..source import FrameSource, ProcessedSource
 
@@ -30,7 +30,7 @@ def open_pair(
     hardware: HardwareDecoder | None = None,
     pipes: bool = True,
 ) -> tuple[FrameSource, FrameSource]:
-    """Open both clips: turned as they state, with R'G'B' converted, then cropped and scaled as `pictures` says.
+    """Open both clips: turned as they state, with R'G'B' converted, then turned, cropped and scaled as `pictures` says.
 
     `paths` are the reference and the distorted clip. `streams` are the streams of containers, as in `Selection`. R'G'B' becomes
     Y'CbCr of the matrix and range that the other clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware`
@@ -62,8 +62,12 @@ def match_pair(
             check_description(raw, source.info)
     _agree_on_colour(reference, distorted)
     rgb = reference.is_rgb or distorted.is_rgb
-    first, second = oriented(reference), oriented(distorted)
-    crops = _own_crop(first, raw, pictures.crop_reference), _own_crop(second, raw, pictures.crop_distorted)
+    turns = pictures.turn_reference, pictures.turn_distorted
+    first, second = (_turned(oriented(source), turn) for source, turn in zip((reference, distorted), turns, strict=True))
+    crops = (
+        _own_crop(first, raw, turns[0], pictures.crop_reference),
+        _own_crop(second, raw, turns[1], pictures.crop_distorted),
+    )
     first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
     size, aspect = _common_size(pictures.scale, first.info, second.info)
     bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
@@ -81,7 +85,7 @@ def match_pair(
                 raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
-        with alike(_cropped(_opened_again(reference, raw), crops[0], chroma)) as probe:
+        with alike(_cropped(_opened_again(reference, raw, turns[0]), crops[0], chroma)) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
     return _cropped(sources[0], crop, chroma), _cropped(sources[1], crop, chroma)
 
@@ -132,17 +136,23 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
             source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range, info.bits))
 
 
-def _own_crop(source: FrameSource, raw: RawDescription, text: str | None) -> Crop | None:
+def _own_crop(source: FrameSource, raw: RawDescription, turn: int, text: str | None) -> Crop | None:
     """Return the rectangle that a clip alone is cropped to. For ``"auto"``, the clip is opened again."""
     if text != "auto":
         return None if text is None else Crop.parse(text, own=True)
-    with _opened_again(source, raw) as probe:
+    with _opened_again(source, raw, turn) as probe:
         return without_bars(probe.sample(_SAMPLED_FRAMES), probe.info, own=True)
 
 
-def _opened_again(source: FrameSource, raw: RawDescription) -> FrameSource:
+def _opened_again(source: FrameSource, raw: RawDescription, turn: int) -> FrameSource:
     """Open a clip again, to look at its pictures."""
-    return oriented(open_file(source.info.path, raw, source.stream))
+    return _turned(oriented(open_file(source.info.path, raw, source.stream)), turn)
+
+
+def _turned(source: FrameSource, clockwise: int) -> FrameSource:
+    """Return the source turned by that many degrees."""
+    turn = by_degrees(-clockwise, requested=True)
+    return source if turn is None else ProcessedSource(source, turn)
 
 
 def _cropped(source: FrameSource, crop: Crop | None, chroma: bool) -> FrameSource:

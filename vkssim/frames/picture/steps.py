@@ -121,21 +121,33 @@ def _extent(lit: np.ndarray, grid: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Orientation:
-    """A step that transposes pictures, then mirrors them top to bottom, then left to right."""
+    """A step that transposes pictures, then mirrors them top to bottom, then left to right.
+
+    `requested` is True if the user asked for it, and False if the clip states it.
+    """
 
     transposed: bool
     upside_down: bool
     mirrored: bool
+    requested: bool = False
+
+    @property
+    def rotation(self) -> int:
+        """Return the rotation in degrees, clockwise; 0 if pictures are mirrored as well."""
+        rotations = {(True, False, True): 90, (False, True, True): 180, (True, True, False): 270}
+        return rotations.get((self.transposed, self.upside_down, self.mirrored), 0)
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """Return the facts about the turned stream. Chroma whose turned format has no name (4:1:1) is left out."""
-        after = replace(before, notes=(*before.notes, f"turned as its display matrix says: {self}"))
+        note = f"turned {self}" if self.requested else f"turned as its display matrix says: {self}"
+        after = replace(before, notes=(*before.notes, note))
+        if not self.requested:
+            after = replace(after, rotation=self.rotation)
         if not self.transposed:
             return after
         steps = CHROMA_STEPS[before.chroma]
         chroma = "400" if steps is None else CHROMA_OF.get(steps[::-1], "400")
-        aspect = None if before.sample_aspect is None else 1 / before.sample_aspect
-        return replace(after, width=before.height, height=before.width, chroma=chroma, sample_aspect=aspect)
+        return replace(swapped(after), chroma=chroma)
 
     def __call__(self, planes: Planes) -> Planes:
         """Return the turned planes, as views."""
@@ -143,20 +155,28 @@ class Orientation:
         return tuple((plane.T if self.transposed else plane)[rows, columns] for plane in planes)
 
     def __str__(self) -> str:
-        rotations = {
-            (False, True, True): "by 180 degrees",
-            (True, True, False): "by 90 degrees counter-clockwise",
-            (True, False, True): "by 90 degrees clockwise",
-        }
+        if self.rotation:
+            return _rotation(self.rotation)
         changes = {"transposed": self.transposed, "upside down": self.upside_down, "mirrored": self.mirrored}
-        words = ", ".join(name for name, done in changes.items() if done)
-        return rotations.get((self.transposed, self.upside_down, self.mirrored), words)
+        return ", ".join(name for name, done in changes.items() if done)
 
 
-def by_degrees(rotation: int) -> Orientation | None:
-    """Return a counter-clockwise rotation by -180 to 180 degrees; None for 0, and for an angle that is no multiple of 90."""
-    turns = {90: (True, True, False), -90: (True, False, True), 180: (False, True, True), -180: (False, True, True)}
-    return Orientation(*turns[rotation]) if rotation in turns else None
+def _rotation(degrees: int) -> str:
+    """Return a clockwise rotation of 90, 180 or 270 degrees as text."""
+    return {90: "by 90 degrees clockwise", 180: "by 180 degrees", 270: "by 90 degrees counter-clockwise"}[degrees]
+
+
+def swapped(info: VideoInfo) -> VideoInfo:
+    """Return the facts with width and height swapped."""
+    aspect = None if info.sample_aspect is None else 1 / info.sample_aspect
+    return replace(info, width=info.height, height=info.width, sample_aspect=aspect)
+
+
+def by_degrees(rotation: int, *, requested: bool = False) -> Orientation | None:
+    """Return a counter-clockwise rotation; None for 0 degrees, and for an angle that is no multiple of 90."""
+    turns = {90: (True, True, False), 180: (False, True, True), 270: (True, False, True)}
+    turn = turns.get(rotation % 360)
+    return None if turn is None else Orientation(*turn, requested=requested)
 
 
 def orientation(display_matrix: bytes) -> Orientation | None:
@@ -276,14 +296,32 @@ def unlike(first: VideoInfo, second: VideoInfo) -> str:
     are = ", ".join(f"{info.path} is {info.width}x{info.height} with {info.bits} bits" for info in (first, second))
     if (first.width, first.height) == (second.width, second.height):
         return f"{are}; they must be alike. `deepen` brings the clip of less depth to the depth of the other, exactly"
+    deeper = "" if first.bits == second.bits else ", and the clip of less depth to the depth of the other"
     if is_scaled(first, second):
-        depth = "" if first.bits == second.bits else ", and the clip of less depth to the depth of the other"
-        return f"{are}; they must be alike. `scale=reference` brings both to the size of the reference{depth}"
+        return f"{are}; they must be alike. `scale=reference` brings both to the size of the reference{deeper}"
+    if is_scaled(first, swapped(second)):
+        alike = (first.width, first.height, first.bits) == (second.height, second.width, second.bits)
+        scale = "" if alike else f". `scale=reference` then brings both to the size of the reference{deeper}"
+        return f"{are}; they must be alike, and one of them seems to be turned: {_turn_cure(first, second)}{scale}"
     depth = "" if first.bits == second.bits else ". `deepen` makes their depth alike"
     return (
         f"{are}; they must be alike, and their shapes differ ({shape(first):.3g}:1 and {shape(second):.3g}:1), as if one was"
         f" cropped. {_crop_cure(first, second)}{depth}"
     )
+
+
+def _turn_cure(first: VideoInfo, second: VideoInfo) -> str:
+    """Return which of two clips with swapped sizes is turned, as far as they state it, and how to turn the other."""
+    if first.rotation and second.rotation:
+        back = 360 - second.rotation
+        return f"both state a rotation. `turn_distorted={back}` turns {second.path} back, {_rotation(back)}"
+    for name, clip, other in (("turn_distorted", second, first), ("turn_reference", first, second)):
+        if other.rotation:
+            return (
+                f"the display matrix of {other.path} turns it {_rotation(other.rotation)}, and {clip.path} has none."
+                f" `{name}={other.rotation}` turns {clip.path} as well"
+            )
+    return "neither states it. `turn_distorted=90` turns the distorted clip clockwise, `turn_distorted=270` counter-clockwise"
 
 
 def _crop_cure(first: VideoInfo, second: VideoInfo) -> str:
@@ -303,8 +341,10 @@ def stretched(before: VideoInfo, after: VideoInfo) -> str | None:
     """Return the warning on a clip whose shape scaling has changed; None if its shape is the same."""
     if is_scaled(before, after):
         return None
+    cure = "If one of the clips was cropped, crop the other (--crop-reference, --crop-distorted) instead of scaling it"
+    if is_scaled(before, swapped(after)):
+        cure = "If one of the clips is turned, turn the other as well (--turn-reference, --turn-distorted)"
     return (
         f"{before.path} was stretched from {before.width}x{before.height} to {after.width}x{after.height}: its shape changed"
-        f" from {shape(before):.3g}:1 to {shape(after):.3g}:1. If one of the clips was cropped, crop the other"
-        " (--crop-reference, --crop-distorted) instead of scaling it"
+        f" from {shape(before):.3g}:1 to {shape(after):.3g}:1. {cure}"
     )
