@@ -8,6 +8,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.info import VideoInfo
@@ -86,6 +87,33 @@ def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
         assert source.info.fps is None, "a picture has no rate"
         assert ("its alpha is left out" in source.info.notes) == (pixel_format == "rgba")
         assert len(read_planes(source, [1], 1)) == 0
+
+
+@pytest.mark.parametrize("first", range(6))
+def test_pictures_of_several_kinds_in_one_sequence(tmp_path: Path, first: int) -> None:
+    """Grey and palettes among R'G'B', whichever comes first: programs write a black picture in the smallest way."""
+    red, grey = Image.fromarray(COLOURS), Image.fromarray(COLOURS[..., 0])
+    deep = COLOURS[..., 0].astype(np.uint16) * 257
+    kinds = [red, red.quantize(16), grey, Image.fromarray(COLOURS[..., 0] > 99), Image.fromarray(deep), grey.convert("LA")]
+    kinds = kinds[first:] + kinds[:first]
+    for number, picture in enumerate(kinds):
+        picture.save(tmp_path / f"{number}.png")
+    shown = [grey if picture.mode == "I;16" else picture for picture in kinds]
+    with open_source(str(tmp_path / "%d.png")) as source:
+        assert (source.is_rgb, source.info.bits, source.info.chroma) == (True, 16, "444")
+        found = read_planes(source, range(len(kinds)), 3)
+        assert source.problem is None
+    for planes, picture in zip(found, shown, strict=True):
+        expected = _expected(np.asarray(picture.convert("RGB")), 255, RGB_DEFAULT)
+        for plane, other in zip(planes, expected, strict=True):
+            np.testing.assert_allclose(plane, other, atol=TOLERANCE)
+
+
+def test_grey_pictures_alone_stay_grey(tmp_path: Path) -> None:
+    for number in range(2):
+        Image.fromarray(COLOURS[..., number]).save(tmp_path / f"{number}.png")
+    with open_source(str(tmp_path / "%d.png")) as source:
+        assert (source.is_rgb, source.info.bits, source.info.chroma) == (False, 8, "400")
 
 
 def test_jpeg_states_full_range(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -208,11 +209,9 @@ class ContainerFile(SequentialSource):
         self._times_begin = 0  # the number of the first frame in `_times`
         self._first_tick = self._clip.decoder.tick(self._waiting)
         self._packets = PacketScan(self._clip, facts, self._first_tick)
-        self.is_rgb = facts.pixels.rgb
+        self.is_rgb = facts.is_rgb
         self._convert = new_scaler()
         if self.is_rgb:
-            dtype = np.uint8 if facts.pixels.bits == 8 else np.uint16
-            self._rgb = tuple(np.empty(facts.size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
 
     def convert_to(self, colour: Colour) -> None:
@@ -314,7 +313,7 @@ class ContainerFile(SequentialSource):
         is_of_first_size = (frame.width, frame.height) == self._facts.size
         if self._hardware is not None and self._clip.decoder.hardware:  # surfaces may have one more sample, which is not copied
             is_of_first_size = self._hardware.has_size(frame, *self._facts.size)
-        if is_of_first_size and name in self._formats:
+        if is_of_first_size and self._can_convert(name):
             self._pixels = self._formats[name]
             return True
         self.problem = InputError(
@@ -323,22 +322,33 @@ class ContainerFile(SequentialSource):
         )
         return False
 
+    def _can_convert(self, name: str) -> bool:
+        """Return whether frames of that pixel format mean the same as the first one: any R'G'B' and grey among R'G'B'."""
+        if self.is_rgb and name not in self._formats:
+            with suppress(InputError):
+                pixels = pixel_format(self._path, name)
+                if pixels.rgb or pixels.chroma == "400":
+                    self._formats[name] = pixels
+        return name in self._formats
+
     def _copy(self, frame: Any, target: Planes) -> bool:
-        pixels = self._pixels
+        pixels, name = self._pixels, format_name(frame)
         if pixels.via is not None:
             try:
                 frame = self._convert(frame, format=pixels.via)
             except av.FFmpegError as error:
                 self.problem = InputError(
-                    f"{self.info.path}: {self._facts.format_name} cannot be converted to {pixels.via} ({error}); convert"
+                    f"{self.info.path}: {name} cannot be converted to {pixels.via} ({error}); convert"
                     " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
                 )
                 return False
         if not self.is_rgb:
             pixels.copy(frame, target, self._surfaces)
             return True
-        pixels.copy(frame, self._rgb)
-        self._colour.convert(self._rgb, pixels.bits, target)
+        dtype = np.uint8 if pixels.bits == 8 else np.uint16
+        planes = tuple(np.empty((frame.height, frame.width), dtype) for _ in range(3 if pixels.rgb else 1))
+        pixels.copy(frame, planes)
+        self._colour.convert(planes if pixels.rgb else planes * 3, pixels.bits, target)
         return True
 
     def _note_changes(self, frame: Any) -> None:

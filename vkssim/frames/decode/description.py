@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +31,8 @@ class ClipDescription:
     `expected` is the number of frames that the container states, otherwise by its duration; None if neither is known. A tick of
     the stream lasts `time_base` seconds. `start_time` and `duration` belong to the container, in microseconds, and `seconds` is
     the duration of the stream, None if it is not known, and for a picture. `reorders` says whether the decoder may reorder
-    frames. `pixels` and `size`, (width, height), belong to the first frame. `info` has no notes of a conversion yet.
+    frames. `pixels` and `size`, (width, height), belong to the first frame, and `is_rgb` to all frames. `info` has no notes of
+    a conversion yet.
     """
 
     info: VideoInfo
@@ -46,6 +48,7 @@ class ClipDescription:
     reorders: bool
     format_name: str
     pixels: PixelFormat
+    is_rgb: bool
     size: tuple[int, int]
     colours: dict[str, str | None]
     interlaced: bool
@@ -57,6 +60,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     """Return the description of a clip by its first frame. Raises InputError if the clip cannot be compared."""
     stream, container = clip.stream, clip.container
     pixels = pixel_format(clip.path, first.format.name)
+    is_rgb = pixels.rgb or (clip.sequence is not None and pixels.chroma == "400" and _is_mixed(clip.sequence.files))
     check_size(first.width, first.height, clip.path)
     is_picture = "image2" in container.format.name or container.format.name.endswith("_pipe")
     fps = None if is_picture else _rate(stream)
@@ -70,15 +74,15 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         stream.codec_context.name,
         first.width,
         first.height,
-        YCBCR_BITS if pixels.rgb else pixels.bits,
+        YCBCR_BITS if is_rgb else pixels.bits,
         frames,
         fps,
-        pixels.chroma,
-        None if pixels.rgb else colours["matrix"],
-        None if pixels.rgb else colours["range"],
+        "444" if is_rgb else pixels.chroma,
+        None if is_rgb else colours["matrix"],
+        None if is_rgb else colours["range"],
         (*_notes(clip, first), *note),
         transfer=colours["transfer"],
-        field_order=None if is_picture or pixels.rgb else _field_order(first),
+        field_order=None if is_picture or is_rgb else _field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
     )
     return ClipDescription(
@@ -95,12 +99,28 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         bool(stream.codec_context.has_b_frames),
         first.format.name,
         pixels,
+        is_rgb,
         (first.width, first.height),
         colours,
         first.interlaced_frame,
         _aperture(clip, first),
         turned,
     )
+
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_KIND = slice(24, 26)  # the depth and the kind of colours in the header
+
+
+def _is_mixed(files: Sequence[str]) -> bool:
+    """Return whether PNG pictures differ in depth or kind: programs may write a black picture as grey or with a palette."""
+    kinds = set()
+    for path in files:
+        with suppress(OSError), open(path, "rb", buffering=0) as file:
+            head = file.read(_PNG_KIND.stop)
+            if head.startswith(_PNG):
+                kinds.add(head[_PNG_KIND])
+    return len(kinds) > 1
 
 
 def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
