@@ -7,16 +7,19 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import av
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files
+from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files, score_many
+from vkssim.distributed import worker
 from vkssim.errors import InputError, OptionError, ThresholdError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.options import RawDescription
 from vkssim.frames.pairing.preprocessing import colour_warnings, open_pair
+from vkssim.frames.pairing.tee import Tee
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim
@@ -464,3 +467,63 @@ def test_turns_that_are_not_possible() -> None:
     for degrees in (45, -90, 360):
         with pytest.raises(OptionError, match=f"turn_distorted is {degrees}; possible values: 0, 90, 180, 270"):
             PictureOptions(turn_distorted=degrees)
+
+
+# -- a size that changes on the way ------------------------------------------------------------------------------------
+
+PARTS = (clip(3, 48, 64, seed=5), clip(3, 24, 32, seed=6), clip(3, 64, 48, seed=7))
+"""Frames of three sizes, of which the last has another shape."""
+
+
+def _joined(folder: Path, parts: Sequence[Picture]) -> tuple[str, list[str]]:
+    """An elementary stream of frames whose size changes, and the parts that it was joined from."""
+    alone = [_container(folder / f"{number}.264", part) for number, part in enumerate(parts)]
+    return write(folder / "joined.264", b"".join(Path(path).read_bytes() for path in alone)), alone
+
+
+@pytest.mark.parametrize("options", [{}, {"turn_reference": 90, "turn_distorted": 90, "deepen": True}], ids=str)
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
+def test_each_frame_is_scaled_from_its_own_size(tmp_path: Path, order: tuple[int, ...], options: dict[str, Any]) -> None:
+    """As its part alone would be, also if the first frames need no scaling."""
+    joined, alone = _joined(tmp_path, [PARTS[number] for number in order])
+    references = [_y4m(tmp_path / f"{number}.y4m", LUMA[number : number + 3]) for number in range(3)]
+    pictures = PictureOptions(scale="reference", **options)
+    expected = [
+        score
+        for paths in zip(references, alone, strict=True)
+        for score in _score(*paths, pictures=pictures).column("float_ssim")
+    ]
+    whole = _y4m(tmp_path / "whole.y4m", np.concatenate([LUMA[number : number + 3] for number in range(3)]))
+    report = _score(whole, joined, pictures=pictures)
+    assert report.column("float_ssim").tolist() == expected
+    first, second = (PARTS[number].shape[:0:-1] for number in order[:2])
+    changed = "frame 3: is {}x{}, and the first one is {}x{}: from here on, each frame was scaled from its own size"
+    assert any(changed.format(*second, *first) in warning for warning in report.warnings)
+
+
+def test_a_reference_of_many_sizes_for_several_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is decoded once for all of them, and the scores are those of each pair alone."""
+    joined, _ = _joined(tmp_path, PARTS)
+    tees = Mock(side_effect=Tee)
+    monkeypatch.setattr(worker, "Tee", tees)
+    paths = [_y4m(tmp_path / f"{number}.y4m", np.roll(LUMA, number, axis=2)) for number in range(3)]
+    for scale in ("reference", "distorted", "50x40"):
+        pictures = PictureOptions(scale=scale)
+        options: dict[str, Any] = {"features": "float_ssim=scale=1", "pictures": pictures, "backend": "cpu"}
+        results = list(score_many([(joined, path) for path in paths], **options))
+        assert tees.call_count == 1
+        tees.reset_mock()
+        for result in sorted(results, key=lambda result: result.number):
+            assert result.report is not None, result.error
+            single = _score(joined, paths[result.number], pictures=pictures)
+            assert result.report.column("float_ssim").tolist() == single.column("float_ssim").tolist()
+            assert len(single.frames) == len(LUMA)
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": "reference", "crop_distorted": "32x24"}], ids=str)
+def test_a_change_of_size_without_scaling(tmp_path: Path, options: dict[str, Any]) -> None:
+    """A crop is in samples of the first frame. The frames before the change are scored."""
+    joined, _ = _joined(tmp_path, PARTS)
+    with pytest.raises(InputError, match=r"frame 3 is 32x24 .* cannot be scored; `scale` would scale each frame") as caught:
+        _score(_y4m(tmp_path / "ref.y4m", LUMA), joined, pictures=PictureOptions(**options))
+    assert len(caught.value.report.frames) == 3

@@ -16,9 +16,9 @@ from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, Wrapp
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 
-OF_STEPS = {"info", "read", "sample", "read_external", "decoded_frame", "external", "aperture", "orientation"}
+OF_STEPS = {"info", "read", "read_any_size", "sample", "read_external", "decoded_frame", "external", "aperture", "orientation"}
 OF_READERS = {
-    "read", "read_external", "close", "problem", "length",
+    "read", "read_any_size", "read_external", "close", "problem", "length",
     "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
 }  # fmt: skip
 """The attributes that a wrapper does not take from its source."""
@@ -84,12 +84,12 @@ def test_the_note_of_a_step_goes_with_later_notes_of_the_source() -> None:
 
 
 def test_a_sample_beyond_the_range_is_the_problem_before_one_of_the_source() -> None:
-    def read(_numbers: Any, targets: Any) -> int:
-        targets[0][0][:] = 1023
-        targets[0][0][5, 5] = 1024
-        return 1
+    def read(_number: int, memory: Any) -> Any:
+        memory[0][:] = 1023
+        memory[0][5, 5] = 1024
+        return memory
 
-    source = _source(info=VideoInfo("clip.yuv", "raw", 64, 48, 10, 10), problem=None, read=read)
+    source = _source(info=VideoInfo("clip.yuv", "raw", 64, 48, 10, 10), problem=None, read_any_size=read)
     wrapper = _processed(source)
     assert wrapper.problem is None
     assert wrapper.read([7], [(np.empty((32, 32), np.uint16),)]) == 0

@@ -110,6 +110,12 @@ class FrameSource(Closable, ABC):
     is_rgb = False
     """True if pictures are R'G'B'; `convert_to` then chooses the Y'CbCr that they become."""
 
+    any_size = False
+    """True if `read_any_size` may return frames of another size than that of `info`."""
+
+    def allow_any_size(self) -> None:
+        """Let the size of frames change if a step scales each of them. Call it before the first frame is read."""
+
     def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes. Call it before the first frame is read."""
 
@@ -119,6 +125,13 @@ class FrameSource(Closable, ABC):
 
         Return the number of frames that were read, which is less than requested at the end of the stream.
         """
+
+    def read_any_size(self, number: int, memory: Planes) -> Planes | None:
+        """Read a frame into memory for frames of the usual size, and return it; in new memory if it has another size.
+
+        Return None at the end of the stream.
+        """
+        return memory if self.read([number], [memory]) else None
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """Read frames as `read` does, into memory of the GPU that decodes."""
@@ -427,15 +440,23 @@ class ProcessedSource(WrappedSource):
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
-        planes = self.source.info.new_planes(len(targets[0]) if targets else 0)
+        memory = self.source.info.new_planes(len(targets[0]) if targets else 0)
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            if not self.source.read([number], [planes]):
+            frame = self._read_frame(number, memory)
+            if frame is None:
                 return count
-            if self._is_beyond(number, planes):
-                return count
-            for memory, plane in zip(target, self._step(planes), strict=True):
-                memory[:] = plane
+            for place, plane in zip(target, frame, strict=True):
+                place[:] = plane
         return len(numbers)
+
+    def read_any_size(self, number: int, memory: Planes) -> Planes | None:
+        """See FrameSource.read_any_size."""
+        return self._read_frame(number, self.source.info.new_planes(len(memory)))
+
+    def _read_frame(self, number: int, memory: Planes) -> Planes | None:
+        """Return a frame after the step, which reads it from `memory`; None at the end, or if it sets `problem`."""
+        planes = self.source.read_any_size(number, memory)
+        return None if planes is None or self._is_beyond(number, planes) else self._step(planes)
 
     def _is_beyond(self, number: int, planes: Planes) -> bool:
         """Return whether a sample is larger than its depth allows, which could not be noticed after the step."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import av
@@ -222,6 +222,10 @@ class ContainerFile(SequentialSource):
         notes.append(f"{before}{colour.matrix}, {colour.range} range")
         self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
 
+    def allow_any_size(self) -> None:
+        """See FrameSource.allow_any_size. Surfaces keep their size, and a visible rectangle belongs to the first frame."""
+        self.any_size = self._hardware is None and self.aperture is None
+
     @property
     def at_start(self) -> bool:  # type: ignore[override]
         """See FrameSource.at_start."""
@@ -282,6 +286,25 @@ class ContainerFile(SequentialSource):
         frame = self._next_frame()
         return frame is not None and (target is None or self._copy(frame, target))
 
+    def read_any_size(self, number: int, memory: Planes) -> Planes | None:
+        """See FrameSource.read_any_size."""
+        if not self.any_size:
+            return super().read_any_size(number, memory)
+        return self._advance(partial(self._next_any_size, memory)) if self._read_to(number - 1, None) else None
+
+    def _next_any_size(self, memory: Planes) -> Planes | None:
+        frame = self._next_frame()
+        if frame is None:
+            return None
+        if memory[0].shape != (frame.height, frame.width):
+            memory = self._memory(frame, len(memory))
+        return memory if self._copy(frame, memory) else None
+
+    def _memory(self, frame: Any, count: int = 3) -> Planes:
+        """Return memory for the first `count` planes of a frame."""
+        info = replace(self.info, width=frame.width, height=frame.height) if self.any_size else self.info
+        return info.new_planes(count)
+
     def _next_frame(self) -> Any:
         """Return the next frame after all checks; None at the end, or if it sets `problem`."""
         if self.problem is not None:
@@ -313,14 +336,21 @@ class ContainerFile(SequentialSource):
         is_of_first_size = (frame.width, frame.height) == self._facts.size
         if self._hardware is not None and self._clip.decoder.hardware:  # surfaces may have one more sample, which is not copied
             is_of_first_size = self._hardware.has_size(frame, *self._facts.size)
-        if is_of_first_size and self._can_convert(name):
+        if (is_of_first_size or self.any_size) and self._can_convert(name):
             self._pixels = self._formats[name]
             return True
-        self.problem = InputError(
-            f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {name}, the first one is"
-            f" {self._facts.size[0]}x{self._facts.size[1]} {self._facts.format_name}; a change within a stream cannot be scored"
-        )
+        self._refuse_change(frame)
         return False
+
+    def _refuse_change(self, frame: Any) -> None:
+        cure = ""
+        if format_name(frame) in self._formats:
+            cure = "; `scale` would scale each frame, of a clip that is not cropped itself and is decoded with `decode=cpu`"
+        self.problem = InputError(
+            f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {format_name(frame)}, the first one is"
+            f" {self._facts.size[0]}x{self._facts.size[1]} {self._facts.format_name}; a change within a stream cannot be"
+            f" scored{cure}"
+        )
 
     def _can_convert(self, name: str) -> bool:
         """Return whether frames of that pixel format mean the same as the first one: any R'G'B' and grey among R'G'B'."""
@@ -332,6 +362,9 @@ class ContainerFile(SequentialSource):
         return name in self._formats
 
     def _copy(self, frame: Any, target: Planes) -> bool:
+        if self.any_size and target[0].shape != (frame.height, frame.width):
+            self._refuse_change(frame)
+            return False
         pixels, name = self._pixels, format_name(frame)
         if pixels.via is not None:
             try:
@@ -352,7 +385,11 @@ class ContainerFile(SequentialSource):
         return True
 
     def _note_changes(self, frame: Any) -> None:
-        """Note the frame at which the stream states other colours, which change the meaning of its samples."""
+        """Note the frame from which the stream has another size, or states colours that change the meaning of its samples."""
+        size, first_size = (frame.width, frame.height), self._facts.size
+        if self.any_size and size != first_size and "size" not in self._changes:
+            text = "is {}x{}, and the first one is {}x{}: from here on, each frame was scaled from its own size"
+            self._changes["size"] = self._position, text.format(*size, *first_size)
         colours = stated_colours(frame)
         if colours == self._facts.colours or self.is_rgb:
             return
@@ -530,8 +567,8 @@ class ContainerFile(SequentialSource):
 
         The frame is the next one to be returned, also afterwards.
         """
-        planes = self.info.new_planes()
         frame = self._next_frame()
+        planes = () if frame is None else self._memory(frame)
         if frame is None or not self._copy(frame, planes):
             raise RangeError(f"{self._path} ends before frame {self._position}, which has a packet")
         fingerprint = reduce(lambda crc, plane: zlib.crc32(plane.data, crc), planes, 0)

@@ -69,12 +69,16 @@ def match_pair(
         _own_crop(second, raw, turns[1], pictures.crop_distorted),
     )
     first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
+    if pictures.scale is not None:
+        for source, crop in zip((first, second), crops, strict=True):
+            if crop is None:  # it is in samples of the first frame
+                source.allow_any_size()
     size, aspect = _common_size(pictures.scale, first.info, second.info)
     bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
 
     def alike(source: FrameSource) -> FrameSource:
         info = source.info
-        if size is not None and size != (info.width, info.height):
+        if size is not None and (source.any_size or size != (info.width, info.height)):
             source = ProcessedSource(source, Scale(*size, pictures.resampler, info.bits, info.chroma, aspect))
         return source if bits is None or bits == info.bits else ProcessedSource(source, ToBitDepth(bits - info.bits))
 

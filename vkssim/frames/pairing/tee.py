@@ -103,8 +103,8 @@ class Tee:
         if self._source.external:
             decoded = self._source.decoded_frame(number)
             return None if decoded is None else _Frame(self, decoded=decoded)
-        planes = self.memory(count)
-        return _Frame(self, planes) if self._source.read([number], [planes]) else None
+        planes = self._source.read_any_size(number, self.memory(count))
+        return None if planes is None else _Frame(self, planes)
 
     def _may_read(self) -> bool:
         return not self._reading and len(self._frames) < self._most
@@ -113,11 +113,12 @@ class Tee:
         return self._end is not None and number >= self._end
 
     def _let_go(self) -> None:
+        info = self._source.info
         slowest = min(self._wanted.values(), default=None)
         done = [number for number in self._frames if slowest is None or number < slowest]
         for number in done:
             planes = self._frames.pop(number).planes
-            if planes is not None:
+            if planes is not None and planes[0].shape == (info.height, info.width):
                 self._spare.append(planes)
         if done:
             self._changed.notify_all()
@@ -143,6 +144,13 @@ class _Frame:
         for plane, place in zip(self.planes, target, strict=True):
             np.copyto(place, plane)
 
+    def copy_any_size(self, memory: Planes) -> Planes:
+        """Return a copy of a frame on the host, in `memory` if it fits."""
+        assert self.planes is not None
+        target = memory if self.planes[0].shape == memory[0].shape else tuple(map(np.empty_like, self.planes))
+        self.copy(target)
+        return target
+
     def write(self, target: ExternalFrame) -> None:
         """Copy it to memory of the GPU."""
         assert self._decoded is not None
@@ -164,6 +172,14 @@ class _TeeReader(WrappedSource):
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
         return self._take(_Frame.copy, numbers, targets)
+
+    def read_any_size(self, number: int, memory: Planes) -> Planes | None:
+        """See FrameSource.read_any_size."""
+        if not self.any_size:
+            return super().read_any_size(number, memory)
+        copies: list[Planes] = []
+        self._take(lambda frame, target: copies.append(frame.copy_any_size(target)), [number], [memory])
+        return copies[0] if copies else None
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """See FrameSource.read_external."""

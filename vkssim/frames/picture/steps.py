@@ -199,7 +199,8 @@ def orientation(display_matrix: bytes) -> Orientation | None:
 class Scale:
     """A step that scales each plane separately with libswscale. Samples lie at the centres of their areas.
 
-    `bits` and `chroma` describe the frames before the step, and `sample_aspect` the frames after it.
+    Frames may differ in size; those that have the new size already stay as they are. `bits` and `chroma` describe the frames
+    before the step, and `sample_aspect` the frames after it.
     """
 
     width: int
@@ -213,6 +214,8 @@ class Scale:
     def info(self, before: VideoInfo) -> VideoInfo:
         """Return the facts about the scaled stream, with a warning if it is stretched."""
         check_size(self.width, self.height)
+        if (self.width, self.height) == (before.width, before.height):
+            return before
         note = f"scaled from {before.width}x{before.height} to {self.width}x{self.height}, {self.resampler}"
         after = replace(before, width=self.width, height=self.height, sample_aspect=self.sample_aspect)
         warning = stretched(before, after)
@@ -225,6 +228,9 @@ class Scale:
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width), scale in zip(planes, shapes, self._scalers(), strict=False):
+            if plane.shape == (height, width):
+                scaled.append(plane)
+                continue
             frame, (grey,) = new_picture(plane.shape[1], plane.shape[0], planar_name("400", self.bits))
             grey[:] = plane
             scaled.append(plane_of(scale(frame, width, height, interpolation=flags), 0))
