@@ -69,7 +69,6 @@ def in_ranges(
     ranges: list[FrameRange] = []
     with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "Scheduler", AnyOrder)
-        patch.setattr(engine, "add_hint", lambda *_arguments, **_how: None)  # the hint at an offset is one of whole clips
         scorer = Engine(pool, ScoreOptions(FEATURES, **options), RunSettings(tell=pytest.fail))
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, ranges
@@ -85,7 +84,7 @@ def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescrip
 def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(engine, "add_hint", lambda *_arguments, **_how: None)  # the hint at an offset is one of whole clips
+            patch.setattr(engine, "add_hint", lambda *_arguments: None)  # only a pair that is scored alone gets a hint
             return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
     except VkssimError as error:
         return error

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vkssim import PictureOptions, ScoreReport, score_files
-from vkssim.distributed import engine, pools, worker
+from vkssim.distributed import pools, worker
 from vkssim.distributed.engine import Job, score_jobs
 from vkssim.distributed.pools import WorkerOptions
 from vkssim.errors import DeviceError
@@ -49,7 +49,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def on_gpu(surfaces: Callable[[int], None], copies: HostCopies, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have the GPU decode each clip that it can; the function that is returned has its decoders fail at a frame."""
-    monkeypatch.setattr(engine, "add_hint", lambda *_words, **_how: None)  # which reads clips once more
     for module in (worker, pools):
         monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), required=False))
     return surfaces

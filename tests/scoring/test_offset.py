@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files
+from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files, score_many
 from vkssim.errors import InputError, InterruptedRunError, ThresholdError
+from vkssim.frames.raw import RawFile
 from vkssim.scoring.offset import MOST, Shift, add_hint, signature
 from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..frames.encoding import encode_frames, video_frame
-from ..ladder.ladders import manifest
 from ..page.pages import page_report
 from ..support.clips import write, y4m_bytes
 from ..support.commands import vkssim
-from ..support.journals import records
 from ..support.pictures import Picture, clip
 
 CONTENT = clip(60, 48, 64)
@@ -35,6 +34,10 @@ def _y4m(path: Path, luma: Picture, space: str = "420") -> str:
 def _coarse(luma: Picture) -> Picture:
     """As a codec might leave it."""
     return luma // 16 * 16
+
+
+def _noisy(luma: Picture) -> Picture:
+    return np.maximum(luma.astype(int) + np.random.default_rng(1).integers(-20, 21, luma.shape), 0).astype(np.uint8)
 
 
 def _pair(folder: Path, offset: int, change: Callable[[Picture], Picture] = _coarse) -> tuple[str, str]:
@@ -54,9 +57,10 @@ def test_found(tmp_path: Path, offset: int) -> None:
         lambda luma: (16 + luma * (219 / 255)).astype(np.uint8),
         lambda luma: np.maximum(luma, 30),
         lambda luma: np.where(np.arange(64) < 20, 128, luma).astype(np.uint8),
-        lambda luma: np.maximum(luma.astype(int) + np.random.default_rng(1).integers(-20, 21, luma.shape), 0).astype(np.uint8),
+        lambda luma: (255 * (luma / 255) ** 2.2).astype(np.uint8),
+        _noisy,
     ],
-    ids=["another range", "clipped", "a bar", "noise"],
+    ids=["another range", "clipped", "a bar", "gamma", "noise"],
 )
 def test_found_whatever_was_done(tmp_path: Path, change: Callable[[Picture], Picture]) -> None:
     assert find_offset(*_pair(tmp_path, 7, change)) == 7
@@ -209,54 +213,50 @@ def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Pat
     assert len(raised.value.report.frames) == 47
 
 
-@pytest.mark.parametrize(
-    ("paths", "names", "of_many", "hints"),
-    [
-        (("a", "b"), ("float_psnr", "float_ssim"), False, 1),
-        (("a", "b"), ("float_psnr",), False, 0),  # a dB value alone says little
-        (("a", "b"), ("float_ssim",), True, 1),
-        (("s3://clips/a.y4m", "b"), ("float_ssim",), True, 0),  # the clips of a batch by URL are not read again
-    ],
-)
-def test_a_similarity_tells_of_a_shift(
-    monkeypatch: pytest.MonkeyPatch, paths: tuple[str, str], names: tuple[str, ...], of_many: bool, hints: int
-) -> None:
+@pytest.mark.parametrize(("names", "hints"), [(("float_psnr", "float_ssim"), 1), (("float_psnr",), 0)])
+def test_a_similarity_tells_of_a_shift(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], hints: int) -> None:
+    """A value in dB alone says little."""
     monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: Shift(3, 12))
     report = page_report(0, 12, names)
     report.similarities = tuple(name for name in names if name != "float_psnr")
     for frame in report.frames:
         frame.metrics.update(float_psnr=20.0, float_ssim=0.5)  # type: ignore[attr-defined]
-    add_hint(report, Clips(*paths), ScoreOptions(names), of_many=of_many)
+    add_hint(report, Clips("a", "b"), ScoreOptions(names))
     assert len(_hints(report)) == hints
 
 
-def _batch(folder: Path, *words: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
-    """Score two shifted clips and one in step as a batch; return its rows, and what it said."""
-    reference = _y4m(folder / "ref.y4m", CONTENT)
-    rows = []
-    for name, luma in (("late", CONTENT[13:]), ("step", CONTENT // 100 * 100), ("late_too", _coarse(CONTENT[13:]))):
-        rows.append({"reference": reference, "distorted": _y4m(folder / f"{name}.y4m", luma)})
-    target = folder / f"results{len(words)}.jsonl"
-    result = vkssim("batch", manifest(folder / "pairs.csv", rows), "-o", str(target), "--feature", FEATURE, *words)
-    assert result.exit_code == code, result.output
-    return [json.loads(line) for line in target.read_text().splitlines()] if target.exists() else [], result.stderr
+@pytest.mark.parametrize("skipped", [0, 20, 200])
+def test_a_hint_decodes_few_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, skipped: int) -> None:
+    """Frames that are skipped are decoded as well."""
+    read: list[int] = []
+
+    def read_one(source: RawFile, numbers: Sequence[int], targets: Sequence[Any]) -> int:
+        read.extend(numbers)
+        return read_frames(source, numbers, targets)
+
+    read_frames = RawFile.read
+    luma = np.concatenate([CONTENT, clip(340, 48, 64, seed=3)])
+    paths = _y4m(tmp_path / "ref.y4m", luma), _y4m(tmp_path / "dis.y4m", luma[13:])
+    selection = Selection(skip_reference=skipped, skip_distorted=skipped)
+    report = _scored(paths, selection=selection)
+    assert len(_hints(report)) == (skipped < 200)
+    report.warnings.clear()
+    monkeypatch.setattr(RawFile, "read", read_one)
+    add_hint(report, Clips(*paths), ScoreOptions((FEATURE,), selection=selection))
+    assert len(_hints(report)) == (skipped < 200)
+    assert max(read, default=0) < 100
+    assert len(read) <= 200
 
 
-def test_a_batch_gives_the_hint_for_each_pair_that_is_shifted(tmp_path: Path) -> None:
-    rows, said = _batch(tmp_path, "--backend", "cpu")
-    assert ["seem to be shifted" in (row["warnings"] or "") for row in rows] == [True, False, True]
-    assert rows[1]["float_ssim_mean"] < 0.9
-    assert "late.y4m, in the 12 frames that were compared. --offset -13 would match them, and shifts every other pair" in said
-    assert "--find-offset" not in said, "a batch has no such option"
-
-
-def test_a_batch_that_is_stopped_while_an_offset_is_looked_for_keeps_the_pair(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vkssim.scoring.offset._found", _stop)
-    _, said = _batch(tmp_path, "--backend", "cpu", code=130)
-    assert "stopped with 1 of 3 pairs done" in said
-    assert len(records(tmp_path / "results2.jsonl.journal")) == 1
+def test_only_a_pair_that_is_scored_alone_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch or a ladder would read all its clips again while no worker has a task."""
+    reference, late = _pair(tmp_path, -13)
+    pairs = [(reference, late)]
+    assert len(_hints(_scored(*pairs))) == 1
+    monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: pytest.fail("a clip is read again"))
+    for count in (1, 2):
+        for scores in score_many(pairs * count, features=FEATURE, backend="cpu"):
+            assert _hints(scores.scores()) == []
 
 
 @pytest.mark.parametrize("offset", [13, 0])

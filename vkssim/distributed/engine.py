@@ -23,6 +23,7 @@ from ..errors import (
     InputError,
     InterruptedRunError,
     RangeError,
+    ThresholdError,
     VkssimError,
     WorkerLostError,
 )
@@ -145,7 +146,7 @@ class Engine:
         self._states: dict[int, _State] = {}
         self._groups: dict[int, list[_State]] = {}
         self._numbers = count()
-        self._ready: deque[tuple[_State, Outcome]] = deque()
+        self._ready: deque[tuple[Job, Outcome]] = deque()
         self._done_frames = self._done_jobs = self._jobs = 0
 
     def score(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
@@ -163,11 +164,7 @@ class Engine:
             waiting = deque([job] for job in jobs) if self._pool.several else deque(_grouped(jobs))
             while waiting or self._groups or self._ready:
                 while self._ready:
-                    state, outcome = self._ready.popleft()
-                    stopped = self._add_hint(state, outcome)
-                    yield state.job, outcome
-                    if stopped is not None:
-                        raise stopped
+                    yield self._ready.popleft()
                 if failure is not None:
                     raise failure
                 if waiting and self.scheduler.needs_work:
@@ -196,16 +193,6 @@ class Engine:
 
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
-
-    def _add_hint(self, state: _State, outcome: Outcome) -> InterruptedRunError | None:
-        """Add a warning if the clips of a job scored low and seem to be shifted. Return the error if the user stops that."""
-        try:
-            add_hint(outcome, state.job.clips, state.options, of_many=self._jobs > 1)
-        except KeyboardInterrupt as stop:
-            report = _report_of(outcome)
-            frames = counted(0 if report is None else len(report.frames), "frame")
-            return _stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report)
-        return None
 
     # -- tasks -------------------------------------------------------------------------------------------------------
 
@@ -394,7 +381,7 @@ class Engine:
             del self._groups[group]
         self._done_jobs += 1
         self._done_frames += 0 if report is None else len(report.frames)
-        self._ready.append((state, outcome))
+        self._ready.append((state.job, outcome))
 
     def _outcome(self, state: _State) -> Outcome:
         error, scored = state.error, state.scored
@@ -460,9 +447,20 @@ def score_pair(
     report = _report_of(outcome)
     if report is not None:
         report.worker_warnings = worker_warnings
+        if isinstance(outcome, ScoreReport | ThresholdError):
+            _add_hint(report, clips, options)
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
+
+
+def _add_hint(report: ScoreReport, clips: Clips, options: ScoreOptions) -> None:
+    """Add the hint at a shift to a report of all frames. Raises InterruptedRunError if the user stops the search."""
+    try:
+        add_hint(report, clips, options)
+    except KeyboardInterrupt as stop:
+        frames = counted(len(report.frames), "frame")
+        raise _stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
 
 
 def _stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | None) -> InterruptedRunError:

@@ -16,14 +16,14 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, OptionError, ThresholdError, VkssimError
+from ..errors import InputError, OptionError, VkssimError
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import open_pair
 from ..frames.pairing.schedule import ByTime
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
-from ..storage.location import is_url, redact_url
+from ..storage.location import redact_url
 from ..utils.interruption import check
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
@@ -36,6 +36,7 @@ _GRID = 9, 16
 _BLOCK = 8  # at most so many rows and columns of a block are averaged
 _LONGEST = 4096  # most frames of each clip that are read if fewer give no certain answer
 _FIRST = 4 * MOST
+_HINT_FRAMES = 96  # frames of each clip that are decoded for a hint; they show shifts of up to 35 frames
 _LEAST = 8  # fewest frames to compare; at least a quarter of the shorter clip as well
 # Another offset counts as equally good if its variance is at most 1.2 times the least variance plus 0.02 of noise.
 _AS_GOOD, _NOISE = 1.2, 0.02
@@ -111,37 +112,34 @@ def offset_of(clips: Clips, options: ScoreOptions) -> int:
     return find_offset(*clips.paths, raw=clips.raw, selection=options.selection, pictures=options.pictures)
 
 
-def add_hint(outcome: ScoreReport | Exception, clips: Clips, options: ScoreOptions, *, of_many: bool = False) -> None:
-    """Give a report, also that of a ThresholdError, at most one piece of advice on how to pair the frames.
+def add_hint(report: ScoreReport, clips: Clips, options: ScoreOptions) -> None:
+    """Give the report of a pair at most one piece of advice on how to pair the frames.
 
-    If the clips scored low or their times differ, the first frames of both are read once more. If one offset matches all their
-    parts, and their times do not, a warning names it unless they were scored with it, and the warnings about times lose their
-    advice, which would pair other pictures. `of_many` says that the pair is one of many: the options hold for the other pairs
-    too, and clips by URL are not read again, because other machines may have scored them.
+    If the clips scored low or their times differ, the first `_HINT_FRAMES` frames of both are read once more. If one offset
+    matches all their parts, and their times do not, a warning names it unless they were scored with it, and the warnings about
+    times lose their advice, which would pair other pictures.
     """
-    # A ThresholdError also comes after the last frame.
-    report = outcome.report if isinstance(outcome, ThresholdError) else outcome
-    if not isinstance(report, ScoreReport) or options.sync != "index" or (of_many and any(map(is_url, clips.paths))):
+    selection = options.selection
+    if options.sync != "index" or (selection.takes_all and len(report.frames) <= _LEAST):
+        return  # the frames are paired by time already, or one of the clips is too short to tell
+    if not (_is_low(report) or any(warning.endswith(PTS_ADVICE) for warning in report.warnings)):
         return
-    if options.selection.takes_all and len(report.frames) <= _LEAST:
-        return  # one of the clips is too short to tell
-    if not (_is_low(report) or any(warning.endswith(PTS_ADVICE) for warning in report.warnings)) or not all(
-        map(can_reopen, clips.paths)
-    ):
+    # Frames that are skipped have to be decoded as well.
+    frames = _HINT_FRAMES - max(selection.first_reference, selection.first_distorted)
+    if frames <= _LEAST or not all(map(can_reopen, clips.paths)):
         return
     try:
-        shift = _found(clips.paths, clips.raw, options.selection, options.pictures, _FIRST)
+        shift = _found(clips.paths, clips.raw, selection, options.pictures, frames)
     except (VkssimError, MemoryError):  # the search failed or gave no certain offset; the scores are valid all the same
         return
     if shift.holds and not shift.times_match:
         report.warnings[:] = [warning.removesuffix(PTS_ADVICE) for warning in report.warnings]
         if shift.offset:
-            offset = options.selection.offset + shift.offset
-            cure = "would match them, and shifts every other pair as well" if of_many else "or --find-offset would match them"
+            offset = selection.offset + shift.offset
             report.warnings.append(
                 f"the clips seem to be shifted: frame i of {redact_url(clips.reference)} looks like frame i{offset:+d} of"
                 f" {redact_url(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset"
-                f" {offset} {cure}"
+                f" {offset} or --find-offset would match them"
             )
 
 
