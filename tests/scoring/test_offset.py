@@ -46,6 +46,16 @@ def _pair(folder: Path, offset: int, change: Callable[[Picture], Picture] = _coa
     return _y4m(folder / "ref.y4m", reference), _y4m(folder / "dis.y4m", change(distorted))
 
 
+def _flicker(frames: int) -> Picture:
+    """Grey pictures whose brightness is almost periodic."""
+    n = np.arange(frames)
+    brightness = 0.5 + 0.2 * np.sin(2 * np.pi * n / 7) + 0.1 * np.sin(n**2 / 300)
+    return np.broadcast_to(np.round(255 * brightness).astype(np.uint8)[:, None, None], (frames, 96, 128))
+
+
+FLICKER = _flicker(300)
+
+
 @pytest.mark.parametrize("offset", [13, 1, 0, -1, -13])
 def test_found(tmp_path: Path, offset: int) -> None:
     assert find_offset(*_pair(tmp_path, offset)) == offset
@@ -66,6 +76,10 @@ def test_found_whatever_was_done(tmp_path: Path, change: Callable[[Picture], Pic
     assert find_offset(*_pair(tmp_path, 7, change)) == 7
 
 
+def test_flicker_that_is_almost_periodic(tmp_path: Path) -> None:
+    assert find_offset(_y4m(tmp_path / "a.y4m", FLICKER), _y4m(tmp_path / "b.y4m", _coarse(FLICKER[60:]))) == -60
+
+
 def test_of_another_size_and_depth(tmp_path: Path) -> None:
     reference = _y4m(tmp_path / "ref.y4m", CONTENT)
     small = (CONTENT[5:, ::2, ::2].astype(np.uint16) << 2) + 1
@@ -79,12 +93,8 @@ def test_beside_the_offset_that_was_given_and_behind_skipped_frames(tmp_path: Pa
     assert find_offset(*paths, selection=Selection(skip_reference=4, skip_distorted=4)) == 13
 
 
-def test_still_pictures_have_none(tmp_path: Path) -> None:
-    still = np.repeat(CONTENT[:1], 40, axis=0)
-    assert find_offset(_y4m(tmp_path / "a.y4m", still), _y4m(tmp_path / "b.y4m", _coarse(still))) == 0
-
-
 LOOP = np.concatenate([CONTENT[:10]] * 6)
+STILL = np.repeat(CONTENT[:1], 40, axis=0)
 
 
 @pytest.mark.parametrize(
@@ -93,10 +103,13 @@ LOOP = np.concatenate([CONTENT[:10]] * 6)
         (LOOP, LOOP[4:], r"move too little to find the offset; it may be one of -14, -4, 6, 16. Give `offset`"),
         (CONTENT, clip(60, 48, 64, seed=5), r"at no offset of less than \d+ frames do the clips show the same pictures"),
         (CONTENT[:30], CONTENT[11:41], "at no offset of less than 11 frames"),  # the right one may lie behind the edge
+        (FLICKER, FLICKER[121:], "at no offset of less than 120 frames"),
+        (STILL, _coarse(STILL), "the clips stand still or move too little"),
+        (STILL, _noisy(STILL), "the clips stand still or move too little"),
         (CONTENT[:8], CONTENT[2:10], "clips of 8 frames are too short to find an offset"),
         (MOVING, np.delete(MOVING, (24, 25), axis=0), "is -2 in one part of the clips and 0 in another: frames were dropped"),
     ],
-    ids=["a loop", "something else", "at the edge", "too short", "two dropped"],
+    ids=["a loop", "something else", "at the edge", "flicker", "still", "still with noise", "too short", "two dropped"],
 )
 def test_what_is_not_certain_is_not_guessed(tmp_path: Path, first: Picture, second: Picture, why: str) -> None:
     with pytest.raises(InputError, match=why):
