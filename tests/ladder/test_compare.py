@@ -45,6 +45,16 @@ def pair(tmp_path: Path) -> tuple[str, ...]:
     return "compare", _report(tmp_path / "a.json", BEFORE), _report(tmp_path / "b.json", AFTER)
 
 
+@pytest.mark.parametrize("text", ["Infinity", "1e400", "2", "-5", "true", '"0.9"'])
+def test_a_score_that_cannot_be_passes_nothing(tmp_path: Path, text: str) -> None:
+    """Neither a drop nor a limit; a mean of infinity would pass both."""
+    good, bad = _report(tmp_path / "good.json", BEFORE), tmp_path / "bad.json"
+    bad.write_text(Path(good).read_text().replace("0.95", text, 1))
+    refuse("float_ssim of frame 2 is", "compare", good, str(bad), "--max-drop", "float_ssim=0.01")
+    refuse("float_ssim of frame 2 is", "compare", str(bad), good, "--max-drop", "float_ssim=0.01")
+    refuse("float_ssim of frame 2 is", "report", str(bad), "-o", "-", "--fail-under", "float_ssim=0.5")
+
+
 def test_figures(pair: tuple[str, ...]) -> None:
     answer = json.loads(succeed(*pair, "--json").stdout)
     change = answer["scores"]["float_ssim"]

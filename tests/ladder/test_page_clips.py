@@ -157,6 +157,20 @@ def test_limits_of_several_clips(results: Path) -> None:
     refuse("psnr is not scored", "report", str(results), "-o", "-", "--fail-under", "psnr=1")
 
 
+@pytest.mark.parametrize("column", ["float_ssim_mean", "float_ssim_harmonic_mean", "float_ssim_p5"])
+@pytest.mark.parametrize("value", [2, -5])
+def test_a_pooled_similarity_that_cannot_be(tmp_path: Path, column: str, value: float) -> None:
+    """A score in dB has no mean in dB beside it."""
+    rows = [row("old", 100.0), {**row("old", 200.0), column: value}]
+    path = table(tmp_path / "r.csv", rows)
+    with pytest.raises(InputError, match=f"old_200.mp4: {column} is {value}; a similarity is within -1 to 1"):
+        read_clips([path])
+    for one in rows:
+        del one["float_ssim_mean_db"]
+    pooled = read_clips([table(path, rows)])[0][1].report.pooled()["float_ssim"]
+    assert pooled[column.removeprefix("float_ssim_")] == value
+
+
 def test_frames_come_from_the_reports_of_rows(tmp_path: Path) -> None:
     """They may lie beside the table, wherever it was moved to; without them the pooled scores are shown, and why."""
     (tmp_path / "frames").mkdir()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from vkssim.errors import InputError
 from vkssim.frames.options import PictureOptions, Selection
 from vkssim.report import render
 from vkssim.report.reading import read_report
+from vkssim.report.results import FrameScores
 
 from ..support.golden import FIXTURES
 from .reports import small_record, small_report
@@ -68,6 +71,74 @@ def test_anything_else_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError, match=r"scores\.json"):
         read_report(path)
+
+
+def _file(path: Path, scores: Sequence[str], name: str = "float_ssim", rest: str = "") -> Path:
+    """Write a file of scores with one frame for each text."""
+    frames = ", ".join(f'{{"frameNum": {number}, "metrics": {{"{name}": {score}}}}}' for number, score in enumerate(scores, 1))
+    path.write_text(f'{{"frames": [{frames}]{rest}}}')
+    return path
+
+
+NOT_FINITE = "scores are within 1e+09 and its negative, and null if they are infinite or do not exist"
+NOT_A_NUMBER = "a score is a number, or null if there is none"
+NOT_SIMILAR = "a similarity is within -1 to 1"
+
+
+@pytest.mark.parametrize("name", ["float_ssim", "float_ms_ssim", "float_ssim_cb", "float_ms_ssim_all", "vmaf"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Infinity", NOT_FINITE),
+        ("-Infinity", NOT_FINITE),
+        ("1e400", NOT_FINITE),
+        ("NaN", NOT_FINITE),
+        ("true", NOT_A_NUMBER),
+        ('"0.5"', NOT_A_NUMBER),
+        ("[0.5]", NOT_A_NUMBER),
+        ("2", NOT_SIMILAR),
+        ("-5", NOT_SIMILAR),
+        ("1.00001", NOT_SIMILAR),
+    ],
+)
+def test_a_score_that_cannot_be(tmp_path: Path, name: str, text: str, why: str) -> None:
+    """Metrics of other tools may have any finite number."""
+    path = _file(tmp_path / "scores.json", ["0.9", "0.8", text], name)
+    if name == "vmaf" and why == NOT_SIMILAR:
+        assert read_report(path).column(name)[2] == float(text)
+        return
+    with pytest.raises(InputError, match=re.escape(f"{name} of frame 3 is ")) as raised:
+        read_report(path)
+    assert why in str(raised.value)
+
+
+@pytest.mark.parametrize("score", [-1.0, -0.25, 0.0, 1.0, 1.0000001])
+def test_a_similarity_that_can_be(tmp_path: Path, score: float) -> None:
+    assert read_report(_file(tmp_path / "scores.json", [str(score), "null"])).column("float_ssim")[0] == score
+
+
+def test_a_single_score_that_cannot_be_a_similarity(tmp_path: Path) -> None:
+    """A pooled mean in dB says that the score is none in dB itself, and so does the record."""
+    pooled = ', "pooled_metrics": {"a": {"mean_db": 10}}'
+    with pytest.raises(InputError, match=NOT_SIMILAR):
+        read_report(_file(tmp_path / "scores.json", ["2"], "a", pooled))
+    report = small_report()
+    report.frames, report.scoring = [FrameScores(0, {"float_ssim": 2.0})], small_record()
+    report.names = ("float_ssim",)
+    path = tmp_path / "record.json"
+    path.write_text(render(report, "json", "max"))
+    with pytest.raises(InputError, match=NOT_SIMILAR):
+        read_report(path)
+    features = tuple(replace(one, options={**one.options, "enable_db": True}) for one in report.scoring.features)
+    report.scoring = replace(report.scoring, features=features)
+    path.write_text(render(report, "json", "max"))
+    assert read_report(path).column("float_ssim")[0] == 2.0
+
+
+def test_scores_of_libvmaf_in_decibels(tmp_path: Path) -> None:
+    """Its files do not say the unit. Identical frames have none, and a frame may be below 1 dB."""
+    report = read_report(_file(tmp_path / "scores.json", ["21.5", "null", "0.5", "19", "null", "null", "null"]))
+    assert report.column("float_ssim")[0] == 21.5
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from typing import Any
 from ..errors import InputError, OptionError
 from ..features import FEATURES
 from ..frames.info import ClipFacts
+from ..report.reading import check_similarity
 from ..report.record import ScoringRecord
+from ..report.thresholds import POOLINGS
 from ..scoring.comparability import Scored
 from ..scoring.journal import Record
 from ..storage.location import PathOrUrl, redact_url, suffix_of
@@ -70,6 +72,8 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
 _WHOLE = re.compile(r"-?\d{1,18}$")
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the file's metadata
 _LONGEST_DECIMAL = 32  # bytes
+
+_POOLED_ENDS = tuple(f"_{pooling}" for pooling in (*POOLINGS, "stddev") if pooling != "mean_db")
 
 _require_arrow = partial(require_extra, extra="report", purpose="Parquet")
 
@@ -249,7 +253,10 @@ def is_similarity(rows: Sequence[Row], score: str) -> bool:
 
 
 def number(row: Row, column: str) -> float:
-    """Return a cell of a pair as a finite number. Raises InputError, which names the pair, if it is not a number."""
+    """Return a cell of a pair as a finite number, a pooled similarity as one that is possible.
+
+    Raises InputError, which names the pair, for every other cell.
+    """
     if column not in row:
         raise InputError(f"{row['distorted']}: no column {column!r}. The columns are {', '.join(row)}")
     value = row[column]
@@ -260,6 +267,12 @@ def number(row: Row, column: str) -> float:
     if not math.isfinite(found):
         shown = "empty" if value in (None, "") else abbreviated(value)
         raise InputError(f"{row['distorted']}: {column} is {shown}; it must be a number")
+    # Only a similarity has a column for its mean in dB.
+    if any(f"{column.removesuffix(end)}_mean_db" in row for end in _POOLED_ENDS if column.endswith(end)):
+        try:
+            check_similarity(found)
+        except ValueError as error:
+            raise InputError(f"{row['distorted']}: {column} is {error}") from None
     return found
 
 

@@ -1,23 +1,35 @@
-"""Read reports back from the JSON that `vkssim score` or libvmaf's tools wrote, and join their scores to a report."""
+"""Read reports back from the JSON that `vkssim score` or libvmaf's tools wrote, and join their scores to a report.
+
+`check_similarity` is the limit of a similarity for every reader of scores, also of tables.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from ..errors import InputError
 from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..utils.facts import from_json
-from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES
+from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES, abbreviated
 from .record import ScoringRecord
 from .results import BackendInfo, FrameScores, ScoreReport
 
 _VMAF_TERMS = "integer_"
 """The start of the names of the terms of VMAF, which libvmaf's files list beside it."""
+
+_SIMILARITY = re.compile(r"(float_(?:ms_)?ssim)(?:_(?:y|cb|cr|all))?")
+"""The names of the scores that are similarities unless `enable_db` was requested."""
+
+_ROUNDING = 1e-6
+"""How far a similarity may be beyond 1 and -1, because libvmaf writes six decimals."""
 
 
 def read_report(path: Path) -> ScoreReport:
@@ -59,6 +71,12 @@ def read_report(path: Path) -> ScoreReport:
         ) from None
 
 
+def check_similarity(value: float) -> None:
+    """Raise ValueError if a value cannot be a similarity. NaN, which stands for a score that does not exist, can."""
+    if abs(value) > 1 + _ROUNDING:
+        raise ValueError(f"{value:g}; a similarity is within -1 to 1")
+
+
 def _report(data: Any) -> ScoreReport:
     frames = [_frame(entry) for entry in data["frames"]]
     names = tuple(frames[0].metrics) if frames else ()
@@ -67,6 +85,12 @@ def _report(data: Any) -> ScoreReport:
             raise ValueError(f"frame {frame.index} has other metrics than the first")
     rate = data.get("frame_rate")
     scoring = None if data.get("scoring") is None else from_json(ScoringRecord, data["scoring"], "scoring")
+    similarities = tuple(
+        name for name, pooled in data.get("pooled_metrics", {}).items() if "mean_db" in pooled and (name in names or not frames)
+    )
+    for name in names:
+        if name in similarities or _is_plain_similarity(name, frames, scoring):
+            _check_similarities(name, frames)
     selected = {"skip_reference": "frame_skip_ref", "skip_distorted": "frame_skip_dist", "offset": "offset"}
     return ScoreReport(
         reference=str(data.get("reference", "")),
@@ -80,11 +104,7 @@ def _report(data: Any) -> ScoreReport:
         warnings=[str(text) for text in data.get("warnings", [])],
         notes=[str(text) for text in data.get("notes", [])],
         rate=None if rate is None else float(rate),
-        similarities=tuple(
-            name
-            for name, pooled in data.get("pooled_metrics", {}).items()
-            if "mean_db" in pooled and (name in names or not frames)
-        ),
+        similarities=similarities,
         selection=scoring.selection
         if scoring
         else Selection(**{name: int(data.get(key, 0)) for name, key in selected.items()}),
@@ -97,16 +117,45 @@ def _report(data: Any) -> ScoreReport:
     )
 
 
+def _is_plain_similarity(name: str, frames: Sequence[FrameScores], scoring: ScoringRecord | None) -> bool:
+    """Return whether a score is a similarity by its name and not in dB, which files of libvmaf do not say."""
+    match = _SIMILARITY.fullmatch(name)
+    if match is None:
+        return False
+    if scoring is not None and any(feature.name == match[1] for feature in scoring.features):
+        return not any(feature.name == match[1] and feature.options.get("enable_db") for feature in scoring.features)
+    scores = [frame.metrics[name] for frame in frames if not math.isnan(frame.metrics[name])]
+    return not scores or median(scores) <= 1  # 1 dB is a similarity of 0.2, so most scores in dB are above 1
+
+
+def _check_similarities(name: str, frames: Sequence[FrameScores]) -> None:
+    for frame in frames:
+        try:
+            check_similarity(frame.metrics[name])
+        except ValueError as error:
+            raise ValueError(f"{name} of frame {frame.index} is {error}") from None
+
+
 def _frame(entry: Any) -> FrameScores:
-    time = entry.get("time")
-    metrics = {str(name): math.nan if value is None else float(value) for name, value in entry["metrics"].items()}
-    number = int(entry["frameNum"])
-    for name, score in metrics.items():
-        if LARGEST_SCORE < abs(score) < math.inf:
-            raise ValueError(f"{name} of frame {number} is {score:g}; scores are within {LARGEST_SCORE:g} and its negative")
+    time, number = entry.get("time"), int(entry["frameNum"])
     if not 0 <= number <= LARGEST_NUMBER:
         raise ValueError(f"a frameNum is not within 0 to {LARGEST_NUMBER}")
+    metrics = {str(name): _score(value, f"{name} of frame {number}") for name, value in entry["metrics"].items()}
     return FrameScores(number, metrics, None if time is None else float(time))
+
+
+def _score(value: object, what: str) -> float:
+    """Return a score, NaN for null. Raises ValueError for everything else that is not a finite number."""
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{what} is {abbreviated(value)}; a score is a number, or null if there is none")
+    if not abs(value) <= LARGEST_SCORE:
+        raise ValueError(
+            f"{what} is {abbreviated(value)}; scores are within {LARGEST_SCORE:g} and its negative, and null if they are"
+            " infinite or do not exist"
+        )
+    return float(value)
 
 
 def merge_report(report: ScoreReport, path: Path, other: ScoreReport | None = None) -> None:
