@@ -170,6 +170,21 @@ def test_a_file_that_is_changed_between_ranges(server: Server, header: str) -> N
         assert len(read(source)) == len(LUMA), "opened anew, it is read again"
 
 
+def test_versions_of_few_files_are_kept(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service reads new URLs for months. The version of a file that is still being read is not forgotten."""
+    monkeypatch.setattr(https, "MAX_URLS", 3)
+    monkeypatch.setattr(https, "_known", type(https._known)())
+    server.data, server.modified = raw_bytes(LUMA), "Mon, 01 Jan 2024 00:00:00 GMT"
+    with open_source(server.url, describe(LUMA)) as source:
+        for number in range(6):
+            assert remote.size(f"{server.url}?{number}") == len(server.data)
+            assert len(read(source, range(number, number + 1))) == (number < 5)
+            assert len(https._known) <= 3
+            if number == 4:
+                server.version = '"2"'
+        assert "its ETag differs" in str(source.problem)
+
+
 def test_a_container_that_is_changed(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """FFmpeg fetches its ranges: a range that can no longer be read is not the end."""
     monkeypatch.setattr(remote, "STREAM_BLOCK", 4096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections import OrderedDict
 from typing import Any
 
 from .location import redact
@@ -14,8 +15,11 @@ _VERSION = ("ETag", "Last-Modified")
 _SECONDS = 30  # timeout to connect, and between two reads
 
 
-_known: dict[tuple[str, str], str] = {}
-"""The versions of files, by URL and header, as their servers named them. Only the thread of fsspec's event loop uses it."""
+MAX_URLS = 1024
+"""The number of files whose versions are known. The version of the file that was read least recently is forgotten first."""
+
+_known: OrderedDict[str, dict[str, str]] = OrderedDict()
+"""The versions of files by header, as their servers named them, by URL. Only the thread of fsspec's event loop uses it."""
 
 
 def options() -> dict[str, Any]:
@@ -49,9 +53,8 @@ def _problem(answer: Any) -> str | None:
         return None
     requested = _RANGE.fullmatch(answer.headers.get("Range", ""))
     if requested is None:  # the server names the version of the whole file
-        for name in _VERSION:
-            _known.pop((url, name), None)
-        _known.update({(url, name): response.headers[name] for name in _VERSION if name in response.headers})
+        _known[url] = {name: response.headers[name] for name in _VERSION if name in response.headers}
+        _versions_of(url)
         return None
     first, last = int(requested[1]), int(requested[2])
     if response.status != 206:
@@ -61,8 +64,18 @@ def _problem(answer: Any) -> str | None:
     if content is None or int(content[1]) != first or int(content[2]) > last or length != int(content[2]) - first + 1:
         stated = response.headers.get("Content-Range", "none")
         return f"bytes {first}-{last} were requested, and the server sent a different range: Content-Range is {stated!r:.60}"
+    versions = _versions_of(url)
     for name in _VERSION:
         found = response.headers.get(name)
-        if found is not None and _known.setdefault((url, name), found) != found:
+        if found is not None and versions.setdefault(name, found) != found:
             return f"the file was changed on its server while it was read: its {name} differs"
     return None
+
+
+def _versions_of(url: str) -> dict[str, str]:
+    """Return the known versions of a file, which was read just now, and forget that of another file if there are too many."""
+    versions = _known.setdefault(url, {})
+    _known.move_to_end(url)
+    if len(_known) > MAX_URLS:
+        _known.popitem(last=False)
+    return versions
