@@ -10,6 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -21,7 +22,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import processes
-from vkssim.distributed.processes import ProcessHandle, _work
+from vkssim.distributed.processes import ProcessHandle, _Outcome, _work
 from vkssim.distributed.task import Part, Task, TaskResult, Tell, WorkerDiedError, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
@@ -237,6 +238,39 @@ def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connecti
     connection.recv()
     os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
     os.kill(os.getpid(), number)
+
+
+MESSAGES = 200
+
+
+def _talkative(_spec: WorkerSpec, connection: Connection) -> None:
+    """In place of a worker: send many messages for each task."""
+    with suppress(EOFError):
+        while True:
+            connection.recv()
+            for _ in range(MESSAGES):
+                connection.send(None)
+            connection.send(_Outcome(InputError("the end")))
+
+
+def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    start = threading.Thread.start
+
+    def note(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        start(thread)
+
+    worker = ProcessHandle(CPU)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_work", _talkative)
+        patch.setattr(threading.Thread, "start", note)
+        for _ in range(2):
+            with pytest.raises(InputError, match="the end"):
+                worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+    assert started == ["vkssim-process-0", "vkssim-watch"]
+    worker.close()
+    until(lambda: "vkssim-watch" not in [thread.name for thread in threading.enumerate()])
 
 
 class _CodedError(Exception):

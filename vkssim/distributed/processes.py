@@ -110,6 +110,8 @@ class ProcessHandle(WorkerHandle):
         self._process: BaseProcess | None = None
         self._closed = False
         self._worked = False
+        self._turns = 0  # beginnings and ends of messages: an odd number while one arrives
+        self._ended = threading.Event()  # set at the end of each process
         _handles.add(self)
 
     def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
@@ -140,7 +142,8 @@ class ProcessHandle(WorkerHandle):
             process = SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
             if not self._closed:
                 process.start()
-                self._process = process
+                self._process, self._ended = process, threading.Event()
+                threading.Thread(target=self._watch, args=[self._ended], name="vkssim-watch", daemon=True).start()
         self._limit = SECONDS_TO_BEGIN
 
     def _answer(self, tell: Tell) -> _Outcome:
@@ -160,15 +163,23 @@ class ProcessHandle(WorkerHandle):
         raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
     def _receive(self) -> _Message:
-        """Receive a message that has begun to arrive. The process is killed if the rest of it does not arrive in time."""
-        kill = threading.Timer(SECONDS_OF_SILENCE, self._kill)
-        kill.daemon = True
-        kill.start()
+        """Receive a message that has begun to arrive. `_watch` kills the process if the rest of it does not arrive in time."""
+        self._turns += 1
         try:
             message: _Message = self._connection.recv()
         finally:
-            kill.cancel()
+            self._turns += 1
         return message
+
+    def _watch(self, ended: threading.Event) -> None:
+        """Kill the process if a message that has begun to arrive is not complete in time."""
+        seen, silent = 0, 0.0
+        while not ended.wait(_SECONDS_BETWEEN_SIGNS):
+            turn = self._turns
+            silent = silent + _SECONDS_BETWEEN_SIGNS if turn == seen and turn % 2 else 0.0
+            seen = turn
+            if silent >= SECONDS_OF_SILENCE:
+                self._kill()
 
     def _kill(self) -> None:
         with self._changing:
@@ -186,6 +197,7 @@ class ProcessHandle(WorkerHandle):
         process.join(SECONDS_TO_END)
         with self._changing:
             self._process = None
+        self._ended.set()
         self._connection.close()
         return process.exitcode
 
