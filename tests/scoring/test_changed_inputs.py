@@ -21,6 +21,7 @@ from vkssim.report.results import ScoreReport
 from vkssim.scoring.run import score_range
 
 from ..distributed.in_ranges import in_ranges, small_ranges
+from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import describe
 from ..ladder.ladders import lossless
 from ..support.buckets import put_in_place
@@ -33,12 +34,25 @@ OTHER = np.roll(LUMA, 5, axis=2)
 RAW = describe(LUMA)
 CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 CHANGED = "was changed while it was read"
+TOUCHED = "Score it again if it may have been written to"
+SAMPLED = 4096  # bytes at the start, which are sampled
 
 
 def _overwrite(path: Path) -> None:
     """As `cp -p` and rsync --inplace do: the same inode, size and time of change."""
     found = path.stat()
     path.write_bytes(path.read_bytes()[::-1])
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _overwrite_a_block(path: Path) -> None:
+    """As rsync --inplace does with one block that is no sample: the same size and time of change."""
+    found = path.stat()
+    with path.open("r+b") as file:
+        file.seek(SAMPLED)
+        block = file.read(64)
+        file.seek(SAMPLED)
+        file.write(bytes(255 - value for value in block))
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
@@ -91,16 +105,32 @@ def test_scores_are_refused_and_kept(tmp_path: Path, kind: str, change: Callable
     assert raised.value.report.frames
 
 
-def test_new_names_and_permissions_change_nothing(tmp_path: Path) -> None:
-    """Which move the time of the inode's last change as well."""
-    reference, distorted, raw = _pair(tmp_path, "yuv")
+def _link(path: Path) -> None:
+    path.chmod(0o600)
+    path.with_name(f"{path.name} too").hardlink_to(path)
 
-    def link(path: Path) -> None:
-        path.chmod(0o600)
-        path.with_name("link").hardlink_to(path)
 
-    report = score_files(reference, distorted, raw=raw, progress=_once(link, distorted), **CPU)
+@pytest.mark.parametrize(
+    ("kind", "change"), [("yuv", _overwrite_a_block), ("y4m", _overwrite_a_block), ("yuv", _link), ("mkv", _link)]
+)
+def test_a_changed_status_is_warned_of(tmp_path: Path, kind: str, change: Callable[[Path], object]) -> None:
+    """Nothing tells new names and permissions from a rewrite between the samples that restores the time."""
+    reference, distorted, raw = _pair(tmp_path, kind)
+    assert TOUCHED not in str(score_files(reference, distorted, raw=raw, **CPU).warnings)
+    report = score_files(reference, distorted, raw=raw, progress=_once(change, distorted), **CPU)
     assert len(report.frames) == len(LUMA)
+    (warning,) = [warning for warning in report.warnings if warning.endswith(TOUCHED)]
+    assert warning.startswith(f"the status of {distorted} changed while it was read")
+
+
+def test_a_changed_status_of_a_sequence(tmp_path: Path) -> None:
+    pictures = [
+        encode_frames(tmp_path / f"{number}.png", [video_frame(32, 24, "gray", [LUMA[number]])], "png") for number in range(4)
+    ]
+    name = str(tmp_path / "%d.png")
+    for change, touched in ((str, False), (_link, True)):
+        report = score_files(name, name, progress=_once(change, Path(pictures[1])), **CPU)
+        assert (TOUCHED in str(report.warnings)) == touched
 
 
 def test_a_batch_writes_why_and_scores_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +174,33 @@ def test_ranges_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: p
     assert len(ranges) > 2
     assert isinstance(outcome, InputError)
     assert CHANGED in str(outcome)
+
+
+@pytest.mark.parametrize("machines", [("one", "one"), ("one", "two")])
+def test_a_status_that_changes_between_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machines: tuple[str, str]
+) -> None:
+    """Each range opens the clips anew. Copies on two machines have statuses of their own."""
+    reference, distorted, raw = _pair(tmp_path, "yuv")
+    small_ranges(monkeypatch)
+    monkeypatch.setattr("platform.node", lambda: machines[0])
+
+    def change(path: Path) -> None:
+        _link(path)
+        monkeypatch.setattr("platform.node", lambda: machines[1])
+
+    hook = _once(change, distorted)
+
+    def score_one(*arguments: Any, **options: Any) -> Any:
+        scores = score_range(*arguments, **options)
+        hook()
+        return scores
+
+    monkeypatch.setattr(worker, "score_range", score_one)
+    outcome, ranges = in_ranges(str(reference), str(distorted), raw)
+    assert len(ranges) > 2
+    assert isinstance(outcome, ScoreReport)
+    assert (TOUCHED in str(outcome.warnings)) == (machines[0] == machines[1])
 
 
 def test_maps_of_two_files(tmp_path: Path) -> None:

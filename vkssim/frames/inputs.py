@@ -10,10 +10,11 @@ import hashlib
 import io
 import json
 import os
+import platform
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, pairwise
@@ -154,25 +155,32 @@ def input_states(path: str) -> list[FileState]:
 class Opened:
     """The state of a file, or of the pictures of a sequence, when it was opened. Only regular files have one.
 
-    `changed` ignores the time of an inode's last change, because a new name or other permissions change it too.
+    `changed` ignores the time of an inode's last change, because a new name or other permissions change it too. `status` has
+    this time, and the machine that it is from: if it is equal, the file was certainly not written to.
     """
 
     path: str
     files: tuple[tuple[Content, tuple[int, int] | None], ...]
+    status: str = field(default="", compare=False)
 
     @classmethod
     def now(cls, path: str) -> Opened:
         """Return the current state."""
-        looks = map(_look, _files(path))
-        return cls(
-            path,
-            tuple((content, (found.st_mtime_ns, found.st_ino) if found and content[1] else None) for content, found in looks),
+        looks = [_look(file) for file in _files(path)]
+        files = tuple(
+            (content, (found.st_mtime_ns, found.st_ino) if found and content[1] else None) for content, found in looks
         )
+        return cls(path, files, _status([found for _, found in looks]))
 
     @property
     def changed(self) -> bool:
         """Return whether the files have changed since they were opened: written to, replaced or removed."""
         return Opened.now(self.path) != self
+
+    @property
+    def touched(self) -> bool:
+        """Return whether the status of the files has changed, so that blocks between the samples may have been written to."""
+        return _status([_stat(file) for file in _files(self.path)]) != self.status
 
     @property
     def version(self) -> str:
@@ -186,6 +194,20 @@ def _files(path: str) -> Sequence[str]:
     except (InputError, OSError, ValueError):
         pictures = None
     return [path] if pictures is None else pictures.files
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """Return the status of a local file; None for a URL, and if there is no such file."""
+    try:
+        return None if is_url(as_path(path)) else os.stat(as_path(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _status(stats: Iterable[os.stat_result | None]) -> str:
+    """Return a digest of inodes and of the times of their last change, then a blank and the name of this machine."""
+    times = [(found.st_ino, found.st_ctime_ns) for found in stats if found is not None]
+    return f"{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:32]} {platform.node()}"
 
 
 def _look(path: str) -> tuple[Content, os.stat_result | None]:

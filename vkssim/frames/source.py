@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from types import MappingProxyType
@@ -302,7 +302,8 @@ class ReadOutcome:
     other warnings about frames. Both stop at the last frame that was scored, because a decoder reads ahead. `problem` is the
     error that ended the clip early or makes its scores doubtful. `claimed` is the number of frames that the file states,
     `found` the number that could be read, and `hidden` the number that its edit list hides, counted only if fewer were found.
-    `expected` is the expected number, which may come from the duration. `version` identifies the content of the file.
+    `expected` is the expected number, which may come from the duration. `version` identifies the content of the file, as far as
+    samples show it, and `status` its last change (`Opened.status`). `touched` says that it was perhaps written to.
     """
 
     path: str
@@ -314,6 +315,8 @@ class ReadOutcome:
     version: str | None = None
     hidden: int = 0
     expected: int | None = None
+    status: str | None = None
+    touched: bool = False
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ReadOutcome:
@@ -328,10 +331,12 @@ class ReadOutcome:
             check_unchanged(source)
         except InputError as error:  # the change may be the reason for the early end
             problem = error
-        version = None if source.opened is None else source.opened.version
-        claimed, found = source.info.frames, source.length
+        claimed, found, opened = source.info.frames, source.length, source.opened
         hidden = source.hidden_frames() if claimed is not None and found is not None and found < claimed else 0
-        return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden, source.expected)
+        outcome = cls(source.info.path, damage, remarks, problem, claimed, found, None, hidden, source.expected)
+        if opened is None:
+            return outcome
+        return replace(outcome, version=opened.version, status=opened.status, touched=opened.touched)
 
     def warnings(self) -> list[str]:
         """Return the warnings on the frames that were read: damage that was concealed, and other remarks of the decoder.
@@ -339,6 +344,11 @@ class ReadOutcome:
         A text is given once, with the numbers of its frames. Texts beyond a limit are only counted.
         """
         warnings = []
+        if self.touched and self.problem is None:
+            warnings.append(
+                f"the status of {self.path} changed while it was read: new permissions or names do that, and so does a rewrite"
+                " that restores the modification time. Score it again if it may have been written to"
+            )
         if self.damage:
             frames = [number for number, _ in self.damage]
             message = next((f". FFmpeg says: {text}" for _, text in self.damage if text), "")

@@ -75,12 +75,17 @@ def joined(
 def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
     """Return how both clips ended.
 
-    If ranges were read from files with different content, the ends carry that as their problem.
+    If ranges were read from files with different content, the ends carry that as their problem. A file whose status changed
+    between two ranges that one machine read was touched.
     """
     ends = []
     for clip, end in enumerate(range_scores[-1].ends):
-        versions = {scores.ends[clip].version for scores in range_scores}
-        ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
+        reads = [scores.ends[clip] for scores in range_scores]
+        statuses = {read.status for read in reads if read.status is not None}
+        machines = {status.partition(" ")[2] for status in statuses}
+        touched = len(machines) < len(statuses) or any(read.touched for read in reads)
+        problem = end.problem if len({read.version for read in reads}) == 1 else changed_error(end.path)
+        ends.append(replace(end, problem=problem, touched=touched))
     return ends
 
 
