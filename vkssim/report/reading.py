@@ -28,8 +28,8 @@ _VMAF_TERMS = "integer_"
 _SIMILARITY = re.compile(r"(float_(?:ms_)?ssim)(?:_(?:y|cb|cr|all))?")
 """The names of the scores that are similarities unless `enable_db` was requested."""
 
-_ROUNDING = 1e-6
-"""How far a similarity may be beyond 1 and -1, because libvmaf writes six decimals."""
+_ROUNDING = 1e-4
+"""How far a similarity may be beyond 1 and -1: twice the largest error of `precision=fast`."""
 
 
 def read_report(path: Path) -> ScoreReport:
