@@ -156,39 +156,15 @@ def test_a_batch_writes_why_and_scores_it_again(tmp_path: Path, monkeypatch: pyt
     assert vkssim(*words).exit_code == 0
 
 
-def test_ranges_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each range is read from one file; between them it becomes another."""
-    reference, distorted, raw = _pair(tmp_path, "yuv")
+def _changed_between_ranges(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> ScoreReport | Exception:
+    """Return the outcome of a pair whose distorted clip changes after the first range. Each range opens the clips anew."""
+    reference, distorted, raw = _pair(folder, "yuv")
     small_ranges(monkeypatch)
     whole, _ = in_ranges(str(reference), str(distorted), raw)
     assert isinstance(whole, ScoreReport)
-    hook = _once(_overwrite, distorted)
-
-    def score_one(*arguments: Any, **options: Any) -> Any:
-        scores = score_range(*arguments, **options)
-        hook()
-        return scores
-
-    monkeypatch.setattr(worker, "score_range", score_one)
-    outcome, ranges = in_ranges(str(reference), str(distorted), raw)
-    assert len(ranges) > 2
-    assert isinstance(outcome, InputError)
-    assert CHANGED in str(outcome)
-
-
-@pytest.mark.parametrize("machines", [("one", "one"), ("one", "two")])
-def test_a_status_that_changes_between_ranges(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machines: tuple[str, str]
-) -> None:
-    """Each range opens the clips anew. Copies on two machines have statuses of their own."""
-    reference, distorted, raw = _pair(tmp_path, "yuv")
-    small_ranges(monkeypatch)
-    monkeypatch.setattr("platform.node", lambda: machines[0])
-
-    def change(path: Path) -> None:
-        _link(path)
-        monkeypatch.setattr("platform.node", lambda: machines[1])
-
+    assert whole.warnings == []
     hook = _once(change, distorted)
 
     def score_one(*arguments: Any, **options: Any) -> Any:
@@ -199,6 +175,27 @@ def test_a_status_that_changes_between_ranges(
     monkeypatch.setattr(worker, "score_range", score_one)
     outcome, ranges = in_ranges(str(reference), str(distorted), raw)
     assert len(ranges) > 2
+    return outcome
+
+
+def test_ranges_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = _changed_between_ranges(tmp_path, monkeypatch, _overwrite)
+    assert isinstance(outcome, InputError)
+    assert CHANGED in str(outcome)
+
+
+@pytest.mark.parametrize("machines", [("one", "one"), ("one", "two")])
+def test_a_status_that_changes_between_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machines: tuple[str, str]
+) -> None:
+    """Copies on two machines have statuses of their own."""
+    monkeypatch.setattr("platform.node", lambda: machines[0])
+
+    def change(path: Path) -> None:
+        _link(path)
+        monkeypatch.setattr("platform.node", lambda: machines[1])
+
+    outcome = _changed_between_ranges(tmp_path, monkeypatch, change)
     assert isinstance(outcome, ScoreReport)
     assert (TOUCHED in str(outcome.warnings)) == (machines[0] == machines[1])
 
