@@ -189,7 +189,7 @@ def test_the_middle_is_named_where_one_side_was_kept() -> None:
     [
         ((640, 272), 10, "their shapes differ (1.78:1 and 2.35:1), as if one was cropped."),
         ((640, 272), 10, "`deepen` makes their depth alike"),
-        ((640, 360), 10, "`deepen` brings the clip of less depth to the depth of the other, exactly"),
+        ((640, 360), 10, "`deepen` brings the clip of less depth to the depth of the other"),
         ((320, 180), 10, "and the clip of less depth to the depth of the other"),
     ],
 )

@@ -133,7 +133,7 @@ class PictureOptions:
         Crop one clip alone, before all other changes except turning: ``"WxH+X+Y"`` in its own samples, or ``"auto"``, which
         removes its black bars.
     deepen : bool
-        Bring the clip of less depth to the depth of the other, exactly. `scale` does so too.
+        Bring the clip of less depth to the depth of the other. `scale` does so too.
     turn_reference, turn_distorted : {0, 90, 180, 270}
         Turn one clip clockwise by that many degrees, before all other changes, in addition to the rotation that it states.
 
@@ -174,7 +174,7 @@ class PictureOptions:
         False,
         "deepen",
         "--deepen",
-        help="Bring the clip of less depth to the depth of the other, exactly; --scale does so too.",
+        help="Bring the clip of less depth to the depth of the other; --scale does so too.",
     )
     turn_reference: int = _turn_option(
         "reference turned by", "--turn-reference", help="Turn the reference clockwise by that many degrees, before cropping."

@@ -80,7 +80,9 @@ def match_pair(
         info = source.info
         if size is not None and (source.any_size or size != (info.width, info.height)):
             source = ProcessedSource(source, Scale(*size, pictures.resampler, info.bits, info.chroma, aspect))
-        return source if bits is None or bits == info.bits else ProcessedSource(source, ToBitDepth(bits - info.bits))
+        if bits is None or bits == info.bits:
+            return source
+        return ProcessedSource(source, ToBitDepth(info.bits, bits, is_full_range=info.range == "full"))
 
     sources = alike(first), alike(second)
     if chroma:
@@ -137,7 +139,7 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
         if source.is_rgb and not other.is_rgb:
             info = other.info
             matrix = info.matrix if info.matrix in WEIGHTS else RGB_DEFAULT.matrix  # `colour_warnings` warns of other matrices
-            source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range, info.bits))
+            source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range))
 
 
 def _own_crop(source: FrameSource, raw: RawDescription, turn: int, text: str | None) -> Crop | None:

@@ -81,31 +81,35 @@ def stated_colours(frame: Any) -> dict[str, str | None]:
 
 @dataclass(frozen=True)
 class Colour:
-    """The Y'CbCr that R'G'B' pictures are converted to.
-
-    White of full range is 2^bits - 1 in samples of that many bits: 255 at 8 bits, which becomes 65280, not 65535, at 16 bits.
-    Limited range has no such difference.
-    """
+    """The Y'CbCr that R'G'B' pictures are converted to."""
 
     matrix: str
     range: str
-    bits: int = YCBCR_BITS
 
     def convert(self, rgb: Planes, rgb_bits: int, target: Planes) -> None:
-        """Write (y,) or (y, cb, cr) of `YCBCR_BITS`, by equations 38 to 43 of H.273, from (r, g, b) of full range."""
+        """Write (y,) or (y, cb, cr) of `YCBCR_BITS`, by equations 38 to 43 of H.273, from (r, g, b) of full range.
+
+        Grey becomes the same integers as by `ToBitDepth`: its differences from green are 0, and float64 is rounded right.
+        """
         weight_red, weight_blue = (np.float32(weight) for weight in WEIGHTS[self.matrix])
-        red, green, blue = (plane * np.float32(1 / (2**rgb_bits - 1)) for plane in rgb)
-        luma = weight_red * red + (1 - weight_red - weight_blue) * green + weight_blue * blue
-        step = 1 << (YCBCR_BITS - 8)
-        full = (2**self.bits - 1) << (YCBCR_BITS - self.bits)
+        red, green, blue = (plane.astype(np.float32) for plane in rgb)
+        red -= green
+        blue -= green
+        luma_less_green = weight_red * red + weight_blue * blue
+        green += luma_less_green
+        step, white_before = 1 << (YCBCR_BITS - 8), 2**rgb_bits - 1
+        full = 2**YCBCR_BITS - 1
         black, white, span = (16 * step, 219 * step, 224 * step) if self.range == "limited" else (0, full, full)
-        _store(luma * np.float32(white) + np.float32(black), target[0])
+        _store(green * np.float64(white / white_before) + black, target[0])
         for plane, colour, weight in zip(target[1:], (blue, red), (weight_blue, weight_red), strict=False):
-            _store((colour - luma) * np.float32(span / (2 * (1 - weight))) + np.float32(128 * step), plane)
+            colour -= luma_less_green
+            colour *= np.float32(span / (2 * (1 - weight) * white_before))
+            _store(colour + np.float32(128 * step), plane)
 
 
 def _store(exact: np.ndarray, plane: np.ndarray) -> None:
-    plane[:] = np.clip(np.rint(exact), 0, 2**YCBCR_BITS - 1)
+    np.rint(exact, out=exact)
+    plane[:] = np.clip(exact, 0, 2**YCBCR_BITS - 1, out=exact)
 
 
 RGB_DEFAULT = Colour("BT.601", "limited")

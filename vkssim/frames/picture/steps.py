@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OptionError
-from ...types import CHROMA_STEPS, Planes, plane_shapes
+from ...types import CHROMA_STEPS, Planes, Samples, plane_shapes
 from ..info import VideoInfo, check_size
 from .pixels import CHROMA_OF, new_picture, new_scaler, planar_name, plane_of
 
@@ -253,22 +253,51 @@ def interpolation(resampler: str) -> int:
 
 @dataclass(frozen=True)
 class ToBitDepth:
-    """A step that multiplies samples by a power of two.
+    """A step that raises samples from one depth to another.
 
-    libvmaf divides samples of b bits by 2^(b-8), so scores stay the same to the bit. Only the limit of `clip_db` depends on the
-    depth.
+    libvmaf divides samples of b bits by 2^(b-8), so a multiplication by a power of two changes no score by a bit; only the
+    limit of `clip_db` depends on the depth. But white of full range is 2^b - 1, so such samples are multiplied by the quotient
+    of both whites, chroma from its middle on, as ITU-T H.273 defines them. They are rounded to integers of the new depth,
+    because an encoder of that depth gets such integers as well.
     """
 
-    shift: int
+    before: int
+    after: int
+    is_full_range: bool
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """Return the facts about the deeper stream."""
-        bits = before.bits + self.shift
-        return replace(before, bits=bits, notes=(*before.notes, f"brought from {before.bits} to {bits} bits, exactly"))
+        white, new_white = self._whites
+        how = f" of full range, times {new_white}/{white}" if self.is_full_range else ", exactly"
+        return replace(before, bits=self.after, notes=(*before.notes, f"brought from {self.before} to {self.after} bits{how}"))
 
     def __call__(self, planes: Planes) -> Planes:
         """Return the deeper planes."""
-        return tuple(plane.astype(np.uint16) << self.shift for plane in planes)
+        if not self.is_full_range:
+            return tuple(plane.astype(np.uint16) << (self.after - self.before) for plane in planes)
+        luma, *chroma = planes
+        return self._stretched(luma), *(self._stretched(plane, self._shift_of_chroma) for plane in chroma)
+
+    def _stretched(self, plane: Samples, less: int = 0) -> Samples:
+        """Return (samples * new white - less) / white, rounded, and 0 for results below 0."""
+        white, new_white = self._whites
+        products = np.multiply(plane, new_white, dtype=np.uint32)
+        products += white // 2  # white is odd, so no result lies in the middle between two integers
+        np.maximum(products, less, out=products)
+        products -= less
+        products //= white
+        return products.astype(np.uint16)
+
+    @property
+    def _whites(self) -> tuple[int, int]:
+        """Return white of full range before and after the step."""
+        return (1 << self.before) - 1, (1 << self.after) - 1
+
+    @property
+    def _shift_of_chroma(self) -> int:
+        """Return how much `_stretched` has to subtract so that the middle of chroma becomes the new middle."""
+        white, new_white = self._whites
+        return (new_white << (self.before - 1)) - (white << (self.after - 1))
 
 
 _ROUNDING = 2  # samples: many encoders need even sides
@@ -301,7 +330,7 @@ def unlike(first: VideoInfo, second: VideoInfo) -> str:
     """Return the message about two clips, reference first, that differ in size or depth, and the cure."""
     are = ", ".join(f"{info.path} is {info.width}x{info.height} with {info.bits} bits" for info in (first, second))
     if (first.width, first.height) == (second.width, second.height):
-        return f"{are}; they must be alike. `deepen` brings the clip of less depth to the depth of the other, exactly"
+        return f"{are}; they must be alike. `deepen` brings the clip of less depth to the depth of the other"
     deeper = "" if first.bits == second.bits else ", and the clip of less depth to the depth of the other"
     if is_scaled(first, second):
         return f"{are}; they must be alike. `scale=reference` brings both to the size of the reference{deeper}"
