@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, ScoreReport, score_files
+from vkssim import PictureOptions, RawDescription, ScoreReport, score_files
 from vkssim.frames.picture.steps import ToBitDepth
 from vkssim.types import Planes
 
 from ..support.clips import write
-from ..support.pictures import Picture
+from ..support.pictures import Picture, clip
 from .encoding import encode_frames, noise_planes, video_frame
 
 WIDTH, HEIGHT = 64, 48
@@ -86,3 +86,154 @@ def test_full_range_of_two_depths(tmp_path: Path, make: Any, bits: int, pictures
         report = _score(reference, distorted, "yuv", pictures=pictures)
         _assert_identical(report)
         assert report.notes == [f"{eight}: brought from 8 to {bits} bits of full range, times {2**bits - 1}/255"]
+
+
+# -- grey --------------------------------------------------------------------------------------------------------------
+
+GREY = clip(1, HEIGHT, WIDTH)[0]
+DEEP_GREY = clip(1, HEIGHT, WIDTH, 16)[0]
+LOSSLESS = {"jpeg2000": {"pred": "dwt53"}}
+STILLS = ("png", "png"), ("tiff", "tiff"), ("pgm", "pgm"), ("jp2", "jpeg2000")
+"""Endings, and the encoders of FFmpeg that write them."""
+
+
+def _picture(folder: Path, ending: str, codec: str, pixel_format: str, samples: Picture = GREY, **settings: Any) -> str:
+    """A picture or clip of one frame, grey or of equal R', G' and B'."""
+    planes = [samples]
+    if pixel_format.startswith("rgb"):
+        planes = [np.repeat(samples, 3, axis=1)]
+    elif pixel_format.startswith("gbr"):
+        planes *= 3
+    if pixel_format.endswith("be"):
+        planes = [plane.astype(">u2") for plane in planes]
+    frame = video_frame(WIDTH, HEIGHT, pixel_format, planes)
+    path = folder / f"{pixel_format}-{settings.get('color_range', 0)}.{ending}"
+    return encode_frames(path, [frame], codec, options=LOSSLESS.get(codec), **settings)
+
+
+@pytest.mark.parametrize(("ending", "codec"), STILLS)
+@pytest.mark.parametrize("rgb", ["png", "tiff", "ppm", "dpx"])
+def test_grey_stills_beside_rgb(tmp_path: Path, ending: str, codec: str, rgb: str) -> None:
+    """Few formats of pictures state a range, and FFmpeg's decoder of PNG states the matrix of R'G'B' even for grey."""
+    grey = _picture(tmp_path, ending, codec, "gray")
+    colour = _picture(tmp_path, rgb, rgb, "rgb24")
+    report = _score(grey, colour)
+    _assert_identical(report)
+    assert f"{colour}: converted from rgb24 to Y'CbCr of 16 bits by BT.601, full range" in report.notes
+    assert report.scoring is not None
+    assert (report.scoring.reference.range, report.scoring.distorted.range) == ("full", "full")
+    _assert_identical(_score(colour, grey))
+
+
+@pytest.mark.parametrize("first", STILLS)
+@pytest.mark.parametrize("second", STILLS)
+def test_grey_stills_beside_each_other(tmp_path: Path, first: tuple[str, str], second: tuple[str, str]) -> None:
+    _assert_identical(_score(*(_picture(tmp_path, *kind, "gray") for kind in (first, second))))
+
+
+@pytest.mark.parametrize(("ending", "codec", "pixel_format"), [("png", "png", "gray16be"), ("tiff", "tiff", "gray16le")])
+def test_deep_grey_beside_deep_rgb(tmp_path: Path, ending: str, codec: str, pixel_format: str) -> None:
+    grey = _picture(tmp_path, ending, codec, pixel_format, DEEP_GREY)
+    _assert_identical(_score(grey, _picture(tmp_path, "png", "png", "rgb48be", DEEP_GREY)))
+
+
+@pytest.mark.parametrize("bits", [10, 12, 14])
+def test_grey_and_rgb_of_other_depths(tmp_path: Path, bits: int) -> None:
+    """White and all greys of both become the same integers of 16 bits, also where float32 would round wrong."""
+    samples = np.arange(WIDTH * HEIGHT, dtype=np.uint16).reshape(HEIGHT, WIDTH) * 5 % 2**bits
+    samples[0, 0] = 2**bits - 1
+    grey, colour = (_picture(tmp_path, "mkv", "ffv1", f"{name}{bits}le", samples) for name in ("gray", "gbrp"))
+    _assert_identical(_score(grey, colour))
+
+
+def test_grey_without_a_container(tmp_path: Path) -> None:
+    """FFmpeg reads both as its grey format, of full range."""
+    colour, grey = _picture(tmp_path, "png", "png", "rgb24"), GREY.tobytes()
+    header = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Cmono\nFRAME\n".encode()
+    _assert_identical(_score(write(tmp_path / "grey.y4m", header + grey), colour))
+    raw = RawDescription(WIDTH, HEIGHT, "400", 8)
+    _assert_identical(_score(write(tmp_path / "grey.yuv", grey), colour, raw=raw))
+
+
+@pytest.mark.parametrize("stated", [0, LIMITED, FULL])
+def test_what_grey_states_counts(tmp_path: Path, stated: int) -> None:
+    """If it states limited range, R'G'B' beside it becomes limited."""
+    samples = GREY if stated != LIMITED else 16 + 73 * (GREY // 85)
+    grey = _picture(tmp_path, "mkv", "ffv1", "gray", samples, color_range=stated)
+    colour = _picture(tmp_path, "png", "png", "rgb24", GREY if stated != LIMITED else GREY // 85 * 85)
+    _assert_identical(_score(grey, colour))
+
+
+@pytest.mark.parametrize(
+    ("grey", "other", "words"),
+    [
+        (0, FULL, None),
+        (0, 0, "states full range, {other} none: the same grey has different samples (grey that states none counts as full)"),
+        (0, LIMITED, "states full range, {other} limited: the same grey has different samples (grey that"),
+        (LIMITED, 0, None),
+        (LIMITED, FULL, "states limited range, {other} full: the same grey"),
+    ],
+)
+def test_ranges_of_grey_and_colour(tmp_path: Path, grey: int, other: int, words: str | None) -> None:
+    """Grey has no matrix that could differ, even if it states one."""
+    first = _picture(tmp_path, "mkv", "ffv1", "gray", color_range=grey, colorspace=1)
+    planes = GREY, *(np.full((HEIGHT // 2, WIDTH // 2), 128, np.uint8),) * 2
+    second = encode_frames(
+        tmp_path / "colour.mkv", [video_frame(WIDTH, HEIGHT, "yuv420p", planes)], "ffv1", color_range=other, colorspace=5
+    )
+    warnings = _score(first, second).warnings
+    assert len(warnings) == (0 if words is None else 1), warnings
+    assert words is None or words.format(other=second) in warnings[0]
+
+
+def test_a_matrix_that_grey_states_is_that_of_rgb(tmp_path: Path) -> None:
+    grey = _picture(tmp_path, "mkv", "ffv1", "gray", colorspace=1)
+    report = _score(grey, _picture(tmp_path, "png", "png", "rgb24"))
+    assert any(note.endswith("by BT.709, full range") for note in report.notes)
+
+
+# -- R'G'B' of limited range -------------------------------------------------------------------------------------------
+
+
+def _four_levels(seed: int = 3) -> Picture:
+    """(3, H, W) of 0 to 3: a third of white is an integer of both ranges."""
+    return np.random.default_rng(seed).integers(0, 4, (3, HEIGHT, WIDTH), np.uint8)
+
+
+def _rgb_clip(path: Path, levels: Picture, stated: int) -> str:
+    """Such a picture in FFV1 of 10 bits, or as a lossless elementary stream of H.264."""
+    samples = 16 + 73 * levels if stated == LIMITED else 85 * levels
+    if path.suffix == ".264":
+        interleaved = np.moveaxis(samples, 0, -1).reshape(HEIGHT, -1)
+        frame = video_frame(WIDTH, HEIGHT, "rgb24", [interleaved])
+        return encode_frames(path, [frame], "libx264rgb", options={"qp": "0"}, color_range=stated)
+    deep = 64 + 292 * levels.astype(np.uint16) if stated == LIMITED else 341 * levels.astype(np.uint16)
+    return encode_frames(path, [video_frame(WIDTH, HEIGHT, "gbrp10le", deep)], "ffv1", color_range=stated)
+
+
+@pytest.mark.parametrize("other", [0, FULL, LIMITED])
+@pytest.mark.parametrize("planes", ["y", "yuv"])
+def test_rgb_that_states_limited_range(tmp_path: Path, planes: str, other: int) -> None:
+    """It is the same picture as R'G'B' of full range, which R'G'B' without a range is."""
+    levels = _four_levels()
+    limited = _rgb_clip(tmp_path / "limited.mkv", levels, LIMITED)
+    second = _rgb_clip(tmp_path / "other.mkv", levels, other)
+    report = _score(limited, second, planes)
+    assert report.warnings == []
+    assert (
+        report.notes[0] == f"{limited}: converted from gbrp10le of limited range to Y'CbCr of 16 bits by BT.601, limited range"
+    )
+    for name in report.names:  # float32 may round one sample of 16 bits otherwise
+        assert report.frames[0].metrics[name] > (1 - 1e-9 if "ssim" in name else 100), name
+
+
+def test_rgb_of_two_ranges_in_one_stream(tmp_path: Path) -> None:
+    """Each frame is converted by the range that it states."""
+    levels = _four_levels()
+    parts = [_rgb_clip(tmp_path / f"{stated}.264", levels, stated) for stated in (LIMITED, FULL)]
+    both = write(tmp_path / "both.264", b"".join(Path(part).read_bytes() for part in parts))
+    twice = write(tmp_path / "twice.264", Path(parts[1]).read_bytes() * 2)
+    report = _score(both, twice)
+    assert len(report.frames) == 2
+    assert report.warnings == []
+    assert min(report.column("float_psnr")) > 100

@@ -58,7 +58,7 @@ def _expected_map(reference: Picture, distorted: Picture, bits: int = 8) -> np.n
 def _check(pictures: FramePictures, index: int, reference: Picture, distorted: Picture) -> None:
     assert pictures.index == index
     for picture, luma in ((pictures.reference, reference), (pictures.distorted, distorted)):
-        np.testing.assert_array_equal(picture, to_rgb((luma,), VideoInfo("", "", 32, 24, 8)))
+        np.testing.assert_array_equal(picture, to_rgb((luma,), VideoInfo("", "", 32, 24, 8, range="full")))
     np.testing.assert_array_equal(pictures.ssim_map, _expected_map(reference, distorted))
 
 

@@ -26,7 +26,7 @@ class Surface:
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        self.format = SimpleNamespace(name="cuda")
+        self.format = SimpleNamespace(name="cuda", is_rgb=False, has_palette=False)
         self.sw_format = frame.format
         self.planes = [SimpleNamespace(buffer_ptr=plane.buffer_ptr, line_size=plane.line_size) for plane in frame.planes]
 

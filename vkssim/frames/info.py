@@ -27,10 +27,10 @@ class VideoInfo:
     `frames` is None if only reading to the end can tell, and `fps` is None if the stream has no constant rate. `matrix`,
     `range` ("full" or "limited"), `transfer`, `field_order` ("progressive", "top field first", "bottom field first", or
     "interlaced" if the first field is not known) and `sample_aspect`, the displayed width of a sample divided by its height,
-    are None if the stream does not state them. `notes` list the changes of its pictures, and
-    `warnings` the changes that users must know about. `crop` is the rectangle that the user had both clips cropped to,
-    `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of scaling. `rotation` is
-    the clockwise rotation in degrees that the clip states and its pictures have, 0 for none.
+    are None if the stream does not state them; but the `range` of grey pictures (`is_grey`) is "full" then. `notes` list the
+    changes of its pictures, and `warnings` the changes that users must know about. `crop` is the rectangle that the user had
+    both clips cropped to, `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of
+    scaling. `rotation` is the clockwise rotation in degrees that the clip states and its pictures have, 0 for none.
     """
 
     path: str
@@ -52,6 +52,7 @@ class VideoInfo:
     warnings: tuple[str, ...] = ()
     own_crop: str | None = None
     rotation: int = 0
+    is_grey: bool = False
 
     def new_planes(self, count: int = 3) -> Planes:
         """Return memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""
@@ -77,9 +78,10 @@ class ClipFacts:
 
     `container` and `codec` have FFmpeg's names. `decoder` is a name of FFmpeg, ``"raw"`` or ``"Y4M"``. `decoder_reason` names
     the hardware decoder that was preferred, and says why it did not decode the clip. `matrix` and `range` describe the samples
-    that were scored: as the clip states them, or as its R'G'B' was converted. `transfer` and `field_order` are as the clip
-    states them. `kbps` is the bit rate of the packets of the video stream; `VideoPackets` and docs/report.md say when it is
-    known. `resampler` is the method of scaling, and `cropped_to` the rectangle that this clip alone was cropped to.
+    that were scored: as the clip states them, or as its R'G'B' was converted. Grey that states no range is full. `transfer`
+    and `field_order` are as the clip states them. `kbps` is the bit rate of the packets of the video stream; `VideoPackets`
+    and docs/report.md say when it is known. `resampler` is the method of scaling, and `cropped_to` the rectangle that this
+    clip alone was cropped to.
 
     Clips of one ladder differ by nature. Their reference must be one file, whose samples have one meaning.
     """

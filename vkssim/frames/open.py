@@ -20,7 +20,6 @@ from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
 from .decode.demuxer import BOXES
 from .decode.hardware import HardwareDecoder, if_offered
-from .info import VideoInfo
 from .inputs import Opened, sequence
 from .options import RawDescription
 from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream
@@ -262,4 +261,4 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
     if is_container(head):
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
     layout = planar_layout(raw, path)
-    return PlanarStream(buffered, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)
+    return PlanarStream(buffered, layout.info(path, RAW), layout)

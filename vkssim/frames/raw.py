@@ -58,6 +58,12 @@ class PlanarLayout:
         """Return the chroma format, without a mark of an alpha plane."""
         return self.pixel_format.removesuffix("alpha")
 
+    def info(self, path: str, kind: str, **stated: Any) -> VideoInfo:
+        """Return the facts about a stream of such frames. Grey that states no range is full, as FFmpeg takes it."""
+        is_grey = self.chroma == "400"
+        stated["range"] = stated.get("range") or ("full" if is_grey else None)
+        return VideoInfo(path, kind, self.width, self.height, self.bits, chroma=self.chroma, is_grey=is_grey, **stated)
+
     @property
     def plane_offsets(self) -> list[int]:
         """Return the byte at which each plane begins within the frame, and the end of the last one, which may be alpha."""
@@ -99,7 +105,7 @@ class _RawFrames(FrameSource):
         self._at_once = max(1, _BYTES_AT_ONCE // layout.frame_bytes)
         self._counting = threading.Lock()
         frames, rest = divmod(size, layout.frame_bytes)
-        self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
+        self.info = layout.info(path, RAW, frames=frames)
         self.length = self.expected = frames
         self.file_bytes = size
         if frames:

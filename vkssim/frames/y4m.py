@@ -13,7 +13,6 @@ from typing import Any
 
 from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
-from .info import VideoInfo
 from .raw import PlanarLayout, PlanarStream, truncated
 from .source import KeyframeIndex
 
@@ -30,8 +29,7 @@ class Y4mStream(PlanarStream):
     def __init__(self, path: str, stream: io.BufferedReader) -> None:
         line = stream.readline(LONGEST_LINE)
         layout, stated = parse_header(path, line)
-        info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, chroma=layout.chroma, **stated)
-        super().__init__(stream, info, layout, position=len(line))
+        super().__init__(stream, layout.info(path, "Y4M", **stated), layout, position=len(line))
         self._start = len(line)
         if stream.seekable():
             position = stream.tell()

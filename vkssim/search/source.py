@@ -319,7 +319,7 @@ def _facts(clip: _Clip) -> SourceFacts:
         facts,
         rate=_rate(stream.guessed_rate, stream.average_rate),
         time_base=stream.time_base,
-        colours=(first.color_primaries, first.color_trc, first.colorspace, first.color_range),
+        colours=(first.color_primaries, first.color_trc, first.colorspace, facts.colours[3]),
         mastering=_mastering(first),
         coded_format=first.format.name,
         crop=None if file.aperture is None else _turned_crop(file.aperture, file.orientation, first.width, first.height),

@@ -217,7 +217,8 @@ class ContainerFile(SequentialSource):
     def convert_to(self, colour: Colour) -> None:
         """See FrameSource.convert_to."""
         self._colour = colour
-        before = f"converted from {self._facts.format_name} to Y'CbCr of {YCBCR_BITS} bits by "
+        limited = " of limited range" if self._facts.colours["range"] == "limited" else ""
+        before = f"converted from {self._facts.format_name}{limited} to Y'CbCr of {YCBCR_BITS} bits by "
         notes = [note for note in self.info.notes if not note.startswith(before)]
         notes.append(f"{before}{colour.matrix}, {colour.range} range")
         self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
@@ -365,7 +366,7 @@ class ContainerFile(SequentialSource):
         if self.any_size and target[0].shape != (frame.height, frame.width):
             self._refuse_change(frame)
             return False
-        pixels, name = self._pixels, format_name(frame)
+        pixels, name, stated = self._pixels, format_name(frame), stated_colours(frame)["range"]
         if pixels.via is not None:
             try:
                 frame = self._convert(frame, format=pixels.via)
@@ -381,7 +382,7 @@ class ContainerFile(SequentialSource):
         dtype = np.uint8 if pixels.bits == 8 else np.uint16
         planes = tuple(np.empty((frame.height, frame.width), dtype) for _ in range(3 if pixels.rgb else 1))
         pixels.copy(frame, planes)
-        self._colour.convert(planes if pixels.rgb else planes * 3, pixels.bits, target)
+        self._colour.convert(planes if pixels.rgb else planes * 3, pixels.bits, stated, target)
         return True
 
     def _note_changes(self, frame: Any) -> None:
@@ -395,7 +396,7 @@ class ContainerFile(SequentialSource):
             return
         for name, first in self._facts.colours.items():
             alike = colours[name] in (first, None, "limited" if first is None else first)
-            if not alike and name not in self._changes:
+            if not alike and name not in self._changes and not (name == "matrix" and self.info.is_grey):
                 text = (
                     f"states the {name} {colours[name]} from here, and {first or 'none'} before: the meaning of the samples"
                     " changes, and they are scored as they are"

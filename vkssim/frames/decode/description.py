@@ -84,6 +84,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         transfer=colours["transfer"],
         field_order=None if is_picture or is_rgb else _field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
+        is_grey=pixels.chroma == "400" and not is_rgb,
     )
     return ClipDescription(
         info,

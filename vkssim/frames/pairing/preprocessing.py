@@ -108,10 +108,13 @@ def check_description(raw: RawDescription, info: VideoInfo) -> None:
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
-    """Return the warnings on clips whose samples differ in meaning."""
+    """Return the warnings on clips whose samples differ in meaning. The luma of grey is the same by every matrix."""
+    any_grey = reference.is_grey or distorted.is_grey
+    default = " (grey that states none counts as full)" if any_grey else ""
+    matrices = (None, None) if any_grey else (reference.matrix, distorted.matrix)
     properties = (
-        ("range", reference.range, distorted.range, ("full",), "the same grey has different samples"),
-        ("matrix", reference.matrix, distorted.matrix, (), "the same colour has a different luma"),
+        ("range", reference.range, distorted.range, ("full",), f"the same grey has different samples{default}"),
+        ("matrix", *matrices, (), "the same colour has a different luma"),
         ("transfer", reference.transfer, distorted.transfer, UNLIKE_SDR, "the same light has different samples"),
         ("field order", reference.field_order, distorted.field_order, (), "lines of different times are compared"),
     )

@@ -70,10 +70,19 @@ YCBCR_BITS = 16
 """Depth of Y'CbCr from R'G'B': 256 times as fine as 8 bits, so that rounding has no effect on a score."""
 
 
+_GREY = "gray", "ya", "mono"
+"""The beginnings of FFmpeg's names of formats without colour."""
+
+
 def stated_colours(frame: Any) -> dict[str, str | None]:
-    """Return range, matrix and transfer that a frame states; None for each that it does not state."""
+    """Return range, matrix and transfer that a frame states; None for each that it does not state.
+
+    R'G'B' and grey that state no range are full, as FFmpeg takes them: most formats of still pictures cannot state it.
+    """
+    form = frame.format
+    usual = "full" if form.is_rgb or form.has_palette or form.name.startswith(_GREY) else None
     return {
-        "range": "full" if frame.format.name.startswith("yuvj") else RANGES.get(frame.color_range),
+        "range": "full" if form.name.startswith("yuvj") else RANGES.get(frame.color_range, usual),
         "matrix": MATRICES.get(frame.colorspace),
         "transfer": TRANSFERS.get(frame.color_trc),
     }
@@ -86,8 +95,8 @@ class Colour:
     matrix: str
     range: str
 
-    def convert(self, rgb: Planes, rgb_bits: int, target: Planes) -> None:
-        """Write (y,) or (y, cb, cr) of `YCBCR_BITS`, by equations 38 to 43 of H.273, from (r, g, b) of full range.
+    def convert(self, rgb: Planes, rgb_bits: int, rgb_range: str | None, target: Planes) -> None:
+        """Write (y,) or (y, cb, cr) of `YCBCR_BITS`, by equations 38 to 43 of H.273, from (r, g, b).
 
         Grey becomes the same integers as by `ToBitDepth`: its differences from green are 0, and float64 is rounded right.
         """
@@ -97,14 +106,20 @@ class Colour:
         blue -= green
         luma_less_green = weight_red * red + weight_blue * blue
         green += luma_less_green
-        step, white_before = 1 << (YCBCR_BITS - 8), 2**rgb_bits - 1
-        full = 2**YCBCR_BITS - 1
-        black, white, span = (16 * step, 219 * step, 224 * step) if self.range == "limited" else (0, full, full)
-        _store(green * np.float64(white / white_before) + black, target[0])
+        black_before, span_before, _ = _levels(rgb_range, rgb_bits)
+        black, span, chroma_span = _levels(self.range, YCBCR_BITS)
+        factor = span / span_before
+        _store(green * np.float64(factor) + (black - black_before * factor), target[0])
         for plane, colour, weight in zip(target[1:], (blue, red), (weight_blue, weight_red), strict=False):
             colour -= luma_less_green
-            colour *= np.float32(span / (2 * (1 - weight) * white_before))
-            _store(colour + np.float32(128 * step), plane)
+            colour *= np.float32(chroma_span / (2 * (1 - weight) * span_before))
+            _store(colour + np.float32(1 << (YCBCR_BITS - 1)), plane)
+
+
+def _levels(range_: str | None, bits: int) -> tuple[int, int, int]:
+    """Return black, white less black, and the span of chroma; a range that is not stated counts as limited."""
+    step, peak = 1 << (bits - 8), (1 << bits) - 1
+    return (0, peak, peak) if range_ == "full" else (16 * step, 219 * step, 224 * step)
 
 
 def _store(exact: np.ndarray, plane: np.ndarray) -> None:
@@ -126,12 +141,12 @@ def to_rgb(planes: Planes, info: VideoInfo) -> npt.NDArray[np.uint8]:
     stated counts as limited.
     """
     weight_red, weight_blue = WEIGHTS[info.matrix or ("BT.709" if info.height >= _HD_LINES else RGB_DEFAULT.matrix)]
-    step, peak = 1 << (info.bits - 8), (1 << info.bits) - 1
-    black, white, span = (0, peak, peak) if info.range == "full" else (16 * step, 219 * step, 224 * step)
+    black, white, span = _levels(info.range, info.bits)
     luma = (planes[0] - np.float32(black)) / np.float32(white)
     if len(planes) == 1:
         return _eight_bits(np.repeat(luma[:, :, None], 3, axis=2))
-    blue, red = ((_spread(plane, luma.shape) - np.float32(128 * step)) / np.float32(span) for plane in planes[1:])
+    middle = np.float32(1 << (info.bits - 1))
+    blue, red = ((_spread(plane, luma.shape) - middle) / np.float32(span) for plane in planes[1:])
     red, blue = luma + 2 * (1 - weight_red) * red, luma + 2 * (1 - weight_blue) * blue
     green = (luma - weight_red * red - weight_blue * blue) / (1 - weight_red - weight_blue)
     return _eight_bits(np.stack([red, green, blue], axis=2))
