@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -14,7 +16,7 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim.errors import FrameError
+from vkssim.errors import ColourWarning, FrameError
 
 from .support import vapoursynth_stand_in as stand_in
 from .support.pictures import Picture, clip, distort, quantise, texture
@@ -22,7 +24,7 @@ from .support.pictures import Picture, clip, distort, quantise, texture
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 
-def real_clip(form: str, luma: Picture) -> Any:
+def real_clip(name: str, luma: Picture, **props: int) -> Any:
     import vapoursynth
 
     def fill(n: int, f: Any) -> Any:
@@ -32,12 +34,13 @@ def real_clip(form: str, luma: Picture) -> Any:
 
     height, width = luma.shape[1:]
     blank = vapoursynth.core.std.BlankClip(
-        format=getattr(vapoursynth, form), width=width, height=height, length=len(luma), keep=True
+        format=getattr(vapoursynth, name), width=width, height=height, length=len(luma), keep=True
     )
-    return blank.std.ModifyFrame(clips=blank, selector=fill)
+    filled = blank.std.ModifyFrame(clips=blank, selector=fill)
+    return filled.std.SetFrameProps(**props) if props else filled
 
 
-MakeClip = Callable[[str, Picture], Any]
+MakeClip = Callable[..., Any]
 LUMA = clip(6, 40, 48)
 DISTORTED = np.roll(LUMA, 1, axis=2)
 TINY: dict[str, Any] = {"backend": "cpu", "features": "float_ssim=scale=1"}
@@ -103,6 +106,36 @@ def test_the_frame_keeps_its_picture_and_its_properties(make_clip: MakeClip) -> 
     frame = again.get_frame(2)
     np.testing.assert_array_equal(np.asarray(frame[0]), DISTORTED[2])
     assert {"float_ssim", "float_ssim_l", "float_ssim_c", "float_ssim_s"} <= set(frame.props)
+
+
+@pytest.mark.parametrize(
+    ("form", "first", "second", "words"),
+    [
+        ("YUV420P8", {"_Range": 1}, {"_Range": 0}, "the reference clip states full range, the distorted clip limited"),
+        ("YUV420P8", {"_Range": 1}, {}, "the reference clip states full range, the distorted clip none"),
+        ("YUV420P8", {"_ColorRange": 0}, {"_Range": 0}, "the reference clip states full range, the distorted clip limited"),
+        ("YUV420P8", {"_ColorRange": 0}, {"_Range": 1}, None),
+        ("YUV420P8", {"_ColorRange": 1}, {}, None),
+        ("YUV420P8", {"_Matrix": 1}, {"_Matrix": 9}, "the reference clip states BT.709 matrix, the distorted clip BT.2020"),
+        ("GRAY8", {"_Matrix": 1}, {"_Matrix": 5}, "the reference clip states BT.709 matrix, the distorted clip BT.601"),
+        ("YUV420P8", {"_Matrix": 5}, {"_Matrix": 6}, None),
+        ("YUV420P8", {"_Matrix": 1}, {"_Matrix": 2}, None),
+        ("YUV420P8", {"_Transfer": 16}, {"_Transfer": 1}, "the reference clip states PQ transfer, the distorted clip BT.709"),
+        ("GRAYS", {"_Range": 1}, {"_Range": 0}, None),  # white of floats is 1
+    ],
+)
+def test_properties_that_differ_in_meaning(
+    make_clip: MakeClip, form: str, first: dict[str, int], second: dict[str, int], words: str | None
+) -> None:
+    """One warning for all frames, as files get it; the samples are scored as they are."""
+    luma = (LUMA / np.float32(255)).astype(np.float32) if form == "GRAYS" else LUMA
+    marked = vkssim.vapoursynth.ssim(make_clip(form, luma, **first), make_clip(form, luma, **second), **TINY)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scores = {marked.get_frame(n).props["float_ssim"] for n in range(3)}
+    assert scores == {1.0}
+    assert [entry.category for entry in caught] == [ColourWarning] * (words is not None)
+    assert words is None or re.match(re.escape(words), str(caught[0].message))
 
 
 def test_the_device_is_let_go_with_the_clip(make_clip: MakeClip, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,10 @@ class DepthWarning(UserWarning):
     """No integer sample exceeds a quarter of the range, as if the samples had a smaller depth than stated."""
 
 
+class ColourWarning(UserWarning):
+    """The samples of two clips differ in meaning: they state different ranges, matrices or transfers."""
+
+
 class SmallerBatchWarning(UserWarning):
     """The device lacks the memory for batches of the usual size. Smaller ones give the same scores more slowly."""
 

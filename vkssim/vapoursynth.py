@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.device_cache import DeviceCache
-from .errors import FrameError
+from .errors import ColourWarning, FrameError
+from .frames.info import VideoInfo
+from .frames.pairing.preprocessing import colour_warnings
+from .frames.picture.colour import MATRICES, TRANSFERS
 from .scorer import Scorer
 from .utils.wording import counted
 
 if TYPE_CHECKING:
     from vapoursynth import VideoFrame, VideoNode
+
+_RANGES = {"_Range": {0: "limited", 1: "full"}, "_ColorRange": {0: "full", 1: "limited"}}
+"""The ranges by the property of a frame, and by the one that it has replaced."""
 
 
 def ssim(
@@ -27,7 +34,9 @@ def ssim(
 ) -> VideoNode:
     """Return the distorted clip, with the scores `float_ms_ssim` and `float_ssim` as properties of each frame.
 
-    Frames are scored when they are requested, in any order and from any thread, one at a time.
+    Frames are scored when they are requested, in any order and from any thread, one at a time. The samples are scored as they
+    are. If the frames of a pair state different ranges, matrices or transfers in their properties, a ColourWarning says so,
+    once for each difference.
 
     Parameters
     ----------
@@ -62,9 +71,16 @@ def ssim(
 
     scorers: DeviceCache[Scorer] = DeviceCache(most=1)  # a new one after it failed: VapourSynth requests the frames again
     scorers.put((), open_scorer())
+    reported: set[str] = set()
 
     def select(n: int, f: Sequence[VideoFrame]) -> VideoFrame:
         """Score a frame; ModifyFrame calls this for each of them."""
+        for text in colour_warnings(
+            _stated("the reference clip", f[1], reference), _stated("the distorted clip", f[0], distorted)
+        ):
+            if text not in reported:
+                reported.add(text)
+                warnings.warn(text, ColourWarning, stacklevel=2)
         pair = [np.asarray(frame[0]) for frame in (f[1], f[0])]
         (scores,) = scorers.run((), open_scorer, lambda scorer: [*scorer.feed(*pair), *scorer.flush()])
         marked = f[0].copy()
@@ -102,3 +118,13 @@ def _samples(form: Any) -> dict[str, Any]:
         f"the clips are {form.name}; the formats must be Gray or YUV, integers of 8 to 16 bits or 32-bit floats. Convert"
         " them, for instance with resize.Bicubic(format=vs.GRAY16, matrix_s='709')"
     )
+
+
+def _stated(name: str, frame: VideoFrame, clip: VideoNode) -> VideoInfo:
+    """Return the colours that a frame of a clip states. Floats have one range."""
+    props, form = frame.props, clip.format
+    stated: dict[str, Any] = {"matrix": MATRICES.get(props.get("_Matrix")), "transfer": TRANSFERS.get(props.get("_Transfer"))}
+    if form.sample_type.name == "INTEGER":
+        ranges = (values.get(props.get(prop)) for prop, values in _RANGES.items())
+        stated["range"] = next((value for value in ranges if value is not None), None)
+    return VideoInfo(name, "VapourSynth", clip.width, clip.height, form.bits_per_sample, **stated)

@@ -97,14 +97,15 @@ class VideoNode:
         return VideoNode(self.format, self.width, self.height, self.num_frames, make)
 
 
-def clip_of(name: str, luma: np.ndarray) -> VideoNode:
-    """A clip of a format, whose frames have this luma, (frames, H, W), and grey chroma if the format has any."""
+def clip_of(name: str, luma: np.ndarray, **props: int) -> VideoNode:
+    """A clip of a format, whose frames have this luma, (frames, H, W), grey chroma if the format has any, and `props`."""
     form = FORMATS[name]
     height, width = luma.shape[1:]
 
     def make(n: int) -> VideoFrame:
         padded = np.zeros((height, width + _PADDING), luma.dtype)
         padded[:, :width] = luma[n]
-        return VideoFrame([padded[:, :width], *[np.zeros_like(luma[n])] * (2 * (form.color_family is ColorFamily.YUV))])
+        planes = [padded[:, :width], *[np.zeros_like(luma[n])] * (2 * (form.color_family is ColorFamily.YUV))]
+        return VideoFrame(planes, props=FrameProps(props, readonly=True))
 
     return VideoNode(form, width, height, len(luma), make)
