@@ -23,6 +23,7 @@ from vkssim.errors import InputError
 from vkssim.frames.options import RawDescription
 from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.command_line import command_line
+from vkssim.search.encode import prepared
 from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.search_run import SearchRun
 from vkssim.search.source import Scan, Source
@@ -84,6 +85,17 @@ def test_the_stream_is_the_one_that_is_scored(tmp_path: Path) -> None:
     assert len(Source(path).scan().times) == FRAMES
     recipe = make_recipe(EncoderSpec(), facts)
     assert " -map 0:v:1 " in command_line(path, recipe, 0)
+
+
+def test_grey_without_a_range_is_full(tmp_path: Path) -> None:
+    """An encoder without a grey format gets its samples as they are, marked as full range."""
+    ramp = np.tile(np.arange(64, dtype=np.uint8) * 4, (48, 1))
+    path = encode_frames(tmp_path / "grey.mkv", [video_frame(64, 48, "gray", [ramp])], "ffv1")
+    found = Source(path)
+    recipe = make_recipe(EncoderSpec("libsvtav1"), found.facts)
+    assert (found.facts.format, recipe.format, found.facts.colours[3]) == ("gray", "yuv420p", 2)
+    ((before, _),) = prepared(found.frames(0, 1, found.scan()), recipe)
+    np.testing.assert_array_equal(plane_of(before, 0), ramp)
 
 
 def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Path) -> None:
