@@ -227,6 +227,23 @@ def test_rgb_that_states_limited_range(tmp_path: Path, planes: str, other: int) 
         assert report.frames[0].metrics[name] > (1 - 1e-9 if "ssim" in name else 100), name
 
 
+@pytest.mark.parametrize(("name", "levels"), [("rgb444le", 16), ("rgb555le", 2), ("rgb565le", 2)])
+def test_rgb_of_few_bits(tmp_path: Path, name: str, levels: int) -> None:
+    """White of 4, 5 or 6 bits is white; libswscale makes 240, 248 and 252 of 255 of it."""
+    parts = tuple(map(int, name[3:6]))
+    picture = np.random.default_rng(4).integers(0, levels, (3, HEIGHT, WIDTH), np.uint8)
+    whites = [(2**part - 1) // (levels - 1) for part in parts]
+    red, green, blue = (plane.astype(np.uint16) * white for plane, white in zip(picture, whites, strict=True))
+    packed = red << (parts[1] + parts[2]) | green << parts[2] | blue
+    bitmap = encode_frames(tmp_path / "few.bmp", [video_frame(WIDTH, HEIGHT, name, [packed])], "bmp")
+    pixels = np.moveaxis(picture * (255 // (levels - 1)), 0, -1).reshape(HEIGHT, -1)
+    other = encode_frames(tmp_path / "eight.png", [video_frame(WIDTH, HEIGHT, "rgb24", [pixels])], "png")
+    report = _score(bitmap, other, "yuv")
+    assert report.warnings == []
+    for name in report.names:
+        assert report.frames[0].metrics[name] > (1 - 1e-9 if "ssim" in name else 100), name
+
+
 def test_rgb_of_two_ranges_in_one_stream(tmp_path: Path) -> None:
     """Each frame is converted by the range that it states."""
     levels = _four_levels()

@@ -382,7 +382,7 @@ class ContainerFile(SequentialSource):
         dtype = np.uint8 if pixels.bits == 8 else np.uint16
         planes = tuple(np.empty((frame.height, frame.width), dtype) for _ in range(3 if pixels.rgb else 1))
         pixels.copy(frame, planes)
-        self._colour.convert(planes if pixels.rgb else planes * 3, pixels.bits, stated, target)
+        self._colour.convert(planes if pixels.rgb else planes * 3, pixels.bits, stated, target, pixels.whites)
         return True
 
     def _note_changes(self, frame: Any) -> None:

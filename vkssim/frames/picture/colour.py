@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,13 +96,16 @@ class Colour:
     matrix: str
     range: str
 
-    def convert(self, rgb: Planes, rgb_bits: int, rgb_range: str | None, target: Planes) -> None:
+    def convert(self, rgb: Planes, rgb_bits: int, rgb_range: str | None, target: Planes, whites: Sequence[int] = ()) -> None:
         """Write (y,) or (y, cb, cr) of `YCBCR_BITS`, by equations 38 to 43 of H.273, from (r, g, b).
 
+        `whites` are given if those of r, g and b are not the largest of their bits, see `PixelFormat`.
         Grey becomes the same integers as by `ToBitDepth`: its differences from green are 0, and float64 is rounded right.
         """
         weight_red, weight_blue = (np.float32(weight) for weight in WEIGHTS[self.matrix])
         red, green, blue = (plane.astype(np.float32) for plane in rgb)
+        for plane, white in zip((red, green, blue), whites, strict=False):
+            plane *= np.float32((2**rgb_bits - 1) / white)
         red -= green
         blue -= green
         luma_less_green = weight_red * red + weight_blue * blue

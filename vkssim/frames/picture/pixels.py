@@ -19,6 +19,9 @@ _FLOATS = re.compile(r"f(?:16|32)(?:le|be)?$")
 _HIGH = re.compile(r"p[024]1\d(?:le|be)$|.+msb(?:le|be)$")
 """The formats whose samples lie in the upper bits."""
 
+_SHIFTED = 4, 5, 6
+"""The depths of R, G and B that libswscale only shifts; to fewer bits it gives a white of its own."""
+
 _CR_FIRST = "nv21", "nv42"
 
 _Place = tuple[int, int, int]  # plane, first sample in a row, step between samples
@@ -35,7 +38,7 @@ class PixelFormat:
     """A pixel format: the places of the samples of Y, Cb, Cr (R, G, B if `rgb`), which are shifted right by `shift` bits.
 
     Frames of a format that cannot be read directly are first converted to the format `via` by libswscale, which only rearranges
-    samples.
+    samples. It shifts R, G and B of 4 to 6 bits up to 8 bits; `whites` are then their largest samples, such as 248 of 5 bits.
     """
 
     chroma: str
@@ -45,6 +48,7 @@ class PixelFormat:
     places: tuple[_Place, ...] = _PLANAR
     via: str | None = None
     rgb: bool = False
+    whites: tuple[int, ...] = ()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -148,7 +152,9 @@ def _described(name: str) -> PixelFormat | None:
     bits = max(8, bits)
     if rgb:
         via = "gbrp" if bits == 8 else f"gbrp{bits}le"
-        return PixelFormat("444", bits, places=((2, 0, 1), (0, 0, 1), (1, 0, 1)), via=via, rgb=True)
+        parts = [component.bits for component in described.components if not component.is_alpha]
+        whites = tuple((2**part - 1) << (bits - part) for part in parts) if min(parts) in _SHIFTED else ()
+        return PixelFormat("444", bits, places=((2, 0, 1), (0, 0, 1), (1, 0, 1)), via=via, rgb=True, whites=whites)
     return PixelFormat(chroma, bits, places=((0, 0, 1),) if chroma == "400" else _PLANAR, via=planar_name(chroma, bits))
 
 
