@@ -276,9 +276,9 @@ class ToBitDepth:
         if not self.is_full_range:
             return tuple(plane.astype(np.uint16) << (self.after - self.before) for plane in planes)
         luma, *chroma = planes
-        return self._stretched(luma), *(self._stretched(plane, self._shift_of_chroma) for plane in chroma)
+        return self._to_new_white(luma), *(self._to_new_white(plane, self._shift_of_chroma) for plane in chroma)
 
-    def _stretched(self, plane: Samples, less: int = 0) -> Samples:
+    def _to_new_white(self, plane: Samples, less: int = 0) -> Samples:
         """Return (samples * new white - less) / white, rounded, and 0 for results below 0."""
         white, new_white = self._whites
         products = np.multiply(plane, new_white, dtype=np.uint32)
@@ -295,7 +295,7 @@ class ToBitDepth:
 
     @property
     def _shift_of_chroma(self) -> int:
-        """Return how much `_stretched` has to subtract so that the middle of chroma becomes the new middle."""
+        """Return how much `_to_new_white` has to subtract so that the middle of chroma becomes the new middle."""
         white, new_white = self._whites
         return (new_white << (self.before - 1)) - (white << (self.after - 1))
 
