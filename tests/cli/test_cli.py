@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from vkssim.cli import main
-from vkssim.cli.command import Command, CommandOption
+from vkssim.cli.command import Command, CommandOption, CommandWithExamples
 from vkssim.features import FEATURES
 from vkssim.host import notices
 
@@ -120,9 +120,39 @@ def test_examples_can_be_parsed(name: str) -> None:
     command = main.get_command(click.Context(main), name)
     assert isinstance(command, Command)
     for line, _ in command.examples:
-        words = shlex.split(line)
-        assert words[:2] == ["vkssim", name]
-        command.make_context(name, words[2:])
+        _check_example(command, line)
+
+
+def test_examples_of_the_group_can_be_parsed() -> None:
+    assert isinstance(main, CommandWithExamples)
+    assert main.examples
+    for line, _ in main.examples:
+        command = main.get_command(click.Context(main), line.split()[1])
+        assert isinstance(command, Command)
+        _check_example(command, line)
+
+
+def _check_example(command: click.Command, line: str) -> None:
+    """Parse the command line of an example, which a shell may redirect or evaluate."""
+    words = shlex.split(re.findall(r"vkssim [^)>]*", line)[0])
+    assert words[:2] == ["vkssim", command.name]
+    command.make_context(command.name, words[2:])
+
+
+@pytest.mark.parametrize("name", ["", *_commands()])
+def test_help_has_each_example_on_a_line_of_its_own(name: str) -> None:
+    """No help has marks for the formatter, and none has a command line amid its sentences, where it is wrapped."""
+    command = main.get_command(click.Context(main), name) if name else main
+    assert isinstance(command, CommandWithExamples)
+    flags = {"--help", *(text for parameter in command.params for text in parameter.opts if text == "--help-all")}
+    for flag in sorted(flags):
+        text = click.testing.CliRunner().invoke(main, [*name.split(), flag], terminal_width=80).stdout
+        assert not re.search(r"[\\\x00-\x09\x0b-\x1f]", text)
+        sentences, _, rest = text.partition("\nExamples:\n")
+        examples = rest.split("\n\n")[0].splitlines()
+        for line, _ in command.examples:
+            assert re.match(" {4}[A-Z]", examples[examples.index(f"  {line}") + 1]), examples
+        assert not re.search(rf"vkssim ({'|'.join(_commands())}) +(?!-)\S+\.\w+", sentences)
 
 
 @pytest.mark.parametrize(

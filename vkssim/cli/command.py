@@ -49,17 +49,33 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older ve
             ) from None
 
 
-class Command(click.Command):
-    """A command whose help lists its options by section and ends with examples.
+class CommandWithExamples(click.Command):
+    """A command or a group whose help ends with examples, which are given as lines: a command line, then what it does."""
 
-    `examples` are given as lines: a command line, then what it does. If the names of `common` options are given, `--help` lists
-    these alone, and `--help-all` every option.
-    """
-
-    def __init__(self, *arguments: Any, examples: str = "", common: str = "", **attributes: Any) -> None:
+    def __init__(self, *arguments: Any, examples: str = "", **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)
         lines = [line.strip() for line in examples.strip().splitlines()]
         self.examples = list(zip(lines[::2], lines[1::2], strict=True))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples to the formatter, each command line on a line of its own, and then the epilog."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line, does in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+                    with formatter.indentation():
+                        formatter.write_text(does)
+        super().format_epilog(ctx, formatter)
+
+
+class Command(CommandWithExamples):
+    """A command whose help lists its options by section and ends with examples.
+
+    If the names of `common` options are given, `--help` lists these alone, and `--help-all` every option.
+    """
+
+    def __init__(self, *arguments: Any, common: str = "", **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
         self.common = common.split()
         if common:
             flag: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
@@ -83,15 +99,6 @@ class Command(click.Command):
             records = [record for option in options if (record := option.get_help_record(ctx)) is not None]
             with formatter.section(title):
                 formatter.write_dl(records)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples to the formatter."""
-        if self.examples:
-            with formatter.section("Examples"):
-                for line, does in self.examples:
-                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
-                    with formatter.indentation():
-                        formatter.write_text(does)
 
 
 def sections(

@@ -51,14 +51,20 @@ def features() -> None:
             click.echo(f"   {name}={default}   {declared.summary}")
 
 
-@make_command("completion")
+@make_command(
+    "completion",
+    examples="""
+        eval "$(vkssim completion bash)"
+            Complete command lines in bash, as a line of ~/.bashrc.
+        eval "$(vkssim completion zsh)"
+            Complete command lines in zsh, as a line of ~/.zshrc.
+        vkssim completion fish > ~/.config/fish/completions/vkssim.fish
+            Complete command lines in fish, from now on.
+    """,
+)
 @click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script of a shell.
-
-    For bash, put into ~/.bashrc: eval "$(vkssim completion bash)". For zsh the same with zsh into ~/.zshrc. For fish: vkssim
-    completion fish > ~/.config/fish/completions/vkssim.fish
-    """
+    """Print the completion script of a shell."""
     made = get_completion_class(shell)
     assert made is not None
     click.echo(made(main, {}, "vkssim", "_VKSSIM_COMPLETE").source())

@@ -16,7 +16,7 @@ from ..utils.interruption import listening
 from ..utils.sanitize import visible
 from ..utils.version import __version__
 from ..utils.wording import did_you_mean
-from .command import SETTINGS
+from .command import SETTINGS, CommandWithExamples
 from .messages import say
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
@@ -35,7 +35,7 @@ _EXIT_CODES = (
 )
 
 
-class _Main(click.Group):
+class _Main(CommandWithExamples, click.Group):
     """A group of commands, each imported when it is used. No traceback reaches the user."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -104,14 +104,15 @@ def _print_traceback(kind: type[BaseException], error: BaseException, where: Tra
     click.echo(visible("".join(format_exception(kind, error, where)), lines=True), err=True, nl=False)
 
 
-@click.group(cls=_Main, context_settings=SETTINGS, epilog=_EXIT_CODES)
+_EXAMPLES = """
+    vkssim score reference.mp4 distorted.mp4
+        Score every frame, and print the tables.
+    vkssim search master.mov --encoder libx264 --target float_ms_ssim=0.98
+        Find the cheapest setting of an encoder that is good enough.
+"""
+
+
+@click.group(cls=_Main, context_settings=SETTINGS, examples=_EXAMPLES, epilog=_EXIT_CODES)
 @click.version_option(__version__, prog_name="vkssim")
 def main() -> None:
-    r"""Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
-
-    \b
-    vkssim score reference.mp4 distorted.mp4
-      Score every frame, and print the tables.
-    vkssim search master.mov --encoder libx264 --target float_ms_ssim=0.98
-      Find the cheapest setting of an encoder that is good enough.
-    """
+    """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan."""
