@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import signal
+from typing import Any
 
 from .host.errors import (
     DeviceError,
@@ -123,13 +124,22 @@ def wants_memory(error: Exception) -> bool:
     )
 
 
-class InterruptedRunError(VkssimError):
-    """Ctrl-C or another signal, with the number `signal`, stopped the run.
+class InterruptedRunError(KeyboardInterrupt):
+    """Ctrl-C or another signal, with the number `signal`, stopped a run of files.
 
-    The scores that were computed earlier are in `report`.
+    It is a KeyboardInterrupt, as all other calls raise, and no VkssimError: a loop that goes on after the error of a clip ends.
+    The scores that were computed earlier are in `report`; it is None if there are none.
     """
 
+    report: Any = None
     signal: int = signal.SIGINT
+
+
+def interrupted_run(stop: KeyboardInterrupt, problem: str, report: Any = None) -> InterruptedRunError:
+    """Return the error of a run that a signal stopped, with that signal and the scores that were computed earlier."""
+    error = InterruptedRunError(problem)
+    error.signal, error.report = getattr(stop, "signal", InterruptedRunError.signal), report
+    return error
 
 
 class LostWorkerWarning(UserWarning):
@@ -160,27 +170,26 @@ EXIT_CODES: dict[type[VkssimError], int] = {
     HostMemoryError: 2,
     DeviceError: 3,
     WorkerLostError: 3,
-    InterruptedRunError: 130,
     VkssimError: 2,
 }
 """Exit codes of the command line by class of error; the first matching class counts. 0 is success. See exit_code."""
 
 
-def exit_code(error: VkssimError) -> int:
+def exit_code(error: VkssimError | KeyboardInterrupt) -> int:
     """Return the exit code of the command line for an error.
 
     Parameters
     ----------
-    error : VkssimError
+    error : VkssimError or KeyboardInterrupt
         The error.
 
     Returns
     -------
     int
-        The code of the first class in `EXIT_CODES` that matches. A run that a signal stopped has 128 plus the number of the
+        The code of the first class in `EXIT_CODES` that matches. A command that a signal stopped has 128 plus the number of the
         signal, as in shells.
 
     """
-    if isinstance(error, InterruptedRunError):
-        return 128 + error.signal
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + int(getattr(error, "signal", InterruptedRunError.signal))
     return next(code for family, code in EXIT_CODES.items() if isinstance(error, family))

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from .distributed.engine import OnFrames, RunSettings, score_pair
-from .errors import VkssimError
+from .errors import InterruptedRunError, VkssimError
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
@@ -101,6 +101,8 @@ def score_files(
     ------
     VkssimError
         See `vkssim.errors`. If frames were scored before the error, its attribute `report` holds them.
+    InterruptedRunError
+        Ctrl-C stopped the run. It is a KeyboardInterrupt and no VkssimError, and has such a `report` as well.
 
     Notes
     -----
@@ -119,7 +121,7 @@ def score_files(
         journal = stack.enter_context(open_run_journal(resume, clips, options, resume=True, tell=lambda _text: None))
         try:
             report = score_pair(clips, options, device, replace(settings, journal=journal))
-        except VkssimError as error:
+        except (VkssimError, InterruptedRunError) as error:
             journal.settle([error])
             raise
         journal.settle()

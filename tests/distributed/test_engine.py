@@ -147,9 +147,7 @@ def _finished(clips: Clips, folder: Path, notes: list[str] | None = None, *, on_
 # -- cut off ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "error", [InterruptedRunError("stopped"), OutputError("full"), WorkerLostError("it died three times")], ids=str
-)
+@pytest.mark.parametrize("error", [OutputError("full"), WorkerLostError("it died three times")], ids=str)
 def test_only_what_is_missing_is_done(clips: Clips, tmp_path: Path, tasks: list[int | None], error: VkssimError) -> None:
     _cut_off(clips, tmp_path, error)
     assert tasks[:3] == [None, 0, 4]

@@ -63,7 +63,6 @@ CODES = {
     " VkssimError",
     3: "DeviceError DecoderBusyError NoLoaderError NoDeviceError UnsuitableDeviceError DeviceMemoryError DeviceLostError"
     " DeviceTimeoutError ForkError WrongNumbersError ValidationError WorkerLostError",
-    130: "InterruptedRunError",
 }
 
 

@@ -162,7 +162,7 @@ def test_another_run_is_an_error_that_says_what_differs(
         (OutputError("full"), len(FRAMES)),
     ],
 )
-def test_it_stays_if_the_run_was_cut_off(path: Path, error: VkssimError | None, left: int) -> None:
+def test_it_stays_if_the_run_was_cut_off(path: Path, error: VkssimError | InterruptedRunError | None, left: int) -> None:
     _written(path)
     with _opened(path)[0] as journal:
         _begun(journal)

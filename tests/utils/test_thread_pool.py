@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from vkssim.distributed.pools import DevicePool
-from vkssim.distributed.task import Part, Task, WorkerSpec
-from vkssim.errors import InterruptedRunError
+from vkssim.distributed.task import Part, Task, TaskStoppedError, WorkerSpec
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.utils import thread_pool
@@ -174,7 +173,7 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
     engine.close()
     assert not future.done()
     back.set()
-    assert isinstance(future.exception(PATIENCE), InterruptedRunError)
+    assert isinstance(future.exception(PATIENCE), TaskStoppedError)
 
 
 @pytest.mark.parametrize("command", ["score", "batch"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from ..errors import OptionError, OutputError, ThresholdError, VkssimError
+from ..errors import InterruptedRunError, OptionError, OutputError, ThresholdError, VkssimError
 from ..report.numbers import NumberFormat, time_code
 from ..utils.interruption import check
 from ..utils.wording import counted
@@ -147,10 +147,10 @@ class OutputOptions:
 class Deliveries:
     """The outputs of a report, of which each is written although another fails. `written` has their names."""
 
-    def __init__(self, report: ScoreReport, failure: VkssimError | None) -> None:
+    def __init__(self, report: ScoreReport, failure: VkssimError | InterruptedRunError | None) -> None:
         self.report = report
         self.complete = failure is None or isinstance(failure, ThresholdError)
-        self.failures = [] if failure is None else [failure]
+        self.failures: list[VkssimError | InterruptedRunError] = [] if failure is None else [failure]
         self.written: list[str] = []
 
     def check(self) -> None:

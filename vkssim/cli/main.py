@@ -75,9 +75,9 @@ class _Main(CommandWithExamples, click.Group):
             raise
         except MemoryError:
             ctx.exit(_report(HostMemoryError()))
-        except (KeyboardInterrupt, click.Abort) as stop:
-            say("interrupted")
-            ctx.exit(128 + getattr(stop, "signal", InterruptedRunError.signal))
+        except KeyboardInterrupt as stop:
+            say(stop if isinstance(stop, InterruptedRunError) else "interrupted")
+            ctx.exit(exit_code(stop))
         except Exception as error:
             if wants_memory(error):
                 ctx.exit(_report(HostMemoryError()))

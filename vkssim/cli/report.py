@@ -216,7 +216,9 @@ def check_limits(failed: Sequence[str], clips: int) -> None:
         raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
-def write_page(report: ScoreReport, failure: VkssimError | None, target: str, options: PageOptions) -> None:
+def write_page(
+    report: ScoreReport, failure: VkssimError | InterruptedRunError | None, target: str, options: PageOptions
+) -> None:
     """Write the page of a report to a file; `failure` is the error if the report is not complete."""
     from ..page.pictures import no_pictures
     from ..page.render import PageDetails, render_page

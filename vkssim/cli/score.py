@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError, VkssimError
+from ..errors import InterruptedRunError, OptionError, VkssimError
 from ..host import notices
 from ..page import WORST
 from ..utils.choices import Section
@@ -211,11 +211,11 @@ def command(
 
 def _scored(
     score: Callable[[], ScoreReport], journal: Journal | None, progress: ProgressBar | None
-) -> tuple[ScoreReport, VkssimError | None]:
+) -> tuple[ScoreReport, VkssimError | InterruptedRunError | None]:
     """Return a report, and the failure that ended its run, which is raised if no frame was scored."""
     try:
         return score(), None
-    except VkssimError as error:
+    except (VkssimError, InterruptedRunError) as error:
         if error.report is None or not error.report.frames:
             if journal is not None:
                 journal.leave(error)

@@ -7,7 +7,6 @@ which tasks are tried again. Scores come back as events, so each frame is in the
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -26,6 +25,7 @@ from ..errors import (
     ThresholdError,
     VkssimError,
     WorkerLostError,
+    interrupted_run,
 )
 from ..frames.open import can_reopen
 from ..report.results import FrameScores, ScoreReport, merged_info
@@ -177,12 +177,14 @@ class Engine:
                         for group, states in list(self._groups.items()):
                             for state in [state for state in states if state.scored.complete]:
                                 self._finish(group, state)
+        except InterruptedRunError:
+            raise
         except KeyboardInterrupt as stop:
             report = self._first_report()
             frames = counted(0 if report is None else len(report.frames), "frame")
             if report is not None:
                 report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
-            raise _stopped_error(stop, f"stopped after {frames}; what was scored is kept", report) from None
+            raise interrupted_run(stop, f"stopped after {frames}; what was scored is kept", report) from None
         except VkssimError as error:
             error.report = error.report or self._first_report()
             raise
@@ -401,7 +403,7 @@ class Engine:
         return error
 
 
-def _report_of(outcome: Outcome) -> ScoreReport | None:
+def _report_of(outcome: Outcome | InterruptedRunError) -> ScoreReport | None:
     return outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
 
 
@@ -427,7 +429,7 @@ def score_jobs(
 def score_pair(
     clips: Clips, options: ScoreOptions, device: Selector = None, settings: RunSettings = RunSettings()
 ) -> ScoreReport:
-    """Score a pair of clips on the device or the devices that `device` names. Raises VkssimError as `score_files` does."""
+    """Score a pair of clips on the device or the devices that `device` names. The errors are those of `score_files`."""
     check_inputs(*clips.paths)
     where = WorkerOptions(backend=options.backend, device=device)
     if len(where.several) > 1 and not can_reopen(*clips.paths):
@@ -439,17 +441,18 @@ def score_pair(
         key = settings.journal.key
     worker_warnings: list[str] = []
     settings = replace(settings, tell=worker_warnings.append, pipes=True)
+    outcome: Outcome | InterruptedRunError
     with closing(score_jobs([Job(key, clips)], options, where, settings)) as outcomes:
         try:
             ((_, outcome),) = outcomes
-        except VkssimError as error:
+        except (VkssimError, InterruptedRunError) as error:
             outcome = error
     report = _report_of(outcome)
     if report is not None:
         report.worker_warnings = worker_warnings
         if isinstance(outcome, ScoreReport | ThresholdError):
             _add_hint(report, clips, options)
-    if isinstance(outcome, Exception):
+    if isinstance(outcome, BaseException):
         raise outcome
     return outcome
 
@@ -460,12 +463,5 @@ def _add_hint(report: ScoreReport, clips: Clips, options: ScoreOptions) -> None:
         add_hint(report, clips, options)
     except KeyboardInterrupt as stop:
         frames = counted(len(report.frames), "frame")
-        raise _stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
-
-
-def _stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport | None) -> InterruptedRunError:
-    """Return the error for a run that `stop` ended. `report` has the scores computed so far; None stands for no scores."""
-    error = InterruptedRunError(problem)
-    error.signal = getattr(stop, "signal", signal.SIGINT)
-    error.report = report
-    return error
+        problem = f"stopped when all of {frames} had been scored; the scores are kept"
+        raise interrupted_run(stop, problem, report) from None

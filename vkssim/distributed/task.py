@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Self
 
+from ..errors import VkssimError
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import Event, FrameRange, ScoredFrame
 from ..scoring.record import ClipPackets
@@ -102,6 +103,10 @@ Tell = Callable[[int, TaskEvent], None]
 
 class WorkerDiedError(Exception):
     """The process of a worker, or its node, ended before the task was done."""
+
+
+class TaskStoppedError(VkssimError):
+    """The worker was told to stop, so its task ended without an outcome, which is no longer needed."""
 
 
 class WorkerHandle(ABC):

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 from ..backends.decoding import hardware_decoder
 from ..backends.shared import Share, SharedBackend
-from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
+from ..errors import DecoderBusyError, DeviceError, InputError
 from ..frames.decode.hardware import HardwareDecoder
 from ..frames.info import VideoInfo
 from ..frames.inputs import sequence
@@ -33,7 +33,7 @@ from ..utils.interruption import take
 from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open, run_in_thread
 from .open_sources import SourceCache, Sources
 from .rates import PIXELS_A_SECOND
-from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, Tell, WorkerSpec
+from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, TaskStoppedError, Tell, WorkerSpec
 
 _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
@@ -192,7 +192,7 @@ class Worker(Closable):
 
             def put(job: int, event: TaskEvent) -> None:
                 if stop.is_set():
-                    raise InterruptedRunError("stopped")
+                    raise TaskStoppedError("the outcome is no longer needed")
                 steps.put((job, event))
 
             for index, (part, reference) in enumerate(zip(parts, references, strict=True)):
@@ -250,14 +250,14 @@ class Worker(Closable):
 
     def _check(self) -> None:
         if self._stopped.is_set():
-            raise InterruptedRunError("stopped")
+            raise TaskStoppedError("the outcome is no longer needed")
 
     def rest(self) -> None:
         """Close the clips that are open; another task opens them again."""
         self._sources.close_unused()
 
     def stop(self) -> None:
-        """Let the current task end soon with InterruptedRunError. Call this method from another thread."""
+        """Let the current task end soon with TaskStoppedError. Call this method from another thread."""
         self._stopped.set()
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,7 +17,7 @@ from .. import errors
 from ..distributed.engine import Job, RunSettings, score_jobs
 from ..distributed.pools import WorkerOptions
 from ..distributed.rates import SECONDS
-from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
+from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, interrupted_run
 from ..frames.inputs import input_states
 from ..frames.options import RawDescription
 from ..report import render
@@ -175,16 +174,15 @@ def score_pairs(
                 journal.finish(key, _record(key, pair, report, error, settings.worded))
                 done += 1
                 say_finished()
-    except (KeyboardInterrupt, InterruptedRunError) as stop:
-        stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command continues from there")
-        stopped.signal = getattr(stop, "signal", signal.SIGINT)
-        raise stopped from None
+    except KeyboardInterrupt as stop:
+        problem = f"stopped with {done} of {total} pairs done; the same command continues from there"
+        raise interrupted_run(stop, problem) from None
     return [journal.records[key] for key in keys]
 
 
 def _report_of(pair: Pair, outcome: ScoreReport | Exception) -> tuple[ScoreReport | None, Exception | None]:
     """Return the report of a pair, which an error may have as well, and its error. Raises an error that ends the batch."""
-    if isinstance(outcome, InterruptedRunError | DeviceError) and not isinstance(outcome, DeviceMemoryError):
+    if isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError):
         raise outcome
     if isinstance(outcome, MemoryError):
         outcome = HostMemoryError()

@@ -204,12 +204,12 @@ class Journal(Closable):
 
     # -- at the end --------------------------------------------------------------------------------------------------
 
-    def leave(self, error: VkssimError) -> None:
+    def leave(self, error: VkssimError | InterruptedRunError) -> None:
         """Add to the error of a run that was cut off that `resume` continues the run, if frames are stored."""
         if self.begun and isinstance(error, CUT_OFF) and self.frames:
             error.args = (f"{error}; `resume` continues from there",)
 
-    def settle(self, failures: Sequence[VkssimError] = ()) -> None:
+    def settle(self, failures: Sequence[VkssimError | InterruptedRunError] = ()) -> None:
         """Drop the frames of a run that is done and whose scores are written, whatever the scores are.
 
         A run that never began leaves the frames that it found, because they may belong to another run.
