@@ -178,6 +178,41 @@ run()
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
 
 
+AT_AN_IMPORT = """
+import signal, sys
+name = sys.argv.pop(1)
+class Interrupter:
+    @staticmethod
+    def find_spec(found, *_):
+        if found == name:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupter)
+from vkssim.__main__ import run
+run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("vkssim.utils.interruption", ""),
+        ("concurrent.futures", ""),
+        ("vkssim.cli", "stopped after 0 frames"),
+        ("click", "stopped after 0 frames"),
+        ("vkssim.cli.score", "stopped after 0 frames"),
+        ("numpy", "stopped after 0 frames"),
+    ],
+)
+def test_a_signal_while_the_command_starts(folder: Path, tmp_path: Path, module: str, message: str) -> None:
+    """Nobody sees a traceback, whichever module is being imported."""
+    process = python_process("-c", AT_AN_IMPORT, module, *_words(folder, "short", tmp_path / "scores.json"))
+    told = process.stderr.decode()
+    assert process.returncode == 130, told
+    assert message in told
+    assert "Traceback" not in told
+    assert not list(tmp_path.iterdir())
+
+
 def test_handlers_are_given_back(folder: Path, tmp_path: Path) -> None:
     before = [signal.getsignal(number) for number in SIGNALS]
     assert vkssim(*_words(folder, "short", tmp_path / "scores.json")).exit_code == 0
