@@ -73,6 +73,28 @@ def test_a_library_that_no_memory_is_left_for_is_no_fault_of_vkssim(monkeypatch:
     assert result.stderr.startswith("vkssim: there is not enough memory. ")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("batch", "URL", "-o", "scores.csv"),
+        ("batch", "pairs.csv", "-o", "URL"),
+        ("batch", "pairs.csv", "-o", "scores.csv", "--frames", "URL"),
+        ("compare", "URL", "new.json"),
+        ("report", "URL", "-o", "page.html"),
+        ("bd-rate", "URL", "--anchor", "codec=a", "--test", "codec=b"),
+        ("correlate", "URL"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+@pytest.mark.parametrize("url", ["http://host/scores.csv", "memory://scores.csv", "zip://scores.csv::s3://results/all.zip"])
+def test_a_url_that_is_not_supported_is_no_path(words: tuple[str, ...], url: str) -> None:
+    """A path would lose one of its slashes in messages."""
+    result = vkssim(*(url if word == "URL" else word for word in words))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{url} is a" in " ".join(result.stderr.split())
+    assert "URL" in result.stderr
+
+
 def test_h_is_the_height(raw_pair: tuple[str, ...]) -> None:
     """As in libvmaf's tool."""
     succeed(*raw_pair)

@@ -35,10 +35,18 @@ def test_missing_file() -> None:
         open_source("absent.yuv")
 
 
-@pytest.mark.parametrize("url", ["http://me:secret@host/a.mp4?key=secret", "ftp://host/a.mp4", "rtmp://host/a"])
-def test_url_of_a_scheme_that_is_not_read(url: str) -> None:
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("http://me:secret@host/a.mp4?key=secret", "a URL by http://"),
+        ("ftp://host/a.mp4", "a URL by ftp://"),
+        ("zip://a.mp4::s3://me:secret@clips/all.zip", "a chain of URLs"),
+        ("simplecache::https://host/a.mp4?key=secret", "a chain of URLs"),
+    ],
+)
+def test_url_of_a_scheme_that_is_not_read(url: str, kind: str) -> None:
     with pytest.raises(
-        InputError, match=r"is not supported: .* file://, gs://, https://, s3://, which need the extra"
+        InputError, match=rf"is {kind}, which is not supported: .* file://, gs://, https://, s3://, which need the extra"
     ) as caught:
         open_source(url)
     assert "secret" not in str(caught.value)

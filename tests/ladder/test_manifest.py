@@ -79,12 +79,38 @@ def test_what_is_no_manifest(tmp_path: Path, text: str, message: str) -> None:
         ('{"reference": "a", "distorted": "b", "x": 9223372036854775808}', "x is 9.22e+18; numbers"),
         ('{"reference": "a\\u0000", "distorted": "b"}', "it must be the name of a file"),
         ("[" * 100_000, "line 2 is not JSON"),
+        (
+            '{"reference": "a", "distorted": "b", "x": 1, "distorted": "c", "x": 1}',
+            "line 2 has more than one key 'distorted', 'x'",
+        ),
     ],
 )
 def test_what_are_no_json_lines(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read_manifest(_write(tmp_path, f'{{"reference": "a", "distorted": "b"}}\n{line}\n', "ladder.jsonl"))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["reference", "distorted", "merge"])
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("http://host/a.mp4", "a URL by http://"),
+        ("memory://a.mp4", "a URL by memory://"),
+        ("zip://a.mp4::s3://clips/all.zip", "a chain of URLs"),
+        ("simplecache::https://host/a.mp4", "a chain of URLs"),
+    ],
+)
+def test_urls_that_are_not_supported(tmp_path: Path, column: str, url: str, kind: str) -> None:
+    """Nothing is scored, and the message has the URL as it was written; a file may have such a name."""
+    path = _write(tmp_path, json.dumps({"reference": "a", "distorted": "b", column: url}), "ladder.jsonl")
+    with pytest.raises(InputError) as caught:
+        read_manifest(path, urls=True)
+    assert f"line 1: {url} is {kind}, which is not supported: vkssim reads files, and URLs by" in str(caught.value)
+    (tmp_path / url).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / url).touch()
+    (pair,) = read_manifest(path)
+    assert str(tmp_path / url) in (*pair.clips.paths, pair.merge)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

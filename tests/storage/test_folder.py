@@ -84,6 +84,14 @@ def test_https_cannot_be_written(tmp_path: Path) -> None:
             use()
 
 
+@pytest.mark.parametrize("url", ["http://me:secret@host/a.csv", "memory://a/b.csv", "zip://a.csv::s3://results/all.zip"])
+def test_results_do_not_go_to_urls_that_are_not_supported(url: str) -> None:
+    with pytest.raises(OutputError, match="is a URL that is not supported; results go to a path, gs:// or s3://") as caught:
+        check_output(url)
+    assert "secret" not in str(caught.value)
+    assert url.partition("://")[0] + "://" in str(caught.value)
+
+
 def test_a_missing_library_is_named_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     with pytest.raises(OptionError, match="gs:// needs gcsfs"):

@@ -14,7 +14,7 @@ from ..utils.choices import Section
 from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, json_option, pooling_option
-from .output import json_text, print_text
+from .output import LocalPathType, json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
             Compare two presets by one score, its 5th percentile.
     """,
 )
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", type=LocalPathType())
 @option(
     "--anchor",
     Section.INPUTS,

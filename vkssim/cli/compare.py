@@ -15,7 +15,7 @@ from ..utils.wording import counted
 from .command import make_command, option
 from .messages import say_findings
 from .options import force_option, json_option
-from .output import json_text, print_text
+from .output import LocalPathType, json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
             Fail where the mean or the 5th percentile drops by more.
     """,
 )
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
+@click.argument("before", type=LocalPathType())
+@click.argument("after", type=LocalPathType())
 @option(
     "--max-drop",
     Section.VERDICT,

@@ -16,7 +16,7 @@ from .batch import check_all_scored, score_rows
 from .command import make_command, option
 from .messages import say, say_findings
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, urls_option
-from .output import json_text, print_text
+from .output import LocalPathType, json_text, print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _ESTIMATES = {"plcc": "PLCC", "plcc_raw": "PLCC raw", "srocc": "SROCC", "krocc":
         opinion by pooling form path width height pixel_format bits sync crop scale features planes device quiet
     """,
 )
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=LocalPathType())
 @option("--score opinion", Section.INPUTS, "Take people's opinions from that column. Default: mos or dmos.", metavar="COLUMN")
 @option(
     "--by",
@@ -60,7 +60,7 @@ _ESTIMATES = {"plcc": "PLCC", "plcc_raw": "PLCC raw", "srocc": "SROCC", "krocc":
     Section.OUTPUTS,
     "Score a manifest and write its results there, as `vkssim batch` does.",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=LocalPathType(),
 )
 @urls_option
 @clip_options(find_offset=False)

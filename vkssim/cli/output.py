@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 
 from ..errors import OptionError, OutputError
 from ..report.numbers import finite
-from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of
+from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of, unsupported_url
 from ..utils.choices import FORMS, Section
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
@@ -54,14 +55,29 @@ def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
 
 
 class PathOrUrlType(click.Path):
-    """A local path, or a URL, which stays a text."""
+    """A local path, or a URL, which stays a text: a path has one slash in place of two."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click."""
-        return value if is_url(value) else super().convert(value, param, ctx)
+        if is_url(value):
+            return value
+        refusal = unsupported_url(value)
+        if refusal is not None and not os.path.exists(value):
+            self.fail(refusal, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class LocalPathType(PathOrUrlType):
+    """A local path."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click."""
+        if is_url(value):
+            self.fail(f"{redact_url(value)} is a URL; give the path of a file on this machine", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:

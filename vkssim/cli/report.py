@@ -16,7 +16,7 @@ from ..utils.choices import Section
 from .command import make_command, option
 from .messages import say_findings, say_written, with_flags
 from .options import backend_options, fail_under_option, force_option, raw_options, urls_option
-from .output import check_targets, print_text
+from .output import LocalPathType, check_targets, print_text
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription
@@ -58,7 +58,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
             Show the ladders of a batch, and which rungs reach a limit.
     """,
 )
-@click.argument("files", nargs=-1, required=True, metavar="SCORES…", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="SCORES…", type=LocalPathType())
 @option("-o --output target", Section.OUTPUTS, "Write the page there; - is stdout.", required=True, metavar="FILE")
 @option(
     "--worst",

@@ -6,7 +6,6 @@ import os
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +20,7 @@ from .command import add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
-from .output import SUFFIXES, form_options
+from .output import SUFFIXES, LocalPathType, form_options
 from .report import PageOptions, budget_option, write_page
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ _vmaf_flags = add_options(
     Section.OUTPUTS,
     "Add the scores of that JSON of libvmaf's tools, such as VMAF, to tables, page and --output. May be repeated.",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=LocalPathType(),
     metavar="FILE",
 )
 @map_options

@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
-from ..storage.location import is_url, other_scheme, redact_url
+from ..storage.location import is_url, redact_url, unsupported_url
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
@@ -164,7 +164,7 @@ def _open_file(
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if is_url(path):
         return _open_url(redact_url(path), raw, number, hardware, opened)
-    if (refusal := other_scheme(path)) is not None and not os.path.exists(path):
+    if (refusal := unsupported_url(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
         return _open_container(path, None, number, hardware, opened)

@@ -15,7 +15,7 @@ from ..errors import InputError, VkssimError
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.raw import PIXEL_FORMATS
 from ..scoring.options import Clips, ScoreOptions
-from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of
+from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of, unsupported_url
 from ..storage.reading import read_whole
 from ..utils.choices import BIT_DEPTHS
 from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated, whole_number
@@ -100,12 +100,27 @@ def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, 
         if not entry.strip():
             continue
         try:
-            row = json.loads(entry)
+            row = json.loads(entry, object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
+        except InputError as error:
+            raise InputError(f"{path}, line {line} has {error}") from None
         if not isinstance(row, dict):
             raise InputError(f'{path}, line {line} is not an object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
+
+
+def _object(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises InputError if it has a key twice: JSON itself leaves open which of the values counts."""
+    twice = _twice(key for key, _ in entries)
+    if twice:
+        raise InputError(f"more than one key {twice}")
+    return dict(entries)
+
+
+def _twice(names: Iterable[str]) -> str:
+    """Return the names that are there more than once, as a list for a message; "" if there are none."""
+    return ", ".join(sorted(repr(name) for name, count in Counter(names).items() if count > 1))
 
 
 def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -114,9 +129,9 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
         header = [name.strip() for name in next(reader, [])]
         if len(header) > MOST_COLUMNS:
             raise InputError(f"{path} has {len(header)} columns; the limit is {MOST_COLUMNS}")
-        twice = sorted(name for name, count in Counter(header).items() if count > 1)
+        twice = _twice(header)
         if twice:
-            raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
+            raise InputError(f"{path} has more than one column {twice}")
         for cells in reader:
             if not any(cells):
                 continue
@@ -137,13 +152,18 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    clips = Clips(_place(reference, folder), _place(distorted, folder), _described(where, row, raw))
+    clips = Clips(_place(where, reference, folder), _place(where, distorted, folder), _described(where, row, raw))
     return Pair(reference, distorted, clips, labels, *_own_options(where, row), _merge(where, row, folder))
 
 
-def _place(name: str, folder: PathOrUrl) -> str:
-    """Return the path or URL of a file that a manifest in this folder names."""
-    return name if is_url(name) else join(folder, name)
+def _place(where: str, name: str, folder: PathOrUrl) -> str:
+    """Return the path or URL of a file that a manifest in this folder names. Raises InputError for an unsupported URL."""
+    if is_url(name):
+        return name
+    place, refusal = join(folder, name), unsupported_url(name)
+    if refusal is not None and not os.path.exists(place):
+        raise InputError(f"{where}: {refusal}")
+    return place
 
 
 def _file(where: str, row: dict[str, Any], name: str) -> str:
@@ -173,7 +193,7 @@ def _merge(where: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
     name = str(row.get("merge") or "").strip()
     if name and (is_url(name) or not _is_file_name(name)):
         raise InputError(f"{where}: merge is {redact_url(name)[:80]!r}; it must be the name of a file on this machine")
-    return _place(name, folder) if name else None
+    return _place(where, name, folder) if name else None
 
 
 def _own_options(where: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:

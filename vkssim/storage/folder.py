@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import OutputError, VkssimError
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
-from .location import PathOrUrl, as_path, is_url, join, redact_url
+from .location import PathOrUrl, as_path, is_url, join, redact, redact_url, unsupported_url
 from .remote import filesystem_of, os_error
 
 _WRITABLE = ("gs://", "s3://")
@@ -98,7 +98,8 @@ class Folder:
 def check_url(url: str) -> None:
     """Raise OutputError if URLs of that kind cannot be written."""
     if not url.startswith(_WRITABLE):
-        raise OutputError(f"{redact_url(url)} can only be read; results go to a path, {' or '.join(_WRITABLE)}")
+        can = "can only be read" if is_url(url) else "is a URL that is not supported"
+        raise OutputError(f"{redact(url)} {can}; results go to a path, {' or '.join(_WRITABLE)}")
 
 
 def check_output(location: PathOrUrl) -> None:
@@ -107,6 +108,8 @@ def check_output(location: PathOrUrl) -> None:
     if is_url(text):
         check_url(text)
         filesystem_of(text)
+    elif unsupported_url(text) is not None and not Path(text).parent.is_dir():
+        check_url(text)
     else:
         check_writable(Path(text))
 

@@ -15,7 +15,9 @@ LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
 """The schemes that make a URL, and the file system of each. Plain http is left out: the network could change the video."""
 
 _SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(://|::)")
+"""The start of a URL, or of a chain of them as fsspec has: ``zip://clip.mp4::s3://bucket/clips.zip``."""
+
 _USER = re.compile(r"(?<=://)[^/\s@]*@")
 _QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
 
@@ -33,15 +35,20 @@ def as_path(location: PathOrUrl) -> str:
     return os.fspath(location).removeprefix("file://")
 
 
-def other_scheme(path: str) -> str | None:
-    """Return the message about a name that looks like a URL of an unsupported scheme, as a local file can; None for others."""
-    if not _SCHEME.match(path) or is_url(path):
+def unsupported_url(path: PathOrUrl) -> str | None:
+    """Return the message about a URL that is not supported; None for a supported one, and for every other name.
+
+    A local file can have such a name.
+    """
+    path = os.fspath(path)
+    scheme = _SCHEME.match(path)
+    if scheme is None or is_url(path):
         return None
-    schemes = ", ".join(_SLASHES)
-    name = _QUERY.sub("", _USER.sub("…@", path))
+    name, schemes = _QUERY.sub("", _USER.sub("…@", path)), ", ".join(_SLASHES)
+    kind = "a chain of URLs" if "::" in path else f"a URL by {scheme[1]}://"
     return (
-        f"{name} is not supported: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
-        " (`pip install 'vkssim[remote]'`). Download the clip and give the file"
+        f"{name} is {kind}, which is not supported: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
+        " (`pip install 'vkssim[remote]'`). Download the file and give its path"
     )
 
 
