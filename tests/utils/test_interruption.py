@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from vkssim.backends.cpu import CpuBackend
+from vkssim.errors import OutputError
 from vkssim.frames.raw import RawFile
 from vkssim.storage.checked_journal import RUN, CheckedJournal, journal_path
 from vkssim.utils import interruption
@@ -272,6 +273,42 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(folder: Path, tmp_path: Pat
     assert _kept(output) == FRAMES if full == output.name else 10 < _kept(output) < FRAMES
     assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "long.json").read_bytes()
+
+
+def _batch_words(folder: Path, tmp_path: Path) -> list[str]:
+    pairs = [{"reference": str(folder / "long_ref.yuv"), "distorted": str(folder / "long_dis.yuv")}]
+    manifest(tmp_path / "pairs.csv", pairs)
+    return ["batch", str(tmp_path / "pairs.csv"), "-o", str(tmp_path / "scores.csv"), *raw_flags(clip(1)), *TINY]
+
+
+def test_a_batch_on_a_full_disk_says_what_is_true(folder: Path, tmp_path: Path) -> None:
+    """It says that it continues only if it does, and at the end that the same command will."""
+    words = _batch_words(folder, tmp_path)
+    for _ in range(2):
+        process = python_process("-c", LIMITED, "4000", *words)
+        told = process.stderr.decode()
+        assert process.returncode == 2, told
+        assert "scores.csv.journal cannot be written: File too large. 0 of 1 pairs are done; the same command continues" in told
+        assert "the run continues" not in told
+    result = vkssim(*words)
+    assert result.exit_code == 0, result.output
+    assert "note: the run continues after" in result.stderr
+
+
+def test_a_batch_whose_table_cannot_be_written_is_done(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next command scores nothing."""
+    words = _batch_words(folder, tmp_path)
+
+    def full(*_arguments: object) -> None:
+        raise OutputError("scores.csv cannot be written: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vkssim.ladder.batch.write_output", full)
+        result = vkssim(*words)
+    assert result.exit_code == 2
+    assert "No space left on device. All pairs are done: the same command writes them once that is possible" in result.stderr
+    monkeypatch.setattr(CpuBackend, "submit", full)
+    assert vkssim(*words).exit_code == 0
 
 
 # -- going on ---------------------------------------------------------------------------------------------------------

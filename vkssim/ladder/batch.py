@@ -17,7 +17,7 @@ from .. import errors
 from ..distributed.engine import Job, RunSettings, score_jobs
 from ..distributed.pools import WorkerOptions
 from ..distributed.rates import SECONDS
-from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, interrupted_run
+from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, OutputError, interrupted_run
 from ..frames.inputs import input_states
 from ..frames.options import RawDescription
 from ..report import render
@@ -119,7 +119,10 @@ def score_manifest(
             for pair, record in zip(pairs, records, strict=True)
         ]
         rows = as_rows(pairs, records, reports)
-        write_output(render_rows(rows, suffix_of(path)), path)
+        try:
+            write_output(render_rows(rows, suffix_of(path)), path)
+        except OutputError as error:
+            raise OutputError(f"{error}. All pairs are done: the same command writes them once that is possible") from None
     return rows
 
 
@@ -177,6 +180,10 @@ def score_pairs(
     except KeyboardInterrupt as stop:
         problem = f"stopped with {done} of {total} pairs done; the same command continues from there"
         raise interrupted_run(stop, problem) from None
+    except OutputError as error:
+        raise OutputError(
+            f"{error}. {done} of {total} pairs are done; the same command continues from there once it can write"
+        ) from None
     return [journal.records[key] for key in keys]
 
 

@@ -91,6 +91,7 @@ class Journal(Closable):
         self._load(path)
         self._common = {}
         self._found = self.frames
+        self._says_continued = False
         if not self._continues:
             self.unfinished = {}
 
@@ -152,6 +153,10 @@ class Journal(Closable):
 
     def begin(self) -> None:
         """Continue from the entries that were found, or drop them; a second call does nothing. Raises OutputError."""
+        self._begin()
+        self._say_continued()
+
+    def _begin(self) -> None:
         if self.begun:
             return
         journal, path, frames = self._file, self._file.path, counted(self._found, "frame")
@@ -160,8 +165,7 @@ class Journal(Closable):
             self._tell(f"{path} is damaged after {sound}; what is missing is scored again")
         if self._continues:
             journal.go_on()
-            if self._found:
-                self._tell(f"the run continues after {frames} that an earlier run scored")
+            self._says_continued = self._found > 0
         else:
             if self._found:
                 self._tell(
@@ -172,17 +176,24 @@ class Journal(Closable):
 
     def _write(self, key: str, entry: Mapping[str, Any]) -> None:
         """Add an entry. An entry of frames leaves out the facts that it has in common with the previous entry of frames."""
-        self.begin()
+        self._begin()
         entry, common = {"pair": key, **entry}, self._common
         if "frames" in entry:
             common, frames = _split(entry)
             entry = frames if common == self._common else entry
         self._file.add(entry)
+        self._say_continued()
         self._common = common
         if "record" in entry and self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
             self._file.rewrite(self._identity or {}, self._entries())
             self._common = {}
             self._rewritten = self._file.size
+
+    def _say_continued(self) -> None:
+        """Say that the run continues, once: not before an entry is written, because the disk may be full."""
+        if self._says_continued:
+            self._says_continued = False
+            self._tell(f"the run continues after {counted(self._found, 'frame')} that an earlier run scored")
 
     def pair(self, key: str) -> Unfinished:
         """Return the scores of a pair so far, which write their changes here."""
