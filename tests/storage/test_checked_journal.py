@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from vkssim.errors import InputError, OutputError
-from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines
+from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines, journal_path
 
 from ..support.commands import python_process
 from ..support.damage import flipped_bits
@@ -28,6 +28,21 @@ def path(tmp_path: Path) -> Path:
 
 def _opened(path: Path, kind: bytes = RUN, entries: list[Any] | None = None) -> CheckedJournal:
     return CheckedJournal(path, kind, ([] if entries is None else entries).append)
+
+
+@pytest.mark.parametrize("letter", ["o", "é", "𝄞"])
+def test_results_of_the_longest_names_have_journals(tmp_path: Path, letter: str) -> None:
+    """Each has its own, whose name ends as usual."""
+    start = letter * (250 // len(letter.encode()))
+    results = [tmp_path / f"{start}{ending}" for ending in (".csv", ".xml")]
+    journals = [journal_path(path) for path in results]
+    for result, journal in zip(results, journals, strict=True):
+        result.touch()
+        _written(journal)
+        assert journal.name.startswith(start[:50])
+        assert journal.name.endswith(".journal")
+    assert len(set(journals)) == 2
+    assert journal_path(tmp_path / ("o" * 247)).name == "o" * 247 + ".journal", "no other name is needed"
 
 
 def _written(path: Path, kind: bytes = RUN) -> bytes:

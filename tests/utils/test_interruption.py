@@ -343,6 +343,25 @@ def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
 
 
+def test_names_of_250_letters(folder: Path, tmp_path: Path) -> None:
+    """Clips, outputs, the journals beside these, and the files of frames named after clips."""
+    clips = {name: str(tmp_path / f"{name[0] * 250}.yuv") for name in ("reference", "distorted")}
+    for clip_path, short in zip(clips.values(), ("ref", "dis"), strict=True):
+        os.symlink(folder / f"short_{short}.yuv", clip_path)
+    output, page = tmp_path / f"{'o' * 250}.json", tmp_path / f"{'p' * 250}.html"
+    words = ["score", *clips.values(), *raw_flags(clip(1)), *TINY, "-q", "-o", str(output), "--html", str(page)]
+    _stopped(*words)
+    assert vkssim(*words, "--resume").exit_code == 0
+    assert len(json.loads(output.read_text())["frames"]) == FEW
+    manifest(tmp_path / f"{'m' * 250}.csv", [clips])
+    table = tmp_path / f"{'t' * 250}.csv"
+    batch = ["batch", str(tmp_path / f"{'m' * 250}.csv"), "-o", str(table), "--frames", str(tmp_path / "frames")]
+    assert vkssim(*batch, *raw_flags(clip(1)), *TINY).exit_code == 0
+    assert len(list((tmp_path / "frames").iterdir())) == 1
+    told = vkssim(*words[:-4], "-o", str(tmp_path / f"{'o' * 256}.json"))
+    assert (told.exit_code, "o.json cannot be written: File name too long" in told.stderr) == (2, True)
+
+
 def test_live_page_and_maps_go_on_too(folder: Path, tmp_path: Path) -> None:
     """Lines only of new frames; the page and the maps of all."""
     output, page, maps = tmp_path / "scores.json", tmp_path / "page.html", tmp_path / "maps"

@@ -13,6 +13,7 @@ from ..errors import OptionError
 from ..frames.decode.demuxer import local_name
 from ..frames.inputs import sequence
 from ..storage.location import is_url
+from ..utils.limits import file_name
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
 from .recipe import Recipe
@@ -24,7 +25,6 @@ _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # the placeholders in the name of a sequence
 _NOT_OF_NAMES = re.compile(r"[^\w.,+]+")
 _MOST_OF_OPTIONS = 100  # characters of them in a name
-_MOST_OF_NAME = 255  # bytes, by the limit of file systems
 _SCRIPT = """\
 #!{interpreter}
 set -e
@@ -90,9 +90,7 @@ def encode_name(path: str, recipe: Recipe, place: int | None) -> str:
     options = "_".join(f"{name}-{_NOT_OF_NAMES.sub('-', value)}" for name, value in given.items())[:_MOST_OF_OPTIONS]
     setting = "shots" if place is None else f"{recipe.parameter.name}{recipe.parameter.text(place)}"
     end = "_".join(("", *size, *filter(None, (options,)), setting)) + ".mkv"
-    while len(os.fsencode(clip + end)) > _MOST_OF_NAME:
-        clip = clip[:-1]
-    return operand(clip + end)
+    return operand(file_name(clip, end))
 
 
 def shell_script(commands: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ missing or out of order, the checksums of this line and of all later lines do no
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import time
@@ -20,7 +21,7 @@ from typing import Any, BinaryIO
 from ..errors import InputError, OptionError, OutputError
 from ..host.closing import closing_on_error
 from ..host.private import open_private
-from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..utils.limits import LARGEST_JOURNAL_BYTES, MOST_NAME_BYTES, file_name
 from ..utils.thread_pool import Closable
 from .atomic import replace_file, sync_folder
 
@@ -40,13 +41,21 @@ SEARCH = b"vkssim search 1 "
 
 _WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`", SEARCH: "`vkssim search`"}
 _SYNC_SECONDS = 1.0
+_ENDING = ".journal"
 
 
 def journal_path(results: Path) -> Path:
-    """Return the path of the journal of a file of results. Raises OptionError if the path names no file."""
+    """Return the path of the journal of a file of results. Raises OptionError if the path names no file.
+
+    If the name of the journal would be longer than file systems allow, a digest stands for the end of the results' name.
+    """
     if not results.name:
         raise OptionError(f"a journal is beside a file of results, and {str(results)!r} names no file; give the name of a file")
-    return results.with_name(results.name + ".journal")
+    name = results.name + _ENDING
+    if len(os.fsencode(name)) > MOST_NAME_BYTES:
+        digest = hashlib.sha256(os.fsencode(results.name)).hexdigest()[:16]
+        name = file_name(results.name, f"-{digest}{_ENDING}")
+    return results.with_name(name)
 
 
 class CheckedLines:

@@ -7,6 +7,8 @@ core.
 
 from __future__ import annotations
 
+import os
+
 from ..errors import OptionError
 from .wording import counted
 
@@ -27,6 +29,9 @@ LONGEST_LINE = 4096
 
 LONGEST_PATH = 4096
 """Most characters of a file's name: Linux's PATH_MAX."""
+
+MOST_NAME_BYTES = 255
+"""Most bytes of a file's name without its folder, by the limit of file systems: Linux's NAME_MAX."""
 
 LARGEST_TABLE_BYTES = 1 << 28
 """Most bytes of a manifest or of results, in the file and unpacked. A row of results has some 2,000, so 100,000 pairs fit."""
@@ -72,6 +77,13 @@ def abbreviated(value: object) -> str:
     """Return a value as text for an error message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({counted(len(text), 'character')})"
+
+
+def file_name(start: str, end: str) -> str:
+    """Return the name of a file, whose start is cut if the whole would be longer than file systems allow."""
+    while len(os.fsencode(start + end)) > MOST_NAME_BYTES:
+        start = start[:-1]
+    return start + end
 
 
 def check_option(flag: str, text: str) -> None:
