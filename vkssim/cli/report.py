@@ -175,7 +175,7 @@ def write_page_of(
     from ..ladder.page_clips import read_clips
     from ..page.ladders import find_ladders
     from ..page.render import PageDetails, render_page
-    from ..page.template import check_installed, date_of
+    from ..page.template import check_installed
     from ..scoring.comparability import check_alike, scored_reports
 
     check_installed()
@@ -192,7 +192,6 @@ def write_page_of(
         limits,
         find_ladders(reports, [clip.ladder for clip in found], rates, unit),
         rates,
-        dates=[date_of(clip.source) for clip in found],
         manifest=[clip.labels for clip in found],
         failed=unscored,
     )
@@ -223,7 +222,6 @@ def write_page(
     from ..page.pictures import no_pictures
     from ..page.render import PageDetails, render_page
     from ..page.tables import length_limit
-    from ..page.template import date_of
 
     if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
         gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
@@ -233,4 +231,4 @@ def write_page(
     # The report itself shows a run that was stopped, and a limit that was missed.
     if failure is not None and not isinstance(failure, ThresholdError | InterruptedRunError):
         report = replace(report, warnings=[*report.warnings, str(failure)])
-    write_output(render_page([report], gallery, PageDetails(limits=[limits], dates=[date_of()])), target)
+    write_output(render_page([report], gallery, PageDetails(limits=[limits])), target)

@@ -42,15 +42,14 @@ class PageDetails:
     """The facts of a page besides its reports and pictures. Sequences have an entry for each report, or are empty.
 
     `files` have the reports: those of libvmaf's tools have no other name. `rates` are in the unit of `ladders`; without them
-    those in the reports are used, in kbit/s. `dates` say when each report was written. `manifest` has the labels of each clip
-    in its batch, and `failed` the pairs that could not be scored: (distorted clip, error).
+    those in the reports are used, in kbit/s. `manifest` has the labels of each clip in its batch, and `failed` the pairs that
+    could not be scored: (distorted clip, error).
     """
 
     files: Sequence[str] = ()
     limits: Sequence[Sequence[tables.Limit]] = ()
     ladders: Ladders = Ladders()  # noqa: RUF009 - frozen
     rates: Sequence[float | None] = ()
-    dates: Sequence[str] = ()
     manifest: Sequence[Mapping[str, str]] = ()
     failed: Sequence[tuple[str, str]] = ()
 
@@ -98,7 +97,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
 
 def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
     """Return how the clips were scored, the warnings, and the labels of the clips."""
-    told = [(title, texts) for title, texts in tables.facts(reports, details.dates) if len(reports) == 1 or texts != labels]
+    told = [(title, texts) for title, texts in tables.facts(reports) if len(reports) == 1 or texts != labels]
     compared = tables.facts_table(told)
     return {
         "lead": _lead(compared),

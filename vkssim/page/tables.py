@@ -194,13 +194,10 @@ def codec_and_kbps(report: ScoreReport) -> tuple[str, float | None]:
     return ("", None) if report.scoring is None else (report.scoring.distorted.codec or "", report.scoring.distorted.kbps)
 
 
-def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[FactRow]:
-    """Return the facts about the comparison. Those that no report has are left out.
-
-    `dates` say when the scores were written; an empty sequence adds no row.
-    """
+def facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
+    """Return the facts about the comparison. Those that no report has are left out."""
     how = (row for row in scoring(reports) if not row[0].startswith(_OF_CLIPS))
-    return _known([*_rows(map(_facts_of, reports)), *how, ("scores written", list(dates))])
+    return _known([*_rows(map(_facts_of, reports)), *how])
 
 
 def clip_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +23,6 @@ _SCRIPTS = (
     "page.js",
 )
 _PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # matplotlib colours the SSIM maps
-_FIXED_DATE = "SOURCE_DATE_EPOCH"
-"""The variable with which reproducible builds set the only date, in seconds since 1970."""
-
 _WORD_ENDS = re.compile(r"(?<=[/_])|(?<=[:=])(?=[A-Za-z])|(?=\.[A-Za-z])")
 
 
@@ -90,16 +84,3 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
-
-
-def date_of(path: Path | None = None) -> str:
-    """Return when a file was last changed, or the current time, to the minute; empty if that is unknown.
-
-    The time is in UTC, because a page is read in any time zone.
-    """
-    fixed = os.environ.get(_FIXED_DATE, "")
-    try:
-        seconds = time.time() if path is None else path.stat().st_mtime
-        return datetime.fromtimestamp(int(fixed) if fixed.isdecimal() else seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    except (ValueError, OverflowError, OSError):
-        return ""
