@@ -196,6 +196,7 @@ run()
 @pytest.mark.parametrize(
     ("module", "message"),
     [
+        ("lazy_loader", "stopped after 0 frames"),
         ("vkssim.utils.interruption", ""),
         ("concurrent.futures", ""),
         ("vkssim.cli", "stopped after 0 frames"),
