@@ -12,7 +12,11 @@ import numpy as np
 
 from vkssim.types import Planes, plane_shapes
 
+from ..support.children import in_child
 from ..support.pictures import Picture, clip
+
+_ONE_THREAD = "pools=none:frame-threads=1"
+"""Options of x265, whose threads may otherwise wait for each other for good."""
 
 
 def noise_planes(width: int, height: int, chroma: str, bits: int, seed: int = 0) -> Planes:
@@ -52,6 +56,7 @@ def moving_frames(count: int, height: int = 64, width: int = 96, noise: int = 16
     ]
 
 
+@in_child
 def encode_frames(
     path: Path,
     frames: Sequence[av.VideoFrame],
@@ -65,8 +70,11 @@ def encode_frames(
     **settings: Any,
 ) -> str:
     """Frames in a container, which the ending of the path says; `times` in seconds, else one frame every 1/rate."""
+    options = dict(options or {})
+    if codec == "libx265":
+        options["x265-params"] = ":".join(filter(None, (_ONE_THREAD, options.get("x265-params"))))
     with av.open(str(path), "w", options=muxer or {}) as container:
-        stream: Any = container.add_stream(codec, rate=rate, options=options or {})
+        stream: Any = container.add_stream(codec, rate=rate, options=options)
         stream.width, stream.height, stream.pix_fmt = frames[0].width, frames[0].height, frames[0].format.name
         ticks = rate if times is None else 1000
         stream.time_base = stream.codec_context.time_base = Fraction(1, ticks)

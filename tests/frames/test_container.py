@@ -22,6 +22,7 @@ from vkssim.frames.decode import container
 from vkssim.frames.options import RawDescription
 from vkssim.types import plane_shapes
 
+from ..support.children import in_child
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim
 from ..support.golden import FIXTURES, clip_paths
@@ -187,6 +188,7 @@ FIRST, SECOND = clip(5, 48, 64), clip(7, 48, 64, seed=1)
 CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 
 
+@in_child
 def _two(path: Path, default: int | None, codec: str = "ffv1") -> str:
     """Two video streams, of which one or neither has the default mark."""
     with av.open(str(path), "w") as container:

@@ -21,6 +21,7 @@ from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.frames.open import is_container, open_both
 from vkssim.frames.options import RawDescription
 
+from ..support.children import in_child
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import clip
 from .encoding import encode_frames, noise_planes, video_frame
@@ -54,6 +55,13 @@ def test_url_of_a_scheme_that_is_not_read(url: str, kind: str) -> None:
 
 def test_sound_alone(tmp_path: Path) -> None:
     path = tmp_path / "sound.mp3"
+    _encode_silence(path)
+    with pytest.raises(InputError, match=r"sound\.mp3 has no video stream$"):
+        open_source(str(path))
+
+
+@in_child
+def _encode_silence(path: Path) -> None:
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mp3", rate=44100)
         silence = av.AudioFrame(format="s16p", layout="mono", samples=1152)
@@ -61,8 +69,6 @@ def test_sound_alone(tmp_path: Path) -> None:
         silence.planes[0].update(bytes(silence.planes[0].buffer_size))
         for frame in (silence, None):
             container.mux(stream.encode(frame))
-    with pytest.raises(InputError, match=r"sound\.mp3 has no video stream$"):
-        open_source(str(path))
 
 
 @pytest.mark.parametrize("index_bytes", [0, 40], ids=["missing", "cut off"])
@@ -157,13 +163,18 @@ def test_first_bytes_of_containers_and_pictures(head: bytes) -> None:
     ],
 )
 def test_a_picture_that_is_described_as_raw_says_what_it_is(tmp_path: Path, codec: str, pixel_format: str) -> None:
+    data = _encode_picture(codec, pixel_format)
+    with pytest.raises(InputError, match=rf"is {codec} and states a `width` of 64; `width=32` contradicts it"):
+        open_source(write(tmp_path / f"clip.{ENDINGS.get(codec, codec)}", data), RawDescription(32, 24, "420", 8))
+
+
+@in_child
+def _encode_picture(codec: str, pixel_format: str) -> bytes:
     encoder: Any = av.CodecContext.create(codec, "w")
     encoder.width, encoder.height, encoder.pix_fmt, encoder.time_base = 64, 48, pixel_format, Fraction(1, 25)
     frame = av.VideoFrame(64, 48, pixel_format)
     frame.pts = 0
-    data = b"".join(bytes(packet) for packet in (*encoder.encode(frame), *encoder.encode(None)))
-    with pytest.raises(InputError, match=rf"is {codec} and states a `width` of 64; `width=32` contradicts it"):
-        open_source(write(tmp_path / f"clip.{ENDINGS.get(codec, codec)}", data), RawDescription(32, 24, "420", 8))
+    return b"".join(bytes(packet) for packet in (*encoder.encode(frame), *encoder.encode(None)))
 
 
 def test_a_tiff_of_several_pages_says_which_is_read(tmp_path: Path) -> None:

@@ -14,11 +14,13 @@ import numpy as np
 
 from vkssim.ladder.tables import read_table, render_rows
 
+from ..support.children import in_child
 from ..support.pictures import Picture, clip
 
 RATE = Fraction(25)
 
 
+@in_child
 def encode(path: Path, luma: Picture, codec: str = "libx264", rate: Fraction = RATE, /, **options: str) -> str:
     """A clip with flat chroma; returns its name."""
     height, width = luma.shape[1:]

@@ -25,6 +25,7 @@ from vkssim.scoring.run import score_range
 from ..distributed.in_ranges import same_in_ranges, small_ranges
 from ..frames.reading import open_source
 from ..ladder.ladders import encode, lossless, manifest
+from ..support.children import in_child
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, succeed, vkssim
 from ..support.pictures import clip
@@ -169,6 +170,12 @@ def _kbps(path: Path) -> float:
 def with_audio(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """A clip with sound that is five times as long as its video."""
     path = tmp_path_factory.mktemp("audio") / f"clip.{request.param}"
+    _encode_with_audio(path)
+    return path
+
+
+@in_child
+def _encode_with_audio(path: Path) -> None:
     with av.open(str(path), "w") as container:
         video: Any = container.add_stream("libx264", rate=25, options={"crf": "20"})
         audio: Any = container.add_stream("aac", rate=8000, layout="mono")
@@ -183,7 +190,6 @@ def with_audio(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixture
         sound.sample_rate, sound.time_base, sound.pts = 8000, Fraction(1, 8000), 0
         container.mux(audio.encode(sound))
         container.mux(audio.encode())
-    return path
 
 
 def test_the_bit_rate_is_that_of_the_video_alone(with_audio: Path) -> None:

@@ -16,6 +16,8 @@ from vkssim.cli.encoding import encoder_spec
 from vkssim.search import search_run
 from vkssim.search.encode import encoded_pairs
 
+from ..support.children import in_child
+
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
 QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav1": "preset=12"}
 SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
@@ -42,6 +44,7 @@ def pictures(count: int = FRAMES, bits: int = 8, shots: int = 2, seed: int = 3) 
     return made
 
 
+@in_child
 def source(
     path: Path,
     *,

@@ -15,12 +15,15 @@ from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe
 from vkssim.search.source import SourceFacts
 
+from ..support.children import in_child
+
 
 def recipe(name: str, options: dict[str, str], rate: int = 25) -> Recipe:
     facts = cast(SourceFacts, SimpleNamespace(rate=Fraction(rate)))
     return Recipe(encoder_of(name), encoder_of(name).parameter(None), facts, "yuv420p", options)
 
 
+@in_child
 def keys(name: str, options: dict[str, str], rate: int, frames: int, cut: int | None = None) -> list[int]:
     """Return the numbers of the key frames of a grey clip, which turns into a texture at a cut."""
     context: Any = av.CodecContext.create(name, "w")

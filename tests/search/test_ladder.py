@@ -19,9 +19,10 @@ import vkssim as library
 from vkssim.errors import EncodeError, OptionError
 from vkssim.search.defaults import APPLE_H264
 from vkssim.search.ladder import LadderSearch
-from vkssim.search.rungs import LadderOptions, rung_rates
+from vkssim.search.rungs import LadderOptions, LadderTrial, rung_rates
 
 from ..frames.encoding import encode_frames
+from ..support.children import in_child
 from ..support.commands import vkssim
 from . import clips
 from .clips import ASKED, arguments, break_settings, damage_settings
@@ -38,6 +39,12 @@ LIMITS: dict[str, Any] = {"least_bitrate": 60.0, "most_bitrate": 4000.0, "fixed"
 def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A moving picture that is soft enough for a small rendition to be the better one at a low bit rate."""
     path = tmp_path_factory.mktemp("ladder") / "clip.mkv"
+    _encode_soft(path)
+    return str(path)
+
+
+@in_child
+def _encode_soft(path: Path) -> None:
     rng = np.random.default_rng(6)
     coarse = rng.integers(0, 200, (24, 30)).repeat(8, 0).repeat(8, 1)[: HEIGHT + FRAMES, : WIDTH + FRAMES]
     texture = coarse + rng.integers(0, 30, coarse.shape)
@@ -49,7 +56,6 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
             planes = np.concatenate([luma, np.full((HEIGHT // 2, WIDTH), 128, np.uint8)])
             container.mux(stream.encode(av.VideoFrame.from_ndarray(planes, format="yuv420p")))
         container.mux(stream.encode(None))
-    return str(path)
 
 
 def searched(clip: str, **more: Any) -> LadderSearch:
@@ -89,6 +95,13 @@ def test_a_rendition_is_scored_as_score_files_does(clip: str, done: LadderSearch
     """The same frames are scaled, encoded and written here, and scored with `scale`."""
     one = next(one for one in done.trials if one.height == 96)
     path = tmp_path / "small.mkv"
+    _encode_smaller(clip, path, one)
+    report = library.score_files(clip, path, features="float_ssim=scale=1", pictures=library.PictureOptions(scale="reference"))
+    assert report.pooled()["float_ssim"]["mean"] == pytest.approx(one.trial.values["float_ssim:mean"], abs=1e-6)
+
+
+@in_child
+def _encode_smaller(clip: str, path: Path, one: LadderTrial) -> None:
     with av.open(clip) as source, av.open(str(path), "w") as container:
         options = {"preset": "ultrafast", "crf": f"{one.trial.setting:g}"}
         stream: Any = container.add_stream("libx264", rate=25, options=options)
@@ -98,8 +111,6 @@ def test_a_rendition_is_scored_as_score_files_does(clip: str, done: LadderSearch
             small.pict_type = 0
             container.mux(stream.encode(small))
         container.mux(stream.encode(None))
-    report = library.score_files(clip, path, features="float_ssim=scale=1", pictures=library.PictureOptions(scale="reference"))
-    assert report.pooled()["float_ssim"]["mean"] == pytest.approx(one.trial.values["float_ssim:mean"], abs=1e-6)
 
 
 def test_the_first_rung_is_the_cheapest_that_meets_the_target(clip: str) -> None:

@@ -23,6 +23,7 @@ from vkssim.types import CHROMA_STEPS, Planes
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.fields import write_fields
+from .children import in_child
 from .damage import remux, with_stray_bytes
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -82,6 +83,7 @@ class Encoded(CodedClip):
     times: Sequence[float] | None = None
     rotation: int | None = None
 
+    @in_child  # which has FFmpeg's messages, and the priority that SVT-AV1 takes
     def write(self, folder: Path) -> None:
         """Encode the pictures."""
         os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints its settings otherwise
