@@ -19,7 +19,11 @@ from vkssim.search.encode import encoded_pairs
 from ..support.children import in_child
 
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
-QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav1": "preset=12"}
+QUICK = {
+    "libx264": "preset=ultrafast",
+    "libx265": "preset=ultrafast:pools=none:frame-threads=1",  # see tests/frames/encoding.py
+    "libsvtav1": "preset=12",
+}
 SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
 WORDS = ("--encoder", "libx264", "--enc", QUICK["libx264"], "--feature", SCALED["features"])
 """The quickest search by the command line; ASKED is the same from Python."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from vkssim.search import encode
 from vkssim.search.source import Source, SourceFacts
 
 from .clips import source
@@ -17,3 +18,9 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def facts(clip: str) -> SourceFacts:
     return Source(clip).facts
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an encoder that stands still fail its test, before the test's time limit ends the worker."""
+    monkeypatch.setattr(encode, "MAX_SILENCE_S", 120.0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from operator import attrgetter, methodcaller
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import av
@@ -373,7 +374,7 @@ def test_headers_that_are_not_repeated_reach_the_decoder(clip: str, tmp_path: Pa
     """As in a file, whose headers lie beside its packets; so the sizes are those of the file too."""
     asked: dict[str, Any] = {"encoder": encoder, "least": 30, "most": 30, "targets": "float_ssim=0.1"}
     usual = searched(clip, **asked).choice.trial
-    bare = searched(clip, **asked, options="preset=ultrafast:repeat-headers=0").choice.trial
+    bare = searched(clip, **asked, options=f"{QUICK[encoder]}:repeat-headers=0").choice.trial
     written = searched(clip, **asked, output=tmp_path / "out.mkv").choice.trial
     assert bare.values == usual.values == written.values
     assert bare.bytes == usual.bytes == written.bytes
@@ -381,7 +382,7 @@ def test_headers_that_are_not_repeated_reach_the_decoder(clip: str, tmp_path: Pa
 
 def test_frames_that_a_decoder_does_not_give_are_not_laid_to_the_encoder(clip: str, tmp_path: Path) -> None:
     """The file of shots has headers in its packets alone."""
-    asked: dict[str, Any] = {"options": "preset=ultrafast:repeat-headers=0", "least": 30, "most": 30, **SCALED}
+    asked: dict[str, Any] = {"options": f"{QUICK['libx265']}:repeat-headers=0", "least": 30, "most": 30, **SCALED}
     running = vkssim.search_shots(
         clip, **arguments(encoder="libx265", targets="float_ssim=0.1", output=tmp_path / "out.mkv", **asked)
     )
@@ -483,17 +484,17 @@ def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pyt
         def __getattr__(self, name: str) -> Any:
             return getattr(self._encoder, name)
 
-        def encode(self, frame: Any) -> Any:
+        def encode_lazy(self, frame: Any) -> Any:
             if (frame is None) == flushes:
                 ends.wait(60)
-            return self._encoder.encode(frame)
+            yield from self._encoder.encode_lazy(frame)
 
     def context(recipe: Any, place: int, *more: Any) -> Any:
         encoder = original(recipe, place, *more)
         return Hanging(encoder) if place == expected else encoder
 
     monkeypatch.setattr(encode, "_opened", context)
-    monkeypatch.setattr(encode, "MOST_SECONDS", 2.0)
+    monkeypatch.setattr(encode, "MAX_SILENCE_S", 2.0)
     try:
         choice = searched(clip).choice
     finally:
@@ -501,6 +502,48 @@ def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pyt
     assert choice.setting == expected - 1
     assert choice.notes[0].startswith(f"crf {expected:g}: libx264 hangs: it did not ")
     assert " within 2 s; it counts as" in choice.notes[0]
+
+
+def test_each_of_the_last_frames_has_a_time_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow encoder may hold a hundred of them, and each is a sign of life."""
+    limits = []
+
+    def wait(future: Any, limit: float) -> bool:
+        limits.append(limit)
+        future.result()
+        return True
+
+    def packets(frame: Any) -> Iterator[str]:
+        yield from ["last", "of", "all"] if frame is None else []
+
+    monkeypatch.setattr(encode, "wait_for", wait)
+    stand_in = SimpleNamespace(name="stand-in", encode_lazy=packets)
+    assert list(encode._packets(stand_in, ["a frame"])) == ["last", "of", "all"]
+    assert limits == [encode.MAX_SILENCE_S] * 5  # the frame, three packets and the end
+
+
+def test_an_encoder_that_does_not_open_is_left_after_a_limit(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, original = threading.Event(), av.CodecContext.create
+
+    class Hanging:
+        """An encoder, of which the search sets and reads anything."""
+
+        flags = 0
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            pass
+
+        def open(self) -> None:
+            ends.wait(60)
+
+    search = searched(clip)
+    monkeypatch.setattr(av.CodecContext, "create", lambda *asked: Hanging() if asked == ("libx264", "w") else original(*asked))
+    monkeypatch.setattr(encode, "MAX_SILENCE_S", 0.2)
+    try:
+        with pytest.raises(EncodeError, match=r"libx264 hangs: it did not open within 0\.2 s"):
+            search.choice  # noqa: B018
+    finally:
+        ends.set()
 
 
 def test_no_file_is_written_where_no_setting_meets_the_target(clip: str, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Encoders run in child processes with a time limit, so that none of them can hold up the tests.
 
-libx265 once stood still within `encode` for good. A child is a fork, so the frames need not be sent to it. Here it may be forked
+libx265 once stood still within `encode` for good. A child is a fork, so the frames need not be sent to it. It may be forked
 while drivers have threads, because it encodes and writes files, and uses no device.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -20,14 +21,14 @@ from ..frames.picture.pixels import new_scaler, plane_of
 from ..frames.picture.steps import Scale, interpolation
 from ..types import Doubles
 from ..utils.interruption import wait_for
-from ..utils.thread_pool import ThreadPool
+from ..utils.thread_pool import ThreadPool, run_in_thread
 from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
 from .samples import Sample
 
-MOST_SECONDS = 600.0
-"""How long an encoder may take for a frame, or for all that it still holds after the last one."""
+MAX_SILENCE_S = 600.0
+"""How long an encoder may take to open, to take a frame, or to give the next one that it holds at the end."""
 
 LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The luma of a frame as the encoder got it, and as a decoder gives it."""
@@ -115,21 +116,32 @@ def _packets(encoder: Any, frames: Iterable[Any]) -> Generator[Any, None, None]:
 
     It works on a thread of its own, because an encoder that hangs cannot be ended, only left behind.
     """
-    pool, hangs, encode = ThreadPool(1, "vkssim-encoder"), False, ordinary_priority()(encoder.encode)
+    pool, take = ThreadPool(1, "vkssim-encoder"), ordinary_priority()(next)
+    future: Future[Any] | None = None
     try:
         for frame in chain(frames, [None]):
-            future = pool.submit(encode, frame)
-            if not wait_for(future, MOST_SECONDS):
-                hangs = True
-                doing = "encode the last frames" if frame is None else "take a frame"
-                raise EncodeError(f"{encoder.name} hangs: it did not {doing} within {MOST_SECONDS:g} s")
-            yield from future.result()
+            packets, doing = (
+                encoder.encode_lazy(frame),
+                "take a frame" if frame is not None else "give the next of its last frames",
+            )
+            while True:
+                future = pool.submit(take, packets, None)
+                packet = _result_in_time(future, encoder.name, doing)
+                if packet is None:
+                    break
+                yield packet
     finally:
-        if not hangs:
+        if future is None or future.done():
             pool.close()
 
 
-@ordinary_priority()
+def _result_in_time(future: Future[Any], name: str, doing: str) -> Any:
+    """Return the result of a call of an encoder. Raises EncodeError if it shows no progress for MAX_SILENCE_S."""
+    if not wait_for(future, MAX_SILENCE_S):
+        raise EncodeError(f"{name} hangs: it did not {doing} within {MAX_SILENCE_S:g} s")
+    return future.result()
+
+
 def _opened(recipe: Recipe, place: int, run: tuple[int, str] | None = None, output: VideoOutput | None = None) -> Any:
     """Return an open encoder: a new one, or that of the container of an `output`.
 
@@ -144,7 +156,8 @@ def _opened(recipe: Recipe, place: int, run: tuple[int, str] | None = None, outp
         context.flags |= av.codec.context.Flags.global_header
     if run is not None:
         context.flags |= av.codec.context.Flags.pass1 if run[0] == 1 else av.codec.context.Flags.pass2
-    context.open()
+    opening = run_in_thread("vkssim-encoder", ordinary_priority()(context.open))
+    _result_in_time(opening, recipe.encoder.name, "open")
     return context
 
 
