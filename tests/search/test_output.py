@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import stat
 import tempfile
 from fractions import Fraction
@@ -17,9 +18,10 @@ import pytest
 
 import vkssim
 from vkssim.errors import OutputError
+from vkssim.storage.unfinished import UnfinishedFile, remove_unfinished
 
 from ..frames.encoding import encode_frames
-from ..support.commands import run_program
+from ..support.commands import python_process, run_program
 from .clips import ASKED, FRAMES, QUICK, arguments, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -58,6 +60,46 @@ def test_a_link_stays_and_its_file_is_written(clip: str, tmp_path: Path, exists:
     with av.open(str(real)) as written:
         assert "matroska" in written.format.name
     assert [path.name for path in real.parent.iterdir()] == [real.name]
+
+
+_KILLED = """
+import os, signal, sys
+import vkssim
+from vkssim.search.output import VideoOutput
+
+VideoOutput.keep = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+encoder = vkssim.EncoderSpec("libx264", "preset=ultrafast")
+search = vkssim.search_setting(
+    sys.argv[1], encoder=encoder, targets="float_ssim=0.5", features="float_ssim=scale=1", output=sys.argv[2], backend="cpu"
+)
+search.choice
+"""
+
+
+def test_the_file_of_a_killed_search_is_removed_by_the_next_one(clip: str, tmp_path: Path) -> None:
+    """Not by its name alone: only the file that the record names."""
+    out, foreign = tmp_path / f"{'long' * 62}.mkv", tmp_path / ".vkssim-0123456789abcdef.mkv"
+    foreign.write_bytes(b"of another program")
+    killed = python_process("-c", _KILLED, clip, str(out))
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    (unfinished,) = set(tmp_path.glob(".vkssim-*.mkv")) - {foreign}
+    assert not out.exists()
+    search = vkssim.search_setting(clip, **arguments(output=out, **WHICH))
+    assert next(iter(search))
+    assert not unfinished.exists()  # before anything is written
+    assert search.choice.meets
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([foreign.name, out.name])
+
+
+def test_two_processes_never_write_one_file(tmp_path: Path) -> None:
+    with UnfinishedFile(tmp_path / "out.mkv", ".mkv") as first:
+        for write in (lambda: UnfinishedFile(tmp_path / "out.mkv", ".mkv"), lambda: remove_unfinished(tmp_path / "out.mkv")):
+            with pytest.raises(OutputError, match="another process is writing the same output"):
+                write()
+        assert Path(first.name).exists()
+        with UnfinishedFile(tmp_path / "other.mkv", ".mkv"):
+            pass
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
@@ -13,9 +12,9 @@ from typing import Any
 from ..errors import OutputError
 from ..frames.decode.demuxer import local_name, open_clip
 from ..frames.inputs import sequence
-from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
+from ..storage.atomic import check_writable
 from ..storage.location import is_same_file
-from ..utils.interruption import unfinished
+from ..storage.unfinished import UnfinishedFile
 from ..utils.thread_pool import Closable, closing_on_error
 from .recipe import Recipe, ordinary_priority
 
@@ -62,16 +61,14 @@ class VideoOutput(Closable):
         self.encoder: Any = None
         self._last: int | None = None  # the decoding time of the last packet
         self._path = path
-        self._real = Path(os.path.realpath(path))  # the file to which a link leads may have any name
-        ending = Path(path).suffix
-        self._ending = ending.lower()
-        self._unfinished = str(self._real.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{ending}"))
+        self._ending = Path(path).suffix.lower()
         self._stack = ExitStack()
         self._rest: Iterator[Any] = iter(())
         self._next: Any = None
         self._targets: dict[int, Any] = {}
         with closing_on_error(self):
-            self._stack.enter_context(unfinished(self._unfinished))
+            # the file to which a link leads may have any name
+            self._file = self._stack.enter_context(UnfinishedFile(Path(os.path.realpath(path)), self._ending))
             self._open(source, recipe, parts=parts)
 
     def _open(self, source: str, recipe: Recipe, *, parts: bool) -> None:
@@ -79,8 +76,7 @@ class VideoOutput(Closable):
 
         with self._errors():
             self._from = self._stack.enter_context(open_clip(source))
-            os.close(os.open(self._unfinished, os.O_CREAT | os.O_EXCL, 0o600))  # as the file that it replaces may be private
-            self._to = self._stack.enter_context(av.open(local_name(self._unfinished), "w"))
+            self._to = self._stack.enter_context(av.open(local_name(self._file.name), "w"))
         video: Any = self._to.add_stream(recipe.encoder.name, rate=recipe.facts.rate)
         self._video = video
         if parts:
@@ -174,17 +170,12 @@ class VideoOutput(Closable):
         with self._errors():
             self._copy_until(None)
             self._to.close()
-            with open(self._unfinished, "rb+") as file:
-                os.fsync(file.fileno())
-            give_name(self._unfinished, self._real)
-        sync_folder(self._real.parent)
+            self._file.keep()
 
     def close(self) -> None:
         """Remove the file unless it was kept."""
         with suppress(OSError, ValueError):
             self._stack.close()
-        with suppress(OSError):
-            os.unlink(self._unfinished)  # it has its name if it was kept
 
 
 def _is_shown(packet: Any) -> bool:

@@ -5,17 +5,20 @@ All searches share this, and the iteration over their results.
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
+from pathlib import Path
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from ..errors import EncodeError, OptionError, OutputError
 from ..scorer import Scorer
+from ..storage.unfinished import remove_unfinished
 from ..utils.thread_pool import Closable
 from .command_line import command_line
 from .encode import EncodedSample, encoded_pairs, header_bytes
@@ -213,6 +216,8 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             self.targets = targets_of(self._scorer, options.thresholds)
             if options.resume is not None:
                 self._store = stack.enter_context(TrialStore(options.resume, self.source.path, self._identity()))
+            if options.output is not None:
+                remove_unfinished(Path(os.path.realpath(options.output)))
             self._look()
             self._outcome = yield from self._run()
             if self._store is not None:

@@ -39,7 +39,10 @@ BATCH = b"vkssim batch 1 "
 SEARCH = b"vkssim search 1 "
 """The kind of the journal of a search."""
 
-_WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`", SEARCH: "`vkssim search`"}
+ENCODE = b"vkssim encode 1 "
+"""The kind of the record of a video that is being written."""
+
+_WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`", SEARCH: "`vkssim search`", ENCODE: "`vkssim search -o`"}
 _SYNC_SECONDS = 1.0
 _ENDING = ".journal"
 
