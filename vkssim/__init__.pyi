@@ -10,6 +10,7 @@ from .files import score_files as score_files
 from .frames.options import PictureOptions as PictureOptions
 from .frames.options import RawDescription as RawDescription
 from .frames.options import Selection as Selection
+from .frames.options import SourcePictures as SourcePictures
 from .gradients import ms_ssim_and_grad as ms_ssim_and_grad
 from .gradients import ssim_and_grad as ssim_and_grad
 from .many import PairScores as PairScores

@@ -13,6 +13,7 @@ from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
 from vkssim.frames.picture.steps import Crop
 from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, WrappedSource
+from vkssim.search.pictures import Deinterlaced
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 
@@ -20,6 +21,9 @@ OF_STEPS = {"info", "read", "read_any_size", "sample", "read_external", "decoded
 OF_READERS = {
     "read", "read_any_size", "read_external", "close", "problem", "length",
     "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
+}  # fmt: skip
+OF_DEINTERLACED = {
+    "info", "read", "sample", "read_external", "decoded_frame", "external", "concurrent", "seek_index", "seek"
 }  # fmt: skip
 """The attributes that a wrapper does not take from its source."""
 
@@ -35,6 +39,7 @@ def _reader(source: Any) -> FrameSource:
 WRAPPERS: dict[str, tuple[set[str], Callable[[Any], FrameSource]]] = {
     "cropped": (OF_STEPS, _processed),
     "in step": (OF_READERS, _reader),
+    "deinterlaced": (OF_DEINTERLACED, Deinterlaced),
 }
 """The wrappers of a source, each with the attributes that are not those of the source."""
 

@@ -597,7 +597,7 @@ def test_nvenc_encodes_8_bits(tmp_path: Path) -> None:
 def test_interlaced_video_is_noted(tmp_path: Path) -> None:
     options = {"qp": "0", "flags": "+ildct+ilme", "x264-params": "tff=1"}
     interlaced = source(tmp_path / "fields.mkv", codec="libx264", options=options)
-    note = "the source is interlaced; it was encoded as frames, so deinterlace it first"
+    note = "the source is interlaced; it was encoded as frames; `deinterlace` makes progressive pictures of them"
     asked: dict[str, Any] = {"encoder": "libx264", "options": "preset=ultrafast", **SCALED}
     shots = vkssim.search_shots(interlaced, **arguments(targets=LIMIT, **asked))
     assert shots.report

@@ -89,7 +89,7 @@ class Encoded(CodedClip):
         os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints its settings otherwise
         frames = [video_frame(self.width, self.height, self.pixel_format, planes) for planes in self.pictures()]
         if self.field_order:
-            frames = _marked(frames, {"top": "tff", "bottom": "bff"}[self.field_order])
+            frames = marked(frames, {"top": "tff", "bottom": "bff"}[self.field_order])
         before = av.logging.get_level()
         av.logging.set_level(av.logging.WARNING)
         try:
@@ -116,7 +116,7 @@ class Encoded(CodedClip):
         return f"{self.name}: {self.encoder} of PyAV {av.__version__} refuses {self.pixel_format} {options}: {reason}"
 
 
-def _marked(frames: list[av.VideoFrame], mode: str) -> list[av.VideoFrame]:
+def marked(frames: list[av.VideoFrame], mode: str) -> list[av.VideoFrame]:
     """Return frames that are marked as interlaced, by FFmpeg's filter setfield; encoders go by that."""
     graph = av.filter.Graph()
     source = graph.add_buffer(

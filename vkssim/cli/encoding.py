@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ..frames.options import SourcePictures
 from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..storage.folder import write_output
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from .command import Choice, add_options, option
 from .messages import say, say_written
-from .options import feature_option, json_option
+from .options import declared_options, feature_option, json_option
 from .output import json_text, print_text
 from .tables import decimals
 
@@ -39,6 +40,7 @@ encoder_options = add_options(
         "Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
         metavar="NAME",
     ),
+    declared_options("pictures", SourcePictures),
     option("--step", Section.ENCODER, "Try values that are X apart; bit rates are 3 % apart.", default=STEP, metavar="X"),
     option("--bits", Section.ENCODER, "Encode with that depth. Default: that of the source.", type=int, metavar="N"),
     feature_option("the metrics that the targets name"),
@@ -87,6 +89,7 @@ def print_search(
         sampling = running.sampling
         answer = {
             "choice": asdict(running.choice),
+            "pictures": asdict(running.source.pictures),
             "trials": [asdict(trial) for trial in running.trials],
             "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
             "frames": None if sampling is None else sampling.frames,

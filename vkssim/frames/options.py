@@ -62,8 +62,24 @@ def _parse_scale(_name: str, text: str) -> None:
         raise OptionError(f"scale is {text!r}; reference, distorted or WxH is possible, such as 1920x1080")
 
 
+def _parse_size(_name: str, text: str) -> None:
+    match = _SIZE.fullmatch(str(text))
+    if match is None or not all(map(int, match.groups())):
+        raise OptionError(f"scale is {text!r}; WxH is possible, such as 1280x720")
+
+
 _crop_option = partial(_picture_option, None, metavar="WxH+X+Y|auto", parse=_parse_crop, rank=-1)
 _turn_option = partial(_picture_option, 0, choices=(0, 90, 180, 270))
+_resampler_option = partial(
+    _picture_option,
+    RESAMPLERS[0],
+    "resampler",
+    "--resampler",
+    metavar="NAME",
+    shows_default=True,
+    help=f"Scale with {either(RESAMPLERS)}.",
+    choices=RESAMPLERS,
+)
 _stream_option = partial(_input_option, None, metavar="N", least=0)
 
 
@@ -155,15 +171,7 @@ class PictureOptions:
         optional=True,
         parse=_parse_scale,
     )
-    resampler: str = _picture_option(
-        RESAMPLERS[0],
-        "resampler",
-        "--resampler",
-        metavar="NAME",
-        shows_default=True,
-        help=f"Scale with {either(RESAMPLERS)}.",
-        choices=RESAMPLERS,
-    )
+    resampler: str = _resampler_option()
     crop_reference: str | None = _crop_option(
         "reference crop", "--crop-reference", help="Crop the reference alone, before scaling; auto: its black bars."
     )
@@ -185,6 +193,52 @@ class PictureOptions:
 
     def __post_init__(self) -> None:
         check_declared(self)
+
+
+@dataclass(frozen=True)
+class SourcePictures:
+    """The changes of a clip's pictures before they are encoded, in this order; none by default.
+
+    Parameters
+    ----------
+    deinterlace : bool
+        Make progressive pictures with FFmpeg's bwdif, one for each frame: the frame rate and the times stay.
+    crop : str, optional
+        Crop to ``"WxH+X+Y"`` in samples of the clip as it is shown, or ``"auto"``, which removes its black bars.
+    scale : str, optional
+        Scale to ``"WxH"`` in samples. The displayed shape stays, by the shape of the samples if need be.
+    resampler : str
+        The method of libswscale, as in `PictureOptions`.
+
+    Raises
+    ------
+    OptionError
+        An option has an impossible value.
+
+    """
+
+    deinterlace: bool = _picture_option(
+        False, "deinterlace", "--deinterlace", help="Deinterlace the clip with FFmpeg's bwdif, one picture for each frame."
+    )
+    crop: str | None = _crop_option("crop", "--crop", help="Crop the clip before it is scaled; auto removes its black bars.")
+    scale: str | None = _picture_option(
+        None,
+        "scale",
+        "--scale",
+        metavar="WxH",
+        help="Scale the clip to that size; its displayed shape stays.",
+        parse=_parse_size,
+    )
+    resampler: str = _resampler_option()
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Return the width and the height of `scale`."""
+        match = _SIZE.fullmatch(self.scale or "")
+        return None if match is None else (int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True)

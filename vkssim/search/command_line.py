@@ -110,8 +110,10 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
         filters.append(f"setpts=N/({facts.rate}*TB)")  # FFmpeg would drop frames
     if facts.crop is not None:
         # FFmpeg turns pictures before its filters, and from version 7.1 on also crops them as their container says.
-        left, top = f"if(gt(iw,{facts.width}),{facts.crop.left})", f"if(gt(ih,{facts.height}),{facts.crop.top})"
-        filters.append(f"crop={facts.width}:{facts.height}:'{left}':'{top}'")
+        crop = facts.crop
+        left, top = f"if(gt(iw,{crop.width}),{crop.left})", f"if(gt(ih,{crop.height}),{crop.top})"
+        filters.append(f"crop={crop.width}:{crop.height}:'{left}':'{top}'")
+    filters += facts.filters
     if recipe.scaled is not None:
         scale += [f"{recipe.scaled[0]}:{recipe.scaled[1]}", f"flags={RESAMPLER}+accurate_rnd"]
     full, grey = facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
@@ -258,6 +260,8 @@ def av1an_command(path: str, zones: str, recipe: Recipe) -> str:
     """Return Av1an's command line for a file of zones, for a POSIX shell. Its default would be 10 bits."""
     encoder, name = _PROGRAMS[recipe.encoder.name].name, encode_name(path, recipe, None)
     words = ["-i", operand(path), "-e", encoder, "--zones", operand(zones), "--pix-format", recipe.format, "-o", name]
+    if recipe.facts.filters:
+        words += ["--ffmpeg", f"-vf {','.join(recipe.facts.filters)}"]
     return shell_line(["av1an", *words])
 
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 from itertools import islice
 
 from ..errors import EncodeError, OptionError
+from ..frames.options import SourcePictures
 from ..report.bd_rate import LEAST_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
-from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, LEAST_BITRATE, LEAST_SECONDS, MOST_BITRATE, RATE_FACTOR
+from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, LEAST_BITRATE, LEAST_SECONDS, MOST_BITRATE, RATE_FACTOR, UNCHANGED
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
@@ -126,6 +127,7 @@ def search_ladder(
     *,
     heights: Sequence[int],
     encoder: EncoderSpec | str = ENCODER,
+    pictures: SourcePictures = UNCHANGED,
     targets: Sequence[str] | str = (),
     score: str | None = None,
     least_bitrate: float = LEAST_BITRATE,
@@ -154,6 +156,8 @@ def search_ladder(
     encoder : EncoderSpec or str
         The encoder with its options and the parameter to search, or FFmpeg's name of the encoder alone. The parameter is no bit
         rate, `least` and `most` do not limit it, and the encodes have one pass.
+    pictures : as in `search_setting`
+        The changes of the clip before its renditions are made.
     targets : str or sequence of str
         Pooled scores that the first rung must reach; see `search_setting`. Without them it has about `most_bitrate`.
     score : str, optional
@@ -202,7 +206,7 @@ def search_ladder(
     if spec != replace(spec, least=None, most=None):
         raise OptionError("`least` and `most` are for one setting of a clip; the bit rates of a ladder limit its settings")
     thresholds = parse_targets(targets)
-    clip = Source(os.fspath(source))
+    clip = Source(os.fspath(source), pictures)
     sizes, notes = _sizes(heights, clip.facts)
     compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]

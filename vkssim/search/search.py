@@ -8,9 +8,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ..errors import EncodeError
+from ..frames.options import SourcePictures
 from ..utils.progress import Progress
 from ..utils.wording import counted
-from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SURE, TARGET
+from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SURE, TARGET, UNCHANGED
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
@@ -126,6 +127,7 @@ def search_setting(
     source: str | os.PathLike[str],
     *,
     encoder: EncoderSpec | str = ENCODER,
+    pictures: SourcePictures = UNCHANGED,
     targets: Sequence[str] | str = TARGET,
     sure: float = SURE,
     features: Sequence[str] | str = (),
@@ -149,6 +151,8 @@ def search_setting(
         The clip, a file that FFmpeg reads, in Y'CbCr or grey.
     encoder : EncoderSpec or str
         The encoder with its options and the parameter to search, or FFmpeg's name of the encoder alone.
+    pictures : SourcePictures
+        The changes of the clip before it is encoded: deinterlaced, cropped, scaled. Scores compare with the changed clip.
     targets : str or sequence of str
         Pooled scores that the encode must reach: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.97"`` for another
         pooled value. All of them must hold.
@@ -198,7 +202,7 @@ def search_setting(
     """
     arguments = dict(locals())
     check_types(search_setting, arguments)
-    clip = Source(os.fspath(source))
+    clip = Source(os.fspath(source), pictures)
     recipe = make_recipe(as_spec(encoder), clip.facts)
     path = checked_output(output, clip.path, recipe)
     options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)

@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
 from pathlib import Path
@@ -236,6 +237,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             "features": options.metrics,
             "seconds": options.samples or 0.0,
             "backend": options.backend,
+            "pictures": asdict(self.source.pictures),
         }
 
 

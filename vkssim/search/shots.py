@@ -7,10 +7,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from ..errors import OptionError
+from ..frames.options import SourcePictures
 from ..report.results import FrameScores, ScoreReport
 from ..utils.progress import Progress
 from .command_line import av1an_command, av1an_zones, x264_zones
-from .defaults import ENCODER, MOST_TRIALS, TARGET
+from .defaults import ENCODER, MOST_TRIALS, TARGET, UNCHANGED
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
@@ -130,6 +131,7 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
             bits=self.recipe.bits,
             names=scorer.names,
             backend=scorer.info,
+            notes=list(facts.notes),
             frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
             rate=float(facts.rate),
             similarities=scorer.similarities,
@@ -140,6 +142,7 @@ def search_shots(
     source: str | os.PathLike[str],
     *,
     encoder: EncoderSpec | str = ENCODER,
+    pictures: SourcePictures = UNCHANGED,
     targets: Sequence[str] | str = TARGET,
     features: Sequence[str] | str = (),
     output: str | os.PathLike[str] | None = None,
@@ -153,8 +156,9 @@ def search_shots(
 
     Parameters
     ----------
-    source, encoder, targets, features : as in `search_setting`
-        The clip, its encoder, and the scores that each shot must reach. Shots are encoded in one pass.
+    source, encoder, pictures, targets, features : as in `search_setting`
+        The clip, its encoder, the changes of its pictures, and the scores that each shot must reach. Shots are encoded in one
+        pass.
     output : str or path, optional
         A file for the clip, each shot encoded with its setting: .mkv, .mp4 or .webm, with sound and subtitles copied. Every
         shot begins with a key frame. It is written only if every shot meets the targets.
@@ -186,7 +190,7 @@ def search_shots(
     spec = as_spec(encoder)
     if spec.two_pass:
         raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
-    clip = Source(os.fspath(source))
+    clip = Source(os.fspath(source), pictures)
     recipe = make_recipe(spec, clip.facts)
     path = checked_output(output, clip.path, recipe)
     options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)

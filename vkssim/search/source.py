@@ -18,16 +18,19 @@ from ..frames.decode.clip_decoder import UnknownFormatError
 from ..frames.decode.container import ContainerFile
 from ..frames.decode.description import side_data
 from ..frames.inputs import Opened
-from ..frames.open import can_reopen, open_file, oriented
-from ..frames.options import RawDescription
+from ..frames.open import can_reopen, open_file
+from ..frames.options import RawDescription, SourcePictures
 from ..frames.picture.pixels import new_picture, new_scaler, planar_name, plane_of
 from ..frames.picture.steps import Crop, Orientation
 from ..frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error, check_unchanged
+from ..utils.thread_pool import closing_on_error
+from .defaults import UNCHANGED
+from .pictures import chosen_crop, processed
 
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
 
-_INTERLACED = "the source is interlaced; it was encoded as frames, so deinterlace it first"
+_INTERLACED = "the source is interlaced; it was encoded as frames; `deinterlace` makes progressive pictures of them"
 _USUAL_RATE = Fraction(25)  # frames a second, if the clip has no usable rate
 _MOST_RATE = 240  # SVT-AV1 takes no higher one
 _HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
@@ -61,7 +64,8 @@ class SourceFacts:
     that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
     of the frames in the file. The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `video` is the number
     of the stream among those of video, see `choose_stream`. `subtitles` are FFmpeg's names of their codecs, "" for an unknown
-    one. `notes` are for the user, on every encode of the clip.
+    one. `filters` are those of FFmpeg for the changes that the user wants. `notes` are for the user, on every encode of the
+    clip.
     """
 
     width: int
@@ -78,6 +82,7 @@ class SourceFacts:
     subtitles: tuple[str, ...] = ()
     attachments: bool = False
     video: int = 0
+    filters: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -142,17 +147,21 @@ def frame_costs(width: int, height: int) -> Callable[[Any], int]:
 class Source:
     """A clip that is encoded: what an encode takes over from it, and its frames by number, as `vkssim score` compares them.
 
-    They are cropped and turned as the clip says. Raises InputError if the clip cannot be read, or is not in Y'CbCr or grey.
+    They are cropped and turned as the clip says, and then changed as `pictures` says. Raises InputError if the clip cannot be
+    read, or is not in Y'CbCr or grey.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, pictures: SourcePictures = UNCHANGED) -> None:
         self.path = path
+        self.pictures = pictures
         self._state: Opened | None = None
         self._marks: SeekIndex | None = None
         self._marks_known = False
+        with self._file() as file:
+            self._state = file.opened
+            self._crop = chosen_crop(file, pictures)
         with self._opened() as clip:
             self.facts = _facts(clip)
-            self._state = clip.file.opened
 
     def scan(self, progress: Any = None) -> Scan:
         """Decode the whole clip once. `progress` is called with the number of finished frames and the expected number.
@@ -218,18 +227,25 @@ class Source:
             clip = stack.enter_context(self._opened())
         return clip, clip.picture(first)
 
-    @contextmanager
-    def _opened(self) -> Iterator[_Clip]:
+    def _file(self) -> FrameSource:
+        """Open the file. Raises InputError, also if it has changed."""
         if not can_reopen(self.path):
             raise InputError(f"{self.path} is no ordinary file; a search reads its clip several times")
         try:
             file = open_file(self.path, RawDescription())
         except UnknownFormatError:
             raise InputError(f"{self.path} cannot be read: it is no Y4M file and no container that FFmpeg reads") from None
-        with oriented(file) as source:
+        with closing_on_error(file):
             if self._state is not None and file.opened != self._state:
                 raise changed_error(self.path)
-            yield _Clip(file, source)
+        return file
+
+    @contextmanager
+    def _opened(self) -> Iterator[_Clip]:
+        file = self._file()
+        source, filters = processed(file, self.pictures, self._crop)
+        with source:
+            yield _Clip(file, source, filters)
 
     def _presented(self, ticks: list[int | None]) -> list[int]:
         """Return when the frames are presented; those without a time before the first one that has one by the frame rate.
@@ -254,9 +270,10 @@ class Source:
 class _Clip:
     """A clip that is open. `file` gives its frames as they are coded, and `source` as they are shown."""
 
-    def __init__(self, file: FrameSource, source: FrameSource) -> None:
+    def __init__(self, file: FrameSource, source: FrameSource, filters: tuple[str, ...]) -> None:
         self.file = file
         self.source = source
+        self.filters = filters
         self.format = planar_name(source.info.chroma, source.info.bits)
         self._as_decoded = False
         if source is file and isinstance(file, ContainerFile):
@@ -305,6 +322,7 @@ def _facts(clip: _Clip) -> SourceFacts:
         colours=(*_UNSTATED, _RANGES.get(info.range or "", 0)),
         mastering=Mastering(),
         coded_format=clip.format,
+        filters=clip.filters,
         notes=(*info.notes, *([_INTERLACED] if interlaced else [])),
     )
     if not isinstance(file, ContainerFile):  # Y4M
