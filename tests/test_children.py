@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def _written(path: Path, *, stands_still: int = 0) -> int:
     if calls <= stands_still:
         signal.pause()
     return calls
+
+
+def test_every_encoder_of_the_tests_runs_in_a_child() -> None:
+    encodes = re.compile(r'\.add_stream\(|CodecContext\.create\([^)]*"w"\)')
+    texts = {path.name: path.read_text() for path in Path(__file__).parent.rglob("*.py")}
+    encoding = {name: text for name, text in texts.items() if encodes.search(text)}
+    assert "encoding.py" in encoding
+    assert [name for name, text in encoding.items() if "@in_child" not in text] == []
 
 
 def test_a_child_returns_its_result_or_its_error(tmp_path: Path) -> None:
