@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -95,8 +96,20 @@ def test_no_multiple_of_90_degrees_is_noted(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], PLANES[0])
 
 
-@pytest.mark.parametrize(("tag", "quarters"), [(1, 0), (3, 2), (6, -1), (8, 1)])
-def test_photographs_are_turned(tmp_path: Path, tag: int, quarters: int) -> None:
+TURNS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
+    1: lambda picture: picture,
+    2: np.fliplr,
+    3: lambda picture: np.rot90(picture, 2),
+    4: np.flipud,
+    5: np.transpose,
+    6: lambda picture: np.rot90(picture, -1),
+    7: lambda picture: np.rot90(picture, 2).T,
+    8: np.rot90,
+}
+
+
+@pytest.mark.parametrize("tag", TURNS)
+def test_photographs_are_turned(tmp_path: Path, tag: int) -> None:
     """As the tag Orientation of their EXIF says."""
     upright = encode_frames(tmp_path / "upright.jpg", [video_frame(64, 48, "yuvj422p", PLANES)], "mjpeg")
     tiff = struct.pack("<4sIHHHIII", b"II*\0", 8, 1, 0x112, 3, 1, tag, 0)
@@ -106,4 +119,4 @@ def test_photographs_are_turned(tmp_path: Path, tag: int, quarters: int) -> None
     with open_source(upright) as source:
         ((luma,),) = read_planes(source, [0], 1)
     with open_source(path) as source:
-        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], np.rot90(luma, quarters))
+        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], TURNS[tag](luma))

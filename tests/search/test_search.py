@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -258,31 +257,6 @@ def test_the_clip_is_written_with_its_score_and_its_sound(tmp_path: Path) -> Non
     assert packets[0] == packets[1]
     assert packets[0]
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith(".")] == []
-
-
-def with_exif(path: str, name: Path) -> str:
-    """Return a copy of an MJPEG clip in which each frame has EXIF data, as cameras write it."""
-    tiff = struct.pack("<4sIHHHIII", b"II*\0", 8, 1, 0x112, 3, 1, 1, 0)
-    segment = b"Exif\0\0" + tiff
-    with av.open(path) as read, av.open(str(name), "w") as written:
-        stream = written.add_stream_from_template(read.streams.video[0])
-        for packet in read.demux(video=0):
-            data = bytes(packet)
-            if not data:
-                continue
-            copy = av.Packet(data[:2] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:])
-            copy.pts, copy.dts, copy.time_base, copy.stream = packet.pts, packet.dts, packet.time_base, stream
-            written.mux(copy)
-    return str(name)
-
-
-@pytest.mark.parametrize(("transfer", "unread"), [(1, False), (16, True), (18, True)])
-def test_side_data_that_cannot_be_read(tmp_path: Path, transfer: int, unread: bool) -> None:
-    """PyAV 18 raises ValueError for that of such frames. The user of a clip that is not HDR has lost nothing."""
-    clip = with_exif(source(tmp_path / "plain.mkv", codec="mjpeg", colours=(1, transfer, 1, 2)), tmp_path / "clip.mkv")
-    choice = searched(clip, output=tmp_path / "out.mkv").choice
-    assert choice.meets
-    assert [note.startswith("HDR metadata is not kept: PyAV reads none") for note in choice.notes] == [True] * unread
 
 
 HDR = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400"

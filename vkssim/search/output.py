@@ -126,10 +126,6 @@ class VideoOutput(Closable):
             )
         if (facts.mastering.display or facts.mastering.light) and recipe.encoder.own is None:
             self.notes.append(f"HDR metadata is not kept: {recipe.encoder.name} takes none")
-        if facts.mastering.unread:
-            self.notes.append(
-                "HDR metadata is not kept: PyAV reads none from frames with side data of a kind that it does not know"
-            )
 
     def mux(self, packet: Any) -> None:
         """Write a packet of the video, and those of the other streams that come before it."""

@@ -33,7 +33,6 @@ _SMALL_SIDE = 32
 _INTERLACED = "the source is interlaced; it was encoded as frames; `deinterlace` makes progressive pictures of them"
 _USUAL_RATE = Fraction(25)  # frames a second, if the clip has no usable rate
 _MOST_RATE = 240  # SVT-AV1 takes no higher one
-_HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
 _UNSTATED = 2, 2, 2  # FFmpeg's numbers of primaries, transfer and matrix that a clip does not state
 _RANGES = {"limited": 1, "full": 2}  # FFmpeg's numbers
 
@@ -47,13 +46,11 @@ class Mastering:
     """The HDR metadata of SMPTE ST 2086 and CTA-861.3; None for a part that the clip does not have, or not completely.
 
     `display` has the chromaticities (x, y) of red, green, blue and the white point, and then the least and the largest
-    luminance in cd/m². `light` is MaxCLL and MaxFALL in cd/m². `unread` says that PyAV could not read whether an HDR clip has
-    any.
+    luminance in cd/m². `light` is MaxCLL and MaxFALL in cd/m².
     """
 
     display: tuple[tuple[float, float], ...] | None = None
     light: tuple[int, int] | None = None
-    unread: bool = False
 
 
 @dataclass(frozen=True)
@@ -372,10 +369,7 @@ def _print(plane: npt.NDArray[Any]) -> int:
 
 def _mastering(frame: Any) -> Mastering:
     """Return the HDR metadata of a frame, from FFmpeg's structs AVMasteringDisplayMetadata and AVContentLightMetadata."""
-    try:
-        structs = [side_data(frame, name) for name in ("MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL")]
-    except ValueError:
-        return Mastering(unread=frame.color_trc in _HDR_TRANSFERS)
+    structs = side_data(frame, "MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL")
     # as integers; the last bytes of a struct may be padding
     display, light = (None if data is None else np.frombuffer(data[: len(data) // 4 * 4], np.int32) for data in structs)
     mastering = None

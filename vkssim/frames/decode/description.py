@@ -16,7 +16,7 @@ from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo, check_size
 from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
-from ..picture.steps import Crop, Orientation, by_degrees, orientation
+from ..picture.steps import Crop, Orientation, orientation
 from .clip_decoder import ClipDecoder
 from .demuxer import listed_streams
 
@@ -200,12 +200,8 @@ def _tiff_pages(path: str) -> int:
 
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
     """Return the orientation of a frame, and a note on a rotation that is not applied."""
-    try:
-        matrix = side_data(first, "DISPLAYMATRIX")
-    except ValueError:
-        turned = by_degrees(first.rotation)
-    else:
-        turned = None if matrix is None else orientation(matrix)
+    (matrix,) = side_data(first, "DISPLAYMATRIX")
+    turned = None if matrix is None else orientation(matrix)
     if turned is None and first.rotation:
         return None, (f"its rotation by {first.rotation} degrees was not applied, because it is not a multiple of 90",)
     return turned, ()
@@ -230,25 +226,39 @@ def _field_order(frame: Any) -> str:
 
 def _passes(frame: Any, interlace_type: int) -> bool:
     from av import FFmpegError
-    from av.filter import Graph
 
-    graph = Graph()
-    source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
-    select = graph.add("select", f"eq(interlace_type,{interlace_type})")
-    graph.link_nodes(source, select, graph.add("buffersink")).configure()
-    source.push(frame)
     try:
-        graph.pull()
+        _filtered(frame, ("select", f"eq(interlace_type,{interlace_type})"))
     except FFmpegError:  # the filter has no frame to pull
         return False
     return True
 
 
-def side_data(frame: Any, name: str) -> bytes | None:
-    """Return side data of an av.VideoFrame by PyAV's name of its kind, as FFmpeg's struct; None if the frame has none.
+_MOST_KINDS = 64  # of side data: FFmpeg 8 has 33
 
-    Raises ValueError if the frame also has side data of a kind that PyAV does not know, such as the EXIF data of MJPEG. Then
-    PyAV returns no side data at all.
+
+def side_data(frame: Any, *names: str) -> list[bytes | None]:
+    """Return side data of an av.VideoFrame by PyAV's names of its kinds, as FFmpeg's structs; None for a missing kind.
+
+    Only side data of these kinds may be read with PyAV. It frees the metadata of each entry that it reads, such as the name of
+    an ICC profile, and FFmpeg frees that once more, which ends the process. Nor does it read any if the frame has a kind
+    without a name in PyAV. So a filter of FFmpeg deletes all other kinds from a copy of the frame, which shares its samples.
     """
-    data = frame.side_data.get(name)
-    return None if data is None else bytes(data)
+    from av.sidedata.sidedata import Type
+
+    wanted = [Type[name] for name in names]
+    unwanted = set(range(_MOST_KINDS)) - {kind.value for kind in wanted}
+    found = _filtered(frame, *(("sidedata", f"mode=delete:type={kind}") for kind in unwanted)).side_data
+    entries = (found.get(kind) for kind in wanted)
+    return [None if entry is None else bytes(entry) for entry in entries]
+
+
+def _filtered(frame: Any, *filters: tuple[str, str]) -> Any:
+    """Return a frame after filters of FFmpeg, each with its options. Raises av.FFmpegError if they return none."""
+    from av.filter import Graph
+
+    graph = Graph()
+    source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
+    graph.link_nodes(source, *(graph.add(*named) for named in filters), graph.add("buffersink")).configure()
+    source.push(frame)
+    return graph.pull()
