@@ -7,8 +7,18 @@ import struct
 
 def with_clap(data: bytes, *numbers: int) -> bytes:
     """Return an MP4 file, whose moov is its last box, with a clean aperture in its sample entry."""
-    box = struct.pack(">I4sIIIIiIiI", 40, b"clap", *numbers)
-    codec = b"mp4v" if b"mp4v" in data else b"avc1"
+    return _with_box(data, struct.pack(">I4sIIIIiIiI", 40, b"clap", *numbers))
+
+
+def with_dolby_vision(data: bytes, profile: int, compatibility: int) -> bytes:
+    """Return an MP4 file, whose moov is its last box, with the record of Dolby Vision in its sample entry."""
+    level, has_metadata, has_base_layer = 6, 1 << 2, 1
+    numbers = struct.pack(">BBHB", 1, 0, profile << 9 | level << 3 | has_metadata | has_base_layer, compatibility << 4)
+    return _with_box(data, struct.pack(">I4s24s", 32, b"dvcC" if profile <= 7 else b"dvvC", numbers))
+
+
+def _with_box(data: bytes, box: bytes) -> bytes:
+    codec = next(name for name in (b"mp4v", b"hev1", b"avc1") if name in data)
     entry = data.rindex(codec) - 4
     (size,) = struct.unpack_from(">I", data, entry)
     grown = bytearray(data[: entry + size] + box + data[entry + size :])

@@ -84,6 +84,7 @@ _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
     " has its setting.",
     metavar="FILE",
 )
+@option("--force", Section.OUTPUTS, "Write the encode of Dolby Vision of profile 5 too, without its metadata.", is_flag=True)
 @option(
     "--shots",
     Section.OUTPUTS,

@@ -22,15 +22,21 @@ ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
 
 
-def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: Recipe) -> str | None:
+def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: Recipe, *, force: bool) -> str | None:
     """Return the path of a file, or None.
 
-    Raises OutputError if it cannot be written, is one that `source` is read from, or cannot hold such video. A link stands for
-    the file to which it leads.
+    Raises OutputError if it cannot be written, is one that `source` is read from, or cannot hold such video, and unless `force`
+    is True if players would show wrong colours. A link stands for the file to which it leads.
     """
     if output is None:
         return None
     path = os.fspath(output)
+    if recipe.facts.dolby_vision is not None and not force:
+        raise OutputError(
+            f"`output` {path}: {source} is Dolby Vision of profile {recipe.facts.dolby_vision}, whose colours are defined by"
+            " metadata that the encode does not have, so players would show green and purple. Convert the source first, or"
+            " write the file all the same with `force`"
+        )
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise OutputError(f"`output` {path} ends in {ending or 'nothing'}; the endings are {', '.join(ENDINGS)}")

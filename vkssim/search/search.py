@@ -134,6 +134,7 @@ def search_setting(
     samples: float = LEAST_SECONDS,
     whole: bool = False,
     output: str | os.PathLike[str] | None = None,
+    force: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
     trials: int = MOST_TRIALS,
@@ -167,6 +168,8 @@ def search_setting(
         Check the setting on the whole clip, and take a better one if it fails there.
     output : str or path, optional
         A file for the encode of the whole clip, .mkv, .mp4 or .webm, with sound and subtitles copied. It implies `whole`.
+    force : bool
+        Write the encode of Dolby Vision of profile 5 too, which players show in wrong colours without its metadata.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -204,6 +207,6 @@ def search_setting(
     check_types(search_setting, arguments)
     clip = Source(os.fspath(source), pictures)
     recipe = make_recipe(as_spec(encoder), clip.facts)
-    path = checked_output(output, clip.path, recipe)
+    path = checked_output(output, clip.path, recipe, force=force)
     options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)
     return Search(clip, recipe, options)

@@ -146,6 +146,7 @@ def search_shots(
     targets: Sequence[str] | str = TARGET,
     features: Sequence[str] | str = (),
     output: str | os.PathLike[str] | None = None,
+    force: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
     trials: int = MOST_TRIALS,
@@ -162,6 +163,8 @@ def search_shots(
     output : str or path, optional
         A file for the clip, each shot encoded with its setting: .mkv, .mp4 or .webm, with sound and subtitles copied. Every
         shot begins with a key frame. It is written only if every shot meets the targets.
+    force : bool
+        As in `search_setting`.
     backend, device : as in `search_setting`
         The device that computes the scores.
     trials : int
@@ -192,6 +195,6 @@ def search_shots(
         raise OptionError("`two_pass` is for one setting of a clip; shots are encoded in one pass")
     clip = Source(os.fspath(source), pictures)
     recipe = make_recipe(spec, clip.facts)
-    path = checked_output(output, clip.path, recipe)
+    path = checked_output(output, clip.path, recipe, force=force)
     options = SearchOptions.of(arguments, thresholds=parse_targets(targets), output=path)
     return ShotSearch(clip, recipe, options)

@@ -61,8 +61,8 @@ class SourceFacts:
     that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
     of the frames in the file. The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `video` is the number
     of the stream among those of video, see `choose_stream`. `subtitles` are FFmpeg's names of their codecs, "" for an unknown
-    one. `filters` are those of FFmpeg for the changes that the user wants. `notes` are for the user, on every encode of the
-    clip.
+    one. `filters` are those of FFmpeg for the changes that the user wants. `dolby_vision` is a profile whose colours are defined
+    by metadata, which encodes do not have. `notes` are for the user, on every encode of the clip.
     """
 
     width: int
@@ -80,6 +80,7 @@ class SourceFacts:
     attachments: bool = False
     video: int = 0
     filters: tuple[str, ...] = ()
+    dolby_vision: int | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -320,7 +321,7 @@ def _facts(clip: _Clip) -> SourceFacts:
         mastering=Mastering(),
         coded_format=clip.format,
         filters=clip.filters,
-        notes=(*info.notes, *([_INTERLACED] if interlaced else [])),
+        notes=(*info.notes, *info.warnings, *([_INTERLACED] if interlaced else [])),
     )
     if not isinstance(file, ContainerFile):  # Y4M
         return facts
@@ -343,6 +344,7 @@ def _facts(clip: _Clip) -> SourceFacts:
         ),
         attachments=bool(streams.attachments),
         video=list(streams.video).index(stream),
+        dolby_vision=file.dolby_vision,
     )
 
 

@@ -275,6 +275,11 @@ class ContainerFile(SequentialSource):
         return self._waiting
 
     @property
+    def dolby_vision(self) -> int | None:
+        """Return the profile of Dolby Vision, see `ClipDescription`."""
+        return self._facts.dolby_vision
+
+    @property
     def av_stream(self) -> Any:
         """Return the stream of PyAV."""
         return self._clip.stream

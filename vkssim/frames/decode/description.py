@@ -32,7 +32,7 @@ class ClipDescription:
     the stream lasts `time_base` seconds. `start_time` and `duration` belong to the container, in microseconds, and `seconds` is
     the duration of the stream, None if it is not known, and for a picture. `reorders` says whether the decoder may reorder
     frames. `pixels` and `size`, (width, height), belong to the first frame, and `is_rgb` to all frames. `info` has no notes of
-    a conversion yet.
+    a conversion yet. `dolby_vision` is a profile of Dolby Vision, whose colours are defined by metadata alone.
     """
 
     info: VideoInfo
@@ -54,6 +54,7 @@ class ClipDescription:
     interlaced: bool
     aperture: Crop | None
     orientation: Orientation | None
+    dolby_vision: int | None
 
 
 def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
@@ -69,6 +70,8 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         expected = min(round(container.duration / _TICKS * fps), LARGEST_NUMBER)
     turned, note = _orientation(first)
     colours = stated_colours(first)
+    stated = _stream_text(clip)
+    dolby_vision = _dolby_vision(stated)
     info = VideoInfo(
         clip.path,
         stream.codec_context.name,
@@ -85,6 +88,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         field_order=None if is_picture or is_rgb else _field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
         is_grey=pixels.chroma == "400" and not is_rgb,
+        warnings=() if dolby_vision is None else (_without_metadata(clip.path, dolby_vision),),
     )
     return ClipDescription(
         info,
@@ -104,8 +108,9 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         (first.width, first.height),
         colours,
         first.interlaced_frame,
-        _aperture(clip, first),
+        _aperture(stated, first),
         turned,
+        dolby_vision,
     )
 
 
@@ -158,18 +163,27 @@ def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:
 
 
 _STREAM = re.compile(r"^  Stream #0:(\d+)", re.MULTILINE)
+
+
+def _stream_text(clip: ClipDecoder) -> str:
+    """Return FFmpeg's description of the stream, which has side data of the stream that PyAV does not pass on.
+
+    FFmpeg logs the description, so it is there while `ffmpeg_log` listens. It does so here, because a decoder of the processor
+    is open when a clip is described.
+    """
+    _, *parts = _STREAM.split(clip.container.dumps_format())
+    return dict(zip(parts[::2], parts[1::2], strict=True)).get(str(clip.stream.index), "")
+
+
 _CROPPING = re.compile(r"^ +Frame Cropping: (\d+)/(\d+)/(\d+)/(\d+)$", re.MULTILINE)
 
 
-def _aperture(clip: ClipDecoder, first: Any) -> Crop | None:
+def _aperture(stated: str, first: Any) -> Crop | None:
     """Return the rectangle that the container states as visible; None if all of the frame is visible.
 
-    PyAV does not pass on FFmpeg's `AV_PKT_DATA_FRAME_CROPPING` (`clap` of MP4 and MOV, PixelCrop of Matroska). But FFmpeg's
-    description of the streams has it, as left/right/top/bottom. FFmpeg logs the description, so it is there while `ffmpeg_log`
-    listens. It does so here, because a decoder of the processor is open when a clip is described.
+    The text of a stream has it (`clap` of MP4 and MOV, PixelCrop of Matroska) as left/right/top/bottom.
     """
-    _, *parts = _STREAM.split(clip.container.dumps_format())
-    cropping = _CROPPING.search(dict(zip(parts[::2], parts[1::2], strict=True)).get(str(clip.stream.index), ""))
+    cropping = _CROPPING.search(stated)
     if cropping is None:
         return None
     left, right, top, bottom = map(int, cropping.groups())
@@ -177,6 +191,27 @@ def _aperture(clip: ClipDecoder, first: Any) -> Crop | None:
     if (width, height) == (first.width, first.height) or min(width, height) <= 0:
         return None
     return Crop(width, height, left, top, ", as its container says", from_clip=True)
+
+
+_DOLBY_VISION = re.compile(r"^ +DOVI configuration record: .*\bprofile: (\d+), .*\bcompatibility id: (\d+)", re.MULTILINE)
+_WITH_OWN_COLOURS, _MAY_HAVE_OWN_COLOURS = 5, (10, 20)  # profiles: always; if no other system can show the samples, id 0
+
+
+def _dolby_vision(stated: str) -> int | None:
+    """Return the profile of a stream of Dolby Vision whose colours are defined by metadata alone; None for other streams."""
+    record = _DOLBY_VISION.search(stated)
+    if record is None:
+        return None
+    profile, compatibility = map(int, record.groups())
+    own = profile == _WITH_OWN_COLOURS or (profile in _MAY_HAVE_OWN_COLOURS and not compatibility)
+    return profile if own else None
+
+
+def _without_metadata(path: str, profile: int) -> str:
+    return (
+        f"{path} is Dolby Vision of profile {profile}: its colours are defined by metadata, which vkssim does not apply. Its"
+        f" samples are scored as they are, and scores against a clip of another kind mean nothing"
+    )
 
 
 _SUBFILE, _REDUCED = 254, 1  # the tag of TIFF for the kind of a page, and the bit for smaller copies
