@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from av.bitstream import BitStreamFilterContext
 from av.filter import Graph
+from av.sidedata.sidedata import Type
 
 from vkssim.frames.decode.description import side_data
 
@@ -171,7 +172,7 @@ def _has(frame: Any, kind: str) -> bool:
     """Whether FFmpeg's filter finds side data of a kind, which is not read."""
     graph = Graph()
     source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
-    select = graph.add("sidedata", f"mode=select:type={av.sidedata.sidedata.Type[kind].value}")
+    select = graph.add("sidedata", f"mode=select:type={Type[kind].value}")
     graph.link_nodes(source, select, graph.add("buffersink")).configure()
     source.push(frame)
     try:

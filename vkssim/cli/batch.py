@@ -112,8 +112,8 @@ def command(
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
-    The columns offset, scale, crop and merge set these options for a row. A run that was cut off continues when it is started
-    again; a pair that cannot be scored is a row with its error.
+    The columns offset, scale, crop, film_grain and merge set these options for a row. A run that was cut off continues when
+    it is started again; a pair that cannot be scored is a row with its error.
     """
     from ..distributed.pools import WorkerOptions
     from ..ladder.manifest import read_manifest

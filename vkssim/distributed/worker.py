@@ -227,7 +227,9 @@ class Worker(Closable):
         with ExitStack() as stack:
             close_at_end(stack, reference)
             _, stream = options.selection.streams
-            other = open_file(clips.distorted, clips.raw, stream, options.decoder, pipes=False)
+            other = open_file(
+                clips.distorted, clips.raw, stream, options.decoder, pipes=False, adds_grain=options.pictures.adds_grain
+            )
             distorted = close_at_end(stack, other)
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
             self._score(task, part, options, sources, opener, tell)
@@ -276,7 +278,9 @@ def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: Score
 
     def opened() -> FrameSource:
         stream, _ = options.selection.streams
-        return stack.enter_context(open_file(clips.reference, clips.raw, stream, options.decoder, pipes=False))
+        grain = options.pictures.adds_grain
+        source = open_file(clips.reference, clips.raw, stream, options.decoder, pipes=False, adds_grain=grain)
+        return stack.enter_context(source)
 
     source = opened()
     if source.concurrent or source.is_rgb or options.sync != "index":

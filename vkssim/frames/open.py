@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
@@ -137,17 +138,19 @@ def open_file(
     hardware: HardwareDecoder | None = None,
     *,
     pipes: bool = True,
+    adds_grain: bool = True,
 ) -> FrameSource:
     """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, without turning its pictures.
 
     `stream` is the index of the stream of a container. A container is decoded by `hardware` if possible; `HardwareDecoder` says
-    what happens to other clips. Raises InputError if the file cannot be opened, is empty, or is not a video, and without
-    `pipes` if it is a pipe.
+    what happens to other clips. If not `adds_grain`, AV1 is decoded without the film grain that its decoder synthesises. Raises
+    InputError if the file cannot be opened, is empty, or is not a video, and without `pipes` if it is a pipe.
     """
     if not pipes and not can_reopen(path):
         raise InputError(f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever")
     opened = None if path == "-" else Opened.now(path)
-    source = _open_file(path, raw, stream, hardware, opened)
+    open_container = partial(_open_container, number=stream, hardware=hardware, opened=opened, adds_grain=adds_grain)
+    source = _open_file(path, raw, open_container)
     source.opened = opened
     if stream and source.stream is None:
         source.close()
@@ -155,19 +158,21 @@ def open_file(
     return source
 
 
-def _open_file(
-    path: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None
-) -> FrameSource:
+OpenContainer = Callable[[str, bytes | None], FrameSource]
+"""A function that opens a container with these first bytes, or a sequence of pictures, for which they are None."""
+
+
+def _open_file(path: str, raw: RawDescription, open_container: OpenContainer) -> FrameSource:
     if path == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if is_url(path):
-        return _open_url(redact_url(path), raw, number, hardware, opened)
+        return _open_url(redact_url(path), raw, open_container)
     if (refusal := unsupported_url(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
-        return _open_container(path, None, number, hardware, opened)
+        return open_container(path, None)
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -187,13 +192,11 @@ def _open_file(
         raise
     stream.close()
     if is_container(head) or raw.is_empty:
-        return _open_container(path, head, number, hardware, opened)
+        return open_container(path, head)
     return RawFile(path, planar_layout(raw, path), allow_partial=raw.allow_partial)
 
 
-def _open_url(
-    url: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None
-) -> FrameSource:
+def _open_url(url: str, raw: RawDescription, open_container: OpenContainer) -> FrameSource:
     try:
         size = remote.size(url)
         if not size:
@@ -204,19 +207,24 @@ def _open_url(
     except OSError as error:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or raw.is_empty:
-        return _open_container(url, head, number, hardware, opened)
+        return open_container(url, head)
     return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
 
 
 def _open_container(
-    path: str, head: bytes | None, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None
+    path: str,
+    head: bytes | None,
+    *,
+    number: int | None,
+    hardware: HardwareDecoder | None,
+    opened: Opened | None,
+    adds_grain: bool,
 ) -> FrameSource:
-    """Open a file with these first bytes, or a sequence of pictures, for which they are None."""
     from .decode.clip_decoder import UnknownFormatError  # here, because only containers need PyAV
     from .decode.container import ContainerFile
 
     try:
-        return ContainerFile(path, number, if_offered(hardware), opened)
+        return ContainerFile(path, number, if_offered(hardware), opened, adds_grain=adds_grain)
     except UnknownFormatError:
         if head is None or is_container(head):
             raise

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 
 from ..errors import OptionError
-from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS, Section
+from ..utils.choices import BIT_DEPTHS, FILM_GRAIN, RESAMPLERS, SYNCS, Section
 from ..utils.facts import ComparisonRule
 from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
 from ..utils.options import check_declared, option
@@ -152,6 +152,8 @@ class PictureOptions:
         Bring the clip of less depth to the depth of the other. `scale` does so too.
     turn_reference, turn_distorted : {0, 90, 180, 270}
         Turn one clip clockwise by that many degrees, before all other changes, in addition to the rotation that it states.
+    film_grain : {"on", "off"}
+        With ``"off"``, AV1 is decoded without the film grain that its decoder synthesises, on the CPU.
 
     Raises
     ------
@@ -190,9 +192,23 @@ class PictureOptions:
     turn_distorted: int = _turn_option(
         "distorted clip turned by", "--turn-distorted", help="Turn the distorted clip clockwise, for a rotation that was lost."
     )
+    film_grain: str = _picture_option(
+        FILM_GRAIN[0],
+        "film grain",
+        "--film-grain",
+        choices=FILM_GRAIN,
+        shows_default=True,
+        help="Decode AV1 with the film grain that its decoder synthesises, or without.",
+        differs=ComparisonRule.WARNED,
+    )
 
     def __post_init__(self) -> None:
         check_declared(self)
+
+    @property
+    def adds_grain(self) -> bool:
+        """Return whether decoders add the film grain that a stream describes."""
+        return self.film_grain == FILM_GRAIN[0]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ Label = str | int | float | bool | None
 JSON_LINES = (".jsonl", ".ndjson")
 """The file endings that are read as JSON lines. Every other file is read as CSV."""
 
-_PICTURES = ("scale", "crop")
+_PICTURES = ("scale", "crop", "film_grain")
 _RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "bitdepth": "bits"}
 _LARGEST_NUMBER = 2**63 - 1
 
@@ -59,8 +59,8 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
     """Return the rows of a manifest.
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder. `width`, `height`, `pixel_format` and
-    `bitdepth` describe raw files and override `raw`. `offset`, `scale`, `crop` and `merge` set these options for the row, if
-    they are not empty. They are labels as well, as every other column is. Blanks around a text do not count. The
+    `bitdepth` describe raw files and override `raw`. `offset`, `scale`, `crop`, `film_grain` and `merge` set these options for
+    the row, if they are not empty. They are labels as well, as every other column is. Blanks around a text do not count. The
     manifest may be a URL. Its rows may name other URLs only with `urls`, otherwise its author could choose the servers that
     vkssim connects to. Raises InputError, which names the line.
     """

@@ -30,6 +30,9 @@ SYNCS = ("index", "pts")
 RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
 """The resamplers, by libswscale's names."""
 
+FILM_GRAIN = ("on", "off")
+"""Whether decoders add the film grain that a stream describes."""
+
 BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
 """The depths of samples that can be read, in bits."""
 

@@ -30,13 +30,15 @@ class UnknownFormatError(InputError):
 class ClipDecoder:
     """The container of a clip, and the decoder of its stream. It has to be closed.
 
-    `index` is the index of the stream; None leaves the choice to `choose_stream`. Each call of `start` sets `container`,
-    `stream` and `decoder` anew. `codec` is FFmpeg's first choice.
+    `index` is the index of the stream; None leaves the choice to `choose_stream`. If not `adds_grain`, the decoder leaves out
+    the film grain that the stream describes. Each call of `start` sets `container`, `stream` and `decoder` anew.
+    `codec` is FFmpeg's first choice.
     """
 
-    def __init__(self, path: str, index: int | None) -> None:
+    def __init__(self, path: str, index: int | None, *, adds_grain: bool = True) -> None:
         self.path = path
         self.index = index
+        self.adds_grain = adds_grain
         self.sequence: PictureSequence | None = None
         """The files of a sequence of pictures, which is one container."""
         self.container: Any = None
@@ -83,7 +85,13 @@ class ClipDecoder:
         if hardware is not None and own is not None:
             context = hardware.open_codec(own, self.stream)
         self.decoder = Decoder(
-            self.container, self.stream, context, threads=threads, begin=begin, hardware=hardware is not None
+            self.container,
+            self.stream,
+            context,
+            threads=threads,
+            begin=begin,
+            hardware=hardware is not None,
+            adds_grain=self.adds_grain,
         )
         self._counts.append(self.decoder.count)
         _decoders[self] = context

@@ -34,6 +34,8 @@ from .sample_index import PacketScan
 _SEEK_SECONDS = 0, 1, 4, 16
 """Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
 
+_GRAIN_ON_CPU = "it has film grain, which only the CPU leaves out, and `film_grain=off` is given"
+
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
 
@@ -43,8 +45,9 @@ class ContainerFile(SequentialSource):
     Y'CbCr is not converted, and R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`.
     The first frame is decoded at once, because only a frame shows the output of the decoder, which libavcodec has cropped as
     the stream states. A `hardware` decoder has to decode this frame to the same samples, once for each state `opened` of the
-    file, and then decodes the clip. Raises InputError if there is no video that can be compared, or if a required hardware
-    decoder cannot decode it, and DecoderBusyError.
+    file, and then decodes the clip. If not `adds_grain`, the CPU decodes clips that have film grain, without it. Raises
+    InputError if there is no video that can be compared, or if a required hardware decoder cannot decode it, and
+    DecoderBusyError.
     """
 
     def __init__(
@@ -53,12 +56,15 @@ class ContainerFile(SequentialSource):
         stream: int | None = None,
         hardware: HardwareDecoder | None = None,
         opened: Opened | None = None,
+        *,
+        adds_grain: bool = True,
     ) -> None:
         super().__init__()
         self.opened = opened
         self._path = path
         self.stream = stream
-        self._clip = ClipDecoder(path, stream)
+        self._adds_grain = adds_grain
+        self._clip = ClipDecoder(path, stream, adds_grain=adds_grain)
         self._range: tuple[int, int] | None = None  # the number and the position of the last seek
         self._packet_ticks: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
@@ -85,6 +91,8 @@ class ContainerFile(SequentialSource):
         if known is None:
             return False
         facts, begin = known
+        if self._without_grain(facts):
+            return False
         self._clip.codec = facts.codec
         self._waiting, why = start_by_hardware(self._clip, facts, None, hardware, begin)
         if why is None:
@@ -98,7 +106,7 @@ class ContainerFile(SequentialSource):
 
     def _compare_with(self, hardware: HardwareDecoder) -> None:
         """Decode the first frame by the processor and by hardware, and choose the decoder of the clip."""
-        clip = ClipDecoder(self._path, self.stream)
+        clip = ClipDecoder(self._path, self.stream, adds_grain=self._adds_grain)
         early = start_early(clip, hardware)
         try:
             why: str | None = None
@@ -123,7 +131,8 @@ class ContainerFile(SequentialSource):
         `clip` is that of the hardware decoder, which was started `early`.
         """
         facts, codec, begin = self._facts, self._clip.stream.codec_context, self._clip.decoder.begin
-        why = hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
+        without = _GRAIN_ON_CPU if self._without_grain(facts) else None
+        why = without or hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
         if why is None:
             frame, why = start_by_hardware(clip, facts, self._waiting, hardware, begin, early)
         if why is None:
@@ -133,6 +142,10 @@ class ContainerFile(SequentialSource):
                 hardware.note_compared((self.opened, self.stream), self._facts, begin)
             self._decode_by(hardware)
         return why
+
+    def _without_grain(self, facts: ClipDescription) -> bool:
+        """Return whether the clip has film grain that is left out."""
+        return facts.has_grain and not self._adds_grain
 
     def _refuse(self, hardware: HardwareDecoder, why: str) -> None:
         """Leave the clip to the processor. Raises InputError if hardware is required."""
@@ -473,7 +486,7 @@ class ContainerFile(SequentialSource):
         return seconds
 
     def _ticks_by_decoding(self) -> npt.NDArray[np.int64] | None:
-        with ContainerFile(self._path, self.stream) as other:
+        with ContainerFile(self._path, self.stream, adds_grain=self._adds_grain) as other:
             while other._read_to(other._position, None):
                 pass
             ticks = [tick for tick in other._times.ticks if tick is not None]

@@ -29,6 +29,9 @@ messages, for each of which PyAV's callback takes Python's lock, even below the 
 
 _EXPLODE = {"err_detect": "explode"}
 
+_WITHOUT_GRAIN = {"export_side_data": "film_grain"}
+"""Decoders then pass the parameters of film grain on, in place of adding it."""
+
 _UNALIGNED = 1
 """FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, rows begin on whole vectors, so decoders show cropped columns at the left."""
 
@@ -105,14 +108,26 @@ class Decoder:
     """
 
     def __init__(
-        self, container: Any, stream: Any, codec: Any, *, threads: bool, begin: Begin = FROM_START, hardware: bool = False
+        self,
+        container: Any,
+        stream: Any,
+        codec: Any,
+        *,
+        threads: bool,
+        begin: Begin = FROM_START,
+        hardware: bool = False,
+        adds_grain: bool = True,
     ) -> None:
         self._container = container
         self._stream = stream
         self._codec = codec
         self._name = self._codec.codec.name
         is_strict = hardware and self._name in _STRICT
-        self._codec.options = {**MOST_PIXELS_OPTION, **(_EXPLODE if is_strict else {})}
+        self._codec.options = {
+            **MOST_PIXELS_OPTION,
+            **(_EXPLODE if is_strict else {}),
+            **({} if adds_grain else _WITHOUT_GRAIN),
+        }
         self.hardware = hardware
         threads = threads and self._name not in _SILENT
         self.stops_at_doubt = threads or hardware

@@ -17,6 +17,7 @@ from ..info import VideoInfo, check_size
 from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.steps import Crop, Orientation, orientation
+from . import ffmpeg_log
 from .clip_decoder import ClipDecoder
 from .demuxer import listed_streams
 
@@ -32,7 +33,8 @@ class ClipDescription:
     the stream lasts `time_base` seconds. `start_time` and `duration` belong to the container, in microseconds, and `seconds` is
     the duration of the stream, None if it is not known, and for a picture. `reorders` says whether the decoder may reorder
     frames. `pixels` and `size`, (width, height), belong to the first frame, and `is_rgb` to all frames. `info` has no notes of
-    a conversion yet. `dolby_vision` is a profile of Dolby Vision, whose colours are defined by metadata alone.
+    a conversion yet. `dolby_vision` is a profile of Dolby Vision, whose colours are defined by metadata alone. `has_grain` is
+    whether the stream describes film grain, which decoders synthesise.
     """
 
     info: VideoInfo
@@ -55,6 +57,7 @@ class ClipDescription:
     aperture: Crop | None
     orientation: Orientation | None
     dolby_vision: int | None
+    has_grain: bool
 
 
 def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
@@ -72,6 +75,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     colours = stated_colours(first)
     stated = _stream_text(clip)
     dolby_vision = _dolby_vision(stated)
+    has_grain = _has_grain(clip)
     info = VideoInfo(
         clip.path,
         stream.codec_context.name,
@@ -83,7 +87,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         "444" if is_rgb else pixels.chroma,
         None if is_rgb else colours["matrix"],
         None if is_rgb else colours["range"],
-        (*_notes(clip, first), *note),
+        (*_notes(clip, first), *note, *([_GRAIN[clip.adds_grain]] if has_grain else [])),
         transfer=colours["transfer"],
         field_order=None if is_picture or is_rgb else _field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
@@ -111,6 +115,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         _aperture(stated, first),
         turned,
         dolby_vision,
+        has_grain,
     )
 
 
@@ -212,6 +217,24 @@ def _without_metadata(path: str, profile: int) -> str:
         f"{path} is Dolby Vision of profile {profile}: its colours are defined by metadata, which vkssim does not apply. Its"
         f" samples are scored as they are, and scores against a clip of another kind mean nothing"
     )
+
+
+_HAS_GRAIN = re.compile(r"\bfilm_grain_params_present\b.*= 1$")
+_GRAIN = {
+    True: "its film grain, which the decoder synthesises, is in the scores; `film_grain=off` leaves it out",
+    False: "decoded without its film grain",
+}
+
+
+def _has_grain(clip: ClipDecoder) -> bool:
+    """Return whether the sequence header of AV1 announces film grain. A filter of FFmpeg logs each element of the header."""
+    from av.bitstream import BitStreamFilterContext
+
+    if clip.codec.canonical_name != "av1":
+        return False
+    with ffmpeg_log.hearing() as messages:
+        BitStreamFilterContext("trace_headers", clip.stream)
+    return any(_HAS_GRAIN.search(text.strip()) for _, _, text in messages)
 
 
 _SUBFILE, _REDUCED = 254, 1  # the tag of TIFF for the kind of a page, and the bit for smaller copies

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from fractions import Fraction
 from functools import partial
@@ -47,7 +47,10 @@ def open_pair(
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip(paths, streams, strict=True)
-        openings = [partial(open_file, path, raw, stream, hardware, pipes=pipes) for path, stream in clips]
+        openings = [
+            partial(open_file, path, raw, stream, hardware, pipes=pipes, adds_grain=pictures.adds_grain)
+            for path, stream in clips
+        ]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
@@ -63,10 +66,11 @@ def match_pair(
     _agree_on_colour(reference, distorted)
     rgb = reference.is_rgb or distorted.is_rgb
     turns = pictures.turn_reference, pictures.turn_distorted
+    open_again = partial(_open_again, raw=raw, adds_grain=pictures.adds_grain)
     first, second = (_turned(oriented(source), turn) for source, turn in zip((reference, distorted), turns, strict=True))
     crops = (
-        _own_crop(first, raw, turns[0], pictures.crop_reference),
-        _own_crop(second, raw, turns[1], pictures.crop_distorted),
+        _own_crop(first, pictures.crop_reference, partial(open_again, turn=turns[0])),
+        _own_crop(second, pictures.crop_distorted, partial(open_again, turn=turns[1])),
     )
     first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
     if pictures.scale is not None:
@@ -91,7 +95,7 @@ def match_pair(
                 raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
-        with alike(_cropped(_opened_again(reference, raw, turns[0]), crops[0], chroma)) as probe:
+        with alike(_cropped(open_again(reference, turn=turns[0]), crops[0], chroma)) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
     return _cropped(sources[0], crop, chroma), _cropped(sources[1], crop, chroma)
 
@@ -145,17 +149,17 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
             source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range))
 
 
-def _own_crop(source: FrameSource, raw: RawDescription, turn: int, text: str | None) -> Crop | None:
+def _own_crop(source: FrameSource, text: str | None, open_again: Callable[[FrameSource], FrameSource]) -> Crop | None:
     """Return the rectangle that a clip alone is cropped to. For ``"auto"``, the clip is opened again."""
     if text != "auto":
         return None if text is None else Crop.parse(text, own=True)
-    with _opened_again(source, raw, turn) as probe:
+    with open_again(source) as probe:
         return without_bars(probe.sample(_SAMPLED_FRAMES), probe.info, own=True)
 
 
-def _opened_again(source: FrameSource, raw: RawDescription, turn: int) -> FrameSource:
+def _open_again(source: FrameSource, *, raw: RawDescription, adds_grain: bool, turn: int) -> FrameSource:
     """Open a clip again, to look at its pictures."""
-    return _turned(oriented(open_file(source.info.path, raw, source.stream)), turn)
+    return _turned(oriented(open_file(source.info.path, raw, source.stream, adds_grain=adds_grain)), turn)
 
 
 def _turned(source: FrameSource, clockwise: int) -> FrameSource:
