@@ -218,19 +218,73 @@ def test_the_level_of_the_log_is_restored(monkeypatch: pytest.MonkeyPatch, damag
 
 
 def test_messages_are_counted_by_decoder() -> None:
-    ffmpeg_log.listen()
+    first, second = (ffmpeg_log.open_channel("h264") for _ in range(2))
+    assert first.number != second.number
+    before = [ffmpeg_log.worrying_messages(channel) for channel in (first, second)]
     try:
-        before = ffmpeg_log.worrying_messages("h264")
-        av.logging.log(av.logging.ERROR, "h264", "error while decoding MB 1 2")
-        av.logging.log(av.logging.ERROR, "hevc", "Could not find ref")
-        av.logging.log(av.logging.INFO, "h264", "Reinit context")
-        av.logging.log(av.logging.INFO, "h264", "concealing 9 DC, 9 AC, 9 MV errors in P frame")
+        for level, decoder, text in (
+            (av.logging.ERROR + first.number, "h264", "error while decoding MB 1 2"),
+            (av.logging.ERROR + second.number, "h264", "error while decoding MB 1 3"),
+            (av.logging.ERROR, "h264", "of a decoder that probes a file"),
+            (av.logging.ERROR + first.number, "hevc", "Could not find ref"),
+            (av.logging.INFO + first.number, "h264", "Reinit context"),
+            (av.logging.INFO + first.number, "h264", "concealing 9 DC, 9 AC, 9 MV errors in P frame"),
+        ):
+            av.logging.log(level, decoder, text)
         with ffmpeg_log.hearing() as messages:
             av.logging.log(av.logging.ERROR, "h264", "of this thread alone")
-        assert ffmpeg_log.worrying_messages("h264") == before + 2
+        after = [ffmpeg_log.worrying_messages(channel) for channel in (first, second)]
+        assert [new - old for new, old in zip(after, before, strict=True)] == [2, 1]
         assert [text for _, _, text in messages] == ["of this thread alone"]
     finally:
-        ffmpeg_log.leave()
+        ffmpeg_log.leave(first)
+        ffmpeg_log.leave(second)
+
+
+@pytest.mark.parametrize("kind", ["h264", "mpeg4"])
+def test_damage_of_one_clip_leaves_the_other_its_threads(
+    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
+) -> None:
+    """Two clips of one codec, read in turn; the damaged one alone is decoded again."""
+    _threads(monkeypatch, True)
+    again: list[str] = []
+    decode_again = container.ContainerFile._decode_again
+
+    def note(self: container.ContainerFile, failure: Exception | None) -> None:
+        again.append(self.info.path)
+        decode_again(self, failure)
+
+    monkeypatch.setattr(container.ContainerFile, "_decode_again", note)
+    for seed in SEEDS:
+        paths = damaged(kind, seed), sound[kind]
+        with open_source(paths[0]) as one, open_source(paths[1]) as other:
+            target = one.info.new_planes(1)
+            for number in range(FRAMES):
+                for source in (one, other):
+                    source.read([number], [target])
+            assert not other.damage
+        assert (again.count(paths[0]), again.count(paths[1])) == (1, 0), f"seed {seed}"
+
+
+def test_damage_of_a_file_that_is_probed_is_no_damage_of_a_clip(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
+    """FFmpeg decodes a few frames of some files while it opens them."""
+    _threads(monkeypatch, True)
+    with open_source(sound["h264"]) as source:
+        assert isinstance(source, container.ContainerFile)
+        av.logging.log(av.logging.ERROR, "h264", "error while decoding MB 1 2")
+        assert not source._clip.decoder.doubtful
+
+
+def test_a_channel_is_used_again() -> None:
+    channels = [ffmpeg_log.open_channel("h264") for _ in range(7)]
+    try:
+        assert len(set(channels)) == 7
+        ffmpeg_log.leave(channels[3])
+        again = ffmpeg_log.open_channel("h264")
+        assert again == channels[3]
+    finally:
+        for channel in channels:
+            ffmpeg_log.leave(channel)
 
 
 def test_an_unknown_profile_is_no_damage(sound: dict[str, str]) -> None:
@@ -344,7 +398,7 @@ def test_hardware_listens_to_other_decoders(sound: dict[str, str]) -> None:
     with open_container(sound["h264"]) as clip:
         stream = clip.streams.video[0]
         decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
-        assert av.logging.get_level() == av.logging.INFO
+        assert av.logging.get_level() is not None
         decoder.close()
     assert av.logging.get_level() is None
 

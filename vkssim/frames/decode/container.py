@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ...errors import InputError, RangeError, ReadError
 from ...types import Planes
-from ...utils.interruption import check, wait_for
+from ...utils.interruption import check
 from ..info import ClipFacts, VideoPackets
 from ..inputs import Opened
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
@@ -27,7 +27,7 @@ from ..source import SeekIndex, SequentialSource
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import ClipDescription, describe
-from .hardware import SECONDS_TO_START, UNCOMPRESSED, HardwareDecoder, start_by_hardware, start_early
+from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware, start_early
 from .packets import FrameTimes, PacketCount
 from .sample_index import PacketScan
 
@@ -120,7 +120,6 @@ class ContainerFile(SequentialSource):
                 self._refuse(hardware, why)
         finally:
             if self._clip is not clip:
-                wait_for(early, SECONDS_TO_START)  # its messages would look like damage
                 early.add_done_callback(lambda _: clip.close())
         if self._clip is not clip and threads_help():
             self._waiting = self._clip.begin(threads=True)

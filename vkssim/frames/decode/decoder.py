@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from operator import attrgetter
@@ -48,6 +48,9 @@ _is_corrupt = attrgetter("is_corrupt")
 _TOGETHER = 8
 """Packets that hardware decodes in a row, before the first of their frames is used. Each of FFmpeg's calls gives up Python's
 lock, and the less Python has to do between two calls, the less it waits for the lock (docs/adr/0012)."""
+
+
+Messages = Sequence[ffmpeg_log.Message]
 
 
 class UndecodableError(Exception):
@@ -123,11 +126,6 @@ class Decoder:
         self._codec = codec
         self._name = self._codec.codec.name
         is_strict = hardware and self._name in _STRICT
-        self._codec.options = {
-            **MOST_PIXELS_OPTION,
-            **(_EXPLODE if is_strict else {}),
-            **({} if adds_grain else _WITHOUT_GRAIN),
-        }
         self.hardware = hardware
         threads = threads and self._name not in _SILENT
         self.stops_at_doubt = threads or hardware
@@ -166,10 +164,18 @@ class Decoder:
         self._whole = True  # whether packets are read from the first one
         self._is_matroska = "matroska" in container.format.name
         self._listens = not is_strict
-        if self._listens:
+        self._channel = ffmpeg_log.open_channel(self._name) if threads else None
+        if self._listens and not threads:
             ffmpeg_log.listen()
-        self._close = weakref.finalize(self, _close, [self._codec] if threads else [], os.getpid(), self._listens)
-        self._heard = ffmpeg_log.worrying_messages(self._name)
+        parked = [self._codec] if threads else []
+        self._close = weakref.finalize(self, _close, parked, os.getpid(), self._listens, self._channel)
+        self._heard = 0 if self._channel is None else ffmpeg_log.worrying_messages(self._channel)
+        self._codec.options = {
+            **MOST_PIXELS_OPTION,
+            **(_EXPLODE if is_strict else {}),
+            **({} if adds_grain else _WITHOUT_GRAIN),
+            **({} if self._channel is None else self._channel.options),
+        }
         packets = self._packets(begin)
         self._frames = self._up_to_doubt(packets, sought=False) if self.stops_at_doubt else self._unthreaded(packets)
 
@@ -178,7 +184,7 @@ class Decoder:
         """Return whether there was a sign of damage, so that further frames may be wrong."""
         if not self.stops_at_doubt:
             return False
-        return self._doubtful or (self._listens and ffmpeg_log.worrying_messages(self._name) > self._heard)
+        return self._doubtful or (self._channel is not None and ffmpeg_log.worrying_messages(self._channel) > self._heard)
 
     @property
     def remarks(self) -> list[Remark]:
@@ -275,15 +281,15 @@ class Decoder:
         self.count.complete = self._whole
 
     def _demuxed(self) -> Iterator[Any]:
-        """Return the packets of the container. If it may be Matroska, which ends without an error, note if it is cut off."""
         packets: Iterator[Any] = self._container.demux(self._stream)
-        hears = not self.stops_at_doubt or (self._listens and self._is_matroska)
-        return self._up_to_cut(packets) if hears else packets
+        return self._up_to_cut(packets) if self._listens else packets
 
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
+        """Yield packets, and note if the container is cut off: Matroska ends without an error."""
         while True:
             with ffmpeg_log.hearing() as messages:
                 packet = next(packets, None)
+            self._note_doubt(messages)
             self.is_cut_off |= any(text.startswith(_CUT_OFF) for _, _, text in messages)
             if packet is None:
                 return
@@ -305,6 +311,11 @@ class Decoder:
         finally:
             ffmpeg_log.leave()
 
+    def _note_doubt(self, messages: Messages) -> None:
+        """Note if a message that this thread collected may mean damage of the stream. A strict decoder needs none."""
+        own = ((level, text) for level, name, text in messages if self._listens and name == self._name)
+        self._doubtful |= any(ffmpeg_log.is_worrying(*message) for message in own)
+
     # -- with threads, or by hardware --------------------------------------------------------------------------------
 
     def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
@@ -315,7 +326,11 @@ class Decoder:
             whole = [packet for packet in group if packet.size]
             sent += len(whole)
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
-            frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))
+            # A decoder with threads has a channel for its messages.
+            collector: AbstractContextManager[Messages] = ffmpeg_log.hearing() if self.hardware else nullcontext(())
+            with collector as messages:
+                frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))
+            self._note_doubt(messages)
             self._doubtful |= any(map(_is_corrupt, (*group, *frames)))
             is_end = len(whole) < len(group) and undecoded is unread is None
             if is_end and self._is_matroska and not (self._listens or self._doubtful):
@@ -445,7 +460,7 @@ def _is_before(pts: int | None, time: int | None) -> bool:
     return pts is not None and time is not None and pts < time
 
 
-def _close(threaded: list[Any], process: int, listens: bool) -> None:
+def _close(threaded: list[Any], process: int, listens: bool, channel: ffmpeg_log.Channel | None) -> None:
     ffmpeg_log.park(threaded, process)
     if listens and os.getpid() == process:  # a fork does not listen
-        ffmpeg_log.leave()
+        ffmpeg_log.leave(channel)

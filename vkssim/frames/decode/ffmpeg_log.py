@@ -4,6 +4,9 @@ PyAV passes messages to Python through a callback that FFmpeg calls from any thr
 set only while a decoder needs it, and the previous callback is restored afterwards. It takes the GIL for each message, even if
 that is below the level, so a frame thread may wait for the GIL. PyAV frees a decoder while it holds the GIL, and FFmpeg then
 waits for the threads: a deadlock. So `park` and `parked` stop the threads first.
+
+A message comes with its level, the name of its decoder and its text. Messages that a decoder logs in the thread that called it
+are collected there, by `hearing`. Its own threads belong to no caller, so a decoder with threads gets a `Channel`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 _HARMLESS = ("Unknown profile bitstream", "packed B-frames")
 """Parts of messages about something unusual that is no damage."""
@@ -29,13 +32,33 @@ Message = tuple[int, str, str]
 """Level, name of the sender, text."""
 
 
+_STEP = 8  # between two of FFmpeg's levels
+
+
+class Channel(NamedTuple):
+    """The channel of a decoder: its name, and the number that FFmpeg adds to the level of each of its messages.
+
+    The numbers from 1 on are below the step between two levels, so seven decoders of one name can be told apart. Messages of
+    number 0 are of decoders without a channel, such as those that FFmpeg opens to probe a file.
+    """
+
+    decoder: str
+    number: int
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Return the options of the decoder. Its threads have them as well."""
+        return {"log_level_offset": str(self.number)}
+
+
 class _Listener:
-    """A collector of the messages of all threads, which counts the worrying ones of each decoder."""
+    """A collector of the messages of all threads, which counts the worrying ones of each channel."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # reentrant, because a decoder that is freed meanwhile calls `leave`
         self._listeners = 0
-        self._worrying: Counter[str] = Counter()
+        self._worrying: Counter[Channel] = Counter()
+        self._channels: Counter[Channel] = Counter()
         self._messages: list[Message] = []
         self._capture: Any = None
         self._before: tuple[int | None, bool] = None, True
@@ -52,11 +75,21 @@ class _Listener:
             self._capture = logging.Capture(local=False)
             self._messages = self._capture.__enter__()
             logging.set_skip_repeated(False)
-            logging.set_level(logging.INFO)
+            logging.set_level(logging.INFO + _STEP - 1)
 
-    def leave(self) -> None:
+    def open_channel(self, decoder: str) -> Channel:
+        """Start to listen to a decoder of that name, on the channel that has the fewest; `leave` ends it."""
+        self.listen()
+        with self._lock:
+            channel = min((Channel(decoder, number) for number in range(1, _STEP)), key=self._channels.__getitem__)
+            self._channels[channel] += 1
+        return channel
+
+    def leave(self, channel: Channel | None = None) -> None:
         """Stop to listen, unless other decoders still listen."""
         with self._lock:
+            if channel is not None:
+                self._channels[channel] -= 1
             self._listeners -= 1
             if not self._listeners:
                 self._stop()
@@ -66,15 +99,17 @@ class _Listener:
         if self._listeners:
             self._stop()
         self._lock, self._listeners = threading.RLock(), 0
+        self._channels.clear()
 
-    def worrying_messages(self, decoder: str) -> int:
-        """Return the number of messages of decoders of that name that may mean damage, without those in `hearing` blocks."""
+    def worrying_messages(self, channel: Channel) -> int:
+        """Return the number of messages on a channel that may mean damage, without those in `hearing` blocks."""
         if self._messages:
             with self._lock:
                 messages = self._messages[:]
-                self._worrying.update(name for level, name, text in messages if is_worrying(level, text))
+                sent = ((Channel(name, level % _STEP), level - level % _STEP, text) for level, name, text in messages)
+                self._worrying.update(source for source, level, text in sent if is_worrying(level, text))
                 del self._messages[: len(messages)]  # only the counted ones: other threads may have added messages
-        return self._worrying[decoder]
+        return self._worrying[channel]
 
     def _stop(self) -> None:
         from av import logging
@@ -87,7 +122,8 @@ class _Listener:
 
 
 _listener = _Listener()
-listen, leave, worrying_messages = _listener.listen, _listener.leave, _listener.worrying_messages
+listen, leave = _listener.listen, _listener.leave
+open_channel, worrying_messages = _listener.open_channel, _listener.worrying_messages
 
 
 @contextmanager
@@ -109,7 +145,7 @@ def park(codecs: Iterable[Any], process: int) -> None:
 
 @contextmanager
 def hearing() -> Iterator[list[Message]]:
-    """Collect the messages of this thread, which are all messages of a decoder without threads."""
+    """Collect the messages of this thread, which are all messages of a decoder without threads, and of a demuxer."""
     from av.logging import Capture
 
     with Capture() as messages:

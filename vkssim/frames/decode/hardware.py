@@ -236,8 +236,7 @@ def start_by_hardware(
     frame = None if early is None else result_of(early)
     clip.codec = facts.codec
     try:
-        # Other clips' messages may have come meanwhile.
-        if frame is None or begin != AT_FIRST_KEY or (early is not None and clip.decoder.doubtful):
+        if frame is None or begin != AT_FIRST_KEY:
             frame = _start(clip, hardware, begin)
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
