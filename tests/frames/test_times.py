@@ -15,6 +15,7 @@ from vkssim import Selection, score_files
 from vkssim.errors import InputError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
+from vkssim.frames.decode.packets import FrameTimes
 
 from ..support.clips import write
 from ..support.damage import remux, video_packets
@@ -238,6 +239,47 @@ def test_containers_that_do_not_say_when_each_frame_is_shown(
         assert by_time == score_files(*clips, **TINY).column("float_ssim").tolist()
         assert not any("out of step" in warning for warning in score_files(*clips, **TINY).warnings)
     assert [frame.time for frame in score_files(path, exact, **TINY).frames] == pytest.approx(np.arange(count) / 25)
+
+
+def _without_times(data: bytearray) -> None:
+    """Leave the first packet alone its times, in a program stream: ISO/IEC 13818-1, 2.4.3.6."""
+    at = data.find(b"\0\0\1\xe2")
+    while (at := data.find(b"\0\0\1\xe2", at + 4)) >= 0:
+        length = data[at + 8]
+        data[at + 7] &= 0x3F
+        data[at + 9 : at + 9 + length] = b"\xff" * length
+
+
+def _repeat_pictures(data: bytearray, repeated: np.ndarray) -> None:
+    """Have pictures of H.264 shown for two frames each, by their messages on timing: ITU-T H.264, table D-1."""
+    at = 0
+    for twice in repeated:
+        at = data.index(b"\0\0\1\x06\x01\x01", at) + 6
+        assert data[at] == 0b0000_0_100
+        data[at] = 0b0111_00_10 if twice else data[at]
+
+
+def test_pictures_that_are_shown_for_longer_count_if_they_have_no_times(folder: Path) -> None:
+    options = {**X264, "x264-params": "b-adapt=0:pic-struct=1"}
+    with av.open(encode_frames(folder / "repeated.mp4", _pictures(), "libx264", options=options)) as file:
+        order = np.argsort([packet.pts for packet in file.demux(video=0) if packet.pts is not None])
+    data = bytearray(Path(encode_frames(folder / "repeated.vob", _pictures(), "libx264", options=options)).read_bytes())
+    repeated = np.arange(FRAMES) % 3 == 0  # in the order of decoding
+    _repeat_pictures(data, repeated)
+    _without_times(data)
+    path = write(folder / "repeated.vob", bytes(data))
+    with av.open(path) as file:
+        assert sum(frame.pts is None for frame in file.decode(video=0)) > FRAMES // 2
+    ends = np.cumsum(np.where(repeated[order], 2, 1)) / 25
+    np.testing.assert_allclose(_times(path), [0, *ends[:-1]], atol=1e-9)
+
+
+def test_times_of_frames_without_times() -> None:
+    """After the duration of the frame before; if it states none, after the last known time between two frames."""
+    times = FrameTimes(step=3600, second=90_000)
+    for pts, duration in ((0, 3600), (None, 5400), (None, 3600), (None, 0), (None, 0), (30_000, 0), (33_000, 0), (None, 7200)):
+        times.add(pts, duration)
+    assert times.ticks == [0, 3600, 9000, 12_600, 16_200, 30_000, 33_000, 36_000]
 
 
 def test_times_are_read_without_decoding_where_packets_tell(folder: Path, exact: str, monkeypatch: pytest.MonkeyPatch) -> None:

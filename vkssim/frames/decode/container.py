@@ -340,7 +340,8 @@ class ContainerFile(SequentialSource):
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
-        self._times.add(self._clip.decoder.tick(frame))
+        # FFmpeg gives an interlaced frame the duration of its first packet, which may be a field.
+        self._times.add(self._clip.decoder.tick(frame), 0 if frame.interlaced_frame else frame.duration)
         if self._is_out_of_time():
             return None
         if changed:

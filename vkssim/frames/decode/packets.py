@@ -130,8 +130,9 @@ class FrameTimes:
     """The presentation times of frames in ticks, in the order of decoding.
 
     If a time goes back by more than a second, streams were joined there, and it is replaced by the end of the frame before.
-    `jumps` has the numbers of these frames. A frame without a time, as in MPEG program streams, follows the frame before after
-    the last known duration of a frame, which is `step` at first. A second has `second` ticks.
+    `jumps` has the numbers of these frames. A frame without a time, as in MPEG program streams, follows when the frame before
+    ends. If that frame does not state its duration, it is the last known time from frame to frame, which is `step` at first. A
+    second has `second` ticks.
     """
 
     def __init__(self, step: int, second: int) -> None:
@@ -139,22 +140,24 @@ class FrameTimes:
         self._second = second
         self._offset = 0
         self._last: int | None = None
+        self._duration = 0  # of the last frame
         self.ticks: list[int | None] = []
         self.jumps: list[int] = []
 
-    def add(self, pts: int | None) -> None:
-        """Add the presentation time of the next frame."""
+    def add(self, pts: int | None, duration: int = 0) -> None:
+        """Add the presentation time of the next frame, and how long it is shown, with repeated fields; 0 if that is unknown."""
+        shown, self._duration = self._duration or self._step, duration
         if pts is None:
             if self._last is not None:
-                self._last += self._step
+                self._last += shown
             self.ticks.append(self._last)
             return
         time = pts + self._offset
         if self._last is not None:
             if time < self._last - _JUMP_SECONDS * self._second:
-                self._offset += self._last + self._step - time
+                self._offset += self._last + shown - time
                 self.jumps.append(len(self.ticks))
-                time = self._last + self._step
+                time = self._last + shown
             elif 0 < time - self._last < self._second:
                 self._step = time - self._last
         self._last = time
@@ -162,6 +165,6 @@ class FrameTimes:
 
     def restart(self) -> None:
         """Forget all times, to begin at another frame."""
-        self._offset, self._last = 0, None
+        self._offset, self._last, self._duration = 0, None, 0
         self.ticks.clear()
         self.jumps.clear()
