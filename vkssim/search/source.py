@@ -371,7 +371,7 @@ def _print(plane: npt.NDArray[Any]) -> int:
 
 def _mastering(frame: Any) -> Mastering:
     """Return the HDR metadata of a frame, from FFmpeg's structs AVMasteringDisplayMetadata and AVContentLightMetadata."""
-    structs = side_data(frame, "MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL")
+    structs = [side_data(frame, name) for name in ("MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL")]
     # as integers; the last bytes of a struct may be padding
     display, light = (None if data is None else np.frombuffer(data[: len(data) // 4 * 4], np.int32) for data in structs)
     mastering = None

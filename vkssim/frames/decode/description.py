@@ -258,7 +258,7 @@ def _tiff_pages(path: str) -> int:
 
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
     """Return the orientation of a frame, and a note on a rotation that is not applied."""
-    (matrix,) = side_data(first, "DISPLAYMATRIX")
+    matrix = side_data(first, "DISPLAYMATRIX")
     turned = None if matrix is None else orientation(matrix)
     if turned is None and first.rotation:
         return None, (f"its rotation by {first.rotation} degrees was not applied, because it is not a multiple of 90",)
@@ -279,40 +279,44 @@ def _field_order(frame: Any) -> str:
     """Return the order of fields as in `VideoInfo`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
     if not frame.interlaced_frame:
         return "progressive"
-    return next((order for number, order in _ORDERS.items() if _passes(frame, number)), "interlaced")
-
-
-def _passes(frame: Any, interlace_type: int) -> bool:
-    from av import FFmpegError
-
-    try:
-        _filtered(frame, ("select", f"eq(interlace_type,{interlace_type})"))
-    except FFmpegError:  # the filter has no frame to pull
-        return False
-    return True
+    return next(
+        (order for number, order in _ORDERS.items() if _passes(frame, "select", f"eq(interlace_type,{number})")), "interlaced"
+    )
 
 
 _MOST_KINDS = 64  # of side data: FFmpeg 8 has 33
 
 
-def side_data(frame: Any, *names: str) -> list[bytes | None]:
-    """Return side data of an av.VideoFrame by PyAV's names of its kinds, as FFmpeg's structs; None for a missing kind.
+def side_data(frame: Any, name: str) -> bytes | None:
+    """Return side data of an av.VideoFrame by PyAV's name of its kind, as FFmpeg's struct; None if the frame has none.
 
-    Only side data of these kinds may be read with PyAV. It frees the metadata of each entry that it reads, such as the name of
-    an ICC profile, and FFmpeg frees that once more, which ends the process. Nor does it read any if the frame has a kind
-    without a name in PyAV. So a filter of FFmpeg deletes all other kinds from a copy of the frame, which shares its samples.
+    No other kind may be read with PyAV. It frees the metadata of each entry that it reads, such as the name of an ICC profile,
+    and FFmpeg frees that once more, which ends the process. Nor does it read any if the frame has a kind without a name in
+    PyAV. So a filter of FFmpeg deletes all other kinds from a copy of the frame, which shares its samples.
     """
     from av.sidedata.sidedata import Type
 
-    wanted = [Type[name] for name in names]
-    unwanted = set(range(_MOST_KINDS)) - {kind.value for kind in wanted}
-    found = _filtered(frame, *(("sidedata", f"mode=delete:type={kind}") for kind in unwanted)).side_data
-    entries = (found.get(kind) for kind in wanted)
-    return [None if entry is None else bytes(entry) for entry in entries]
+    kind = Type[name]
+    if not _passes(frame, "sidedata", f"mode=select:type={kind.value}"):
+        return None
+    others = set(range(_MOST_KINDS)) - {kind.value}
+    deleting = [("sidedata", f"mode=delete:type={other}") for other in others]
+    return bytes(_filtered(frame, *deleting).side_data[kind])
+
+
+def _passes(frame: Any, name: str, options: str) -> bool:
+    """Return whether a filter of FFmpeg passes a frame on."""
+    from av import BlockingIOError
+
+    try:
+        _filtered(frame, (name, options))
+    except BlockingIOError:  # the filter has no frame to pull
+        return False
+    return True
 
 
 def _filtered(frame: Any, *filters: tuple[str, str]) -> Any:
-    """Return a frame after filters of FFmpeg, each with its options. Raises av.FFmpegError if they return none."""
+    """Return a frame after filters of FFmpeg, each with its options. Raises av.BlockingIOError if they pass none on."""
     from av.filter import Graph
 
     graph = Graph()
