@@ -6,6 +6,7 @@ import gc
 import json
 import random
 import re
+import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -401,6 +402,21 @@ def test_hardware_listens_to_other_decoders(sound: dict[str, str]) -> None:
         assert av.logging.get_level() is not None
         decoder.close()
     assert av.logging.get_level() is None
+
+
+def test_hardware_notices_a_message_from_a_thread_of_its_driver(sound: dict[str, str]) -> None:
+    with open_container(sound["h264"]) as clip:
+        stream = clip.streams.video[0]
+        decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
+        assert decoder._channel is not None
+        for number, is_own in ((0, False), (decoder._channel.number, True)):
+            thread = threading.Thread(
+                target=av.logging.log, args=(av.logging.ERROR + number, "h264", "output image buffer is null")
+            )
+            thread.start()
+            thread.join()
+            assert decoder.doubtful == is_own
+        decoder.close()
 
 
 class _WithoutItsEnd:

@@ -164,8 +164,10 @@ class Decoder:
         self._whole = True  # whether packets are read from the first one
         self._is_matroska = "matroska" in container.format.name
         self._listens = not is_strict
-        self._channel = ffmpeg_log.open_channel(self._name) if threads else None
-        if self._listens and not threads:
+        self._channel: ffmpeg_log.Channel | None = None
+        if self._listens and self.stops_at_doubt:
+            self._channel = ffmpeg_log.open_channel(self._name)
+        elif self._listens:
             ffmpeg_log.listen()
         parked = [self._codec] if threads else []
         self._close = weakref.finalize(self, _close, parked, os.getpid(), self._listens, self._channel)
@@ -326,7 +328,7 @@ class Decoder:
             whole = [packet for packet in group if packet.size]
             sent += len(whole)
             newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
-            # A decoder with threads has a channel for its messages.
+            # Hardware has many decoders and few threads, which would share channels.
             collector: AbstractContextManager[Messages] = ffmpeg_log.hearing() if self.hardware else nullcontext(())
             with collector as messages:
                 frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))

@@ -6,7 +6,8 @@ that is below the level, so a frame thread may wait for the GIL. PyAV frees a de
 waits for the threads: a deadlock. So `park` and `parked` stop the threads first.
 
 A message comes with its level, the name of its decoder and its text. Messages that a decoder logs in the thread that called it
-are collected there, by `hearing`. Its own threads belong to no caller, so a decoder with threads gets a `Channel`.
+are collected there, by `hearing`. Threads of FFmpeg or of a driver belong to no caller, so decoders that may have any get a
+`Channel`.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class _Listener:
         if self._messages:
             with self._lock:
                 messages = self._messages[:]
-                sent = ((Channel(name, level % _STEP), level - level % _STEP, text) for level, name, text in messages)
-                self._worrying.update(source for source, level, text in sent if is_worrying(level, text))
+                worrying = ((level, name) for level, name, text in messages if is_worrying(level, text))
+                self._worrying.update(Channel(name, level % _STEP) for level, name in worrying)
                 del self._messages[: len(messages)]  # only the counted ones: other threads may have added messages
         return self._worrying[channel]
 
@@ -156,14 +157,15 @@ def is_worrying(level: int, text: str) -> bool:
     """Return whether a message may mean damage."""
     from av import logging
 
-    return text.startswith(_CONCEALING) or (level <= logging.WARNING and not any(words in text for words in _HARMLESS))
+    is_warning = level < logging.WARNING + _STEP  # it may have the number of a channel
+    return text.startswith(_CONCEALING) or (is_warning and not any(words in text for words in _HARMLESS))
 
 
 def is_damage(level: int, text: str) -> bool:
     """Return whether a message means damage: an error, or its concealment."""
     from av import logging
 
-    is_serious = level <= logging.ERROR or any(words in text for words in _SERIOUS)
+    is_serious = level < logging.ERROR + _STEP or any(words in text for words in _SERIOUS)
     return is_worrying(level, text) and (is_serious or text.startswith(_CONCEALING))
 
 
