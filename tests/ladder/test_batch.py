@@ -217,9 +217,9 @@ def test_no_reference_is_opened_for_files_that_are_not_there(
     opened: list[str] = []
     begin = ContainerFile.__init__
 
-    def note(self: ContainerFile, path: str, *more: Any) -> None:
+    def note(self: ContainerFile, path: str, *more: Any, **options: Any) -> None:
         opened.append(Path(path).name)
-        begin(self, path, *more)
+        begin(self, path, *more, **options)
 
     monkeypatch.setattr(ContainerFile, "__init__", note)
     manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": f"absent{number}.mp4"} for number in range(12)])
