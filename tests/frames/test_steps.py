@@ -14,7 +14,7 @@ from av.video.reformatter import Interpolation
 
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.steps import Crop, Scale, by_degrees, is_scaled, shape, stretched, unlike, without_bars
+from vkssim.frames.picture.steps import Crop, Scale, is_scaled, requested_turn, shape, stretched, unlike, without_bars
 from vkssim.frames.source import ProcessedSource
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
@@ -231,17 +231,17 @@ def test_what_a_turned_clip_states() -> None:
     """Only a rotation that the clip states itself explains sizes that differ."""
     before = _info(64, 48)
     for degrees in (90, 180, 270):
-        stated, requested = by_degrees(-degrees), by_degrees(-degrees, requested=True)
-        assert stated is not None
+        requested = requested_turn(degrees)
         assert requested is not None
+        stated = replace(requested, requested=False)
         assert (stated.info(before).rotation, requested.info(before).rotation) == (degrees, 0)
         assert requested.info(before).notes == (f"turned {requested}",)
-    assert by_degrees(0) is by_degrees(45) is None
+    assert requested_turn(0) is None
 
 
 def test_shape_of_samples_that_are_not_square() -> None:
     assert shape(_info(720, 576, "64/45")) == pytest.approx(16 / 9)
-    turned = by_degrees(90)
+    turned = requested_turn(90)
     assert turned is not None
     assert shape(turned.info(_info(720, 576, "64/45"))) == pytest.approx(9 / 16)
 

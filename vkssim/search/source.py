@@ -61,8 +61,8 @@ class SourceFacts:
     that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
     of the frames in the file. The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `video` is the number
     of the stream among those of video, see `choose_stream`. `subtitles` are FFmpeg's names of their codecs, "" for an unknown
-    one. `filters` are those of FFmpeg for the changes that the user wants. `dolby_vision` is a profile whose colours are defined
-    by metadata, which encodes do not have. `notes` are for the user, on every encode of the clip.
+    one. `filters` are those of FFmpeg for the changes that the user wants. `dolby_vision` is a profile whose colours are
+    defined by metadata, which encodes do not have. `notes` are for the user, on every encode of the clip.
     """
 
     width: int

@@ -221,7 +221,7 @@ def _without_metadata(path: str, profile: int) -> str:
 
 _HAS_GRAIN = re.compile(r"\bfilm_grain_params_present\b.*= 1$")
 _GRAIN = {
-    True: "its film grain, which the decoder synthesises, is in the scores; `film_grain=off` leaves it out",
+    True: "its film grain, which the decoder synthesises, is in the scores",
     False: "decoded without its film grain",
 }
 

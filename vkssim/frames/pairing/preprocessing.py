@@ -14,7 +14,7 @@ from ..info import VideoInfo
 from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
-from ..picture.steps import Crop, Scale, ToBitDepth, by_degrees, unlike, without_bars
+from ..picture.steps import Crop, Scale, ToBitDepth, requested_turn, unlike, without_bars
 from ..raw import RAW
 from ..source import FrameSource, ProcessedSource
 
@@ -164,7 +164,7 @@ def _open_again(source: FrameSource, *, raw: RawDescription, adds_grain: bool, t
 
 def _turned(source: FrameSource, clockwise: int) -> FrameSource:
     """Return the source turned by that many degrees."""
-    turn = by_degrees(-clockwise, requested=True)
+    turn = requested_turn(clockwise)
     return source if turn is None else ProcessedSource(source, turn)
 
 

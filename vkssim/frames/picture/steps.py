@@ -172,11 +172,10 @@ def swapped(info: VideoInfo) -> VideoInfo:
     return replace(info, width=info.height, height=info.width, sample_aspect=aspect)
 
 
-def by_degrees(rotation: int, *, requested: bool = False) -> Orientation | None:
-    """Return a counter-clockwise rotation; None for 0 degrees, and for an angle that is no multiple of 90."""
-    turns = {90: (True, True, False), 180: (False, True, True), 270: (True, False, True)}
-    turn = turns.get(rotation % 360)
-    return None if turn is None else Orientation(*turn, requested=requested)
+def requested_turn(clockwise: int) -> Orientation | None:
+    """Return the clockwise rotation by 90, 180 or 270 degrees that the user requests; None for 0 degrees."""
+    turns = {90: (True, False, True), 180: (False, True, True), 270: (True, True, False)}
+    return Orientation(*turns[clockwise], requested=True) if clockwise else None
 
 
 def orientation(display_matrix: bytes) -> Orientation | None:
