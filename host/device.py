@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -25,15 +26,22 @@ class Device(Closable):
     `sharing` enables the extensions for sharing memory with another API (host/sharing.py). Raises UnsuitableDeviceError if the
     driver does not offer them.
 
+    Threads may use one device, each with executors of its own. Vulkan lets one thread at a time use a queue, so whoever submits
+    holds `queue_lock`.
+
     `live_objects` counts, by kind, the Vulkan objects that `create` and `own` have and that are not yet destroyed, so that
-    tests can detect leaks. `abandoned` is set for a device that does not answer. All objects on it are left alone from then on,
-    because to destroy an object in use is undefined.
+    tests can detect leaks. `memory_in_use` is the number of bytes that are allocated on the device now. `abandoned` is set for
+    a device that does not answer. All objects on it are left alone from then on, because to destroy an object in use is
+    undefined.
     """
 
     def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
         self.info = info
         self.live_objects: Counter[str] = Counter()
+        self.memory_in_use = 0
         self.abandoned = False
+        self.queue_lock = threading.RLock()
+        self._count_lock = threading.RLock()
         self._stack = ExitStack()
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(info.physical)
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
@@ -71,16 +79,21 @@ class Device(Closable):
         handle = getattr(vk, f"vkCreate{kind}")(self.handle, info, None)
         return self.own(stack, kind, handle, getattr(vk, f"vkDestroy{kind}"))
 
-    def own(self, stack: ExitStack, kind: str, handle: Any, destroy: Callable[..., None]) -> Any:
-        """Count `handle` as a live `kind` and have `stack` destroy it; returns the handle."""
-        self.live_objects[kind] += 1
+    def own(self, stack: ExitStack, kind: str, handle: Any, destroy: Callable[..., None], size: int = 0) -> Any:
+        """Count `handle` as a live `kind` of `size` bytes, and have `stack` destroy it; returns the handle."""
+        self._count(kind, 1, size)
 
         def release() -> None:
             destroy(self.handle, handle, None)
-            self.live_objects[kind] -= 1
+            self._count(kind, -1, -size)
 
         self.unless_abandoned(stack, release)
         return handle
+
+    def _count(self, kind: str, objects: int, size: int) -> None:
+        with self._count_lock:
+            self.live_objects[kind] += objects
+            self.memory_in_use += size
 
     def unless_abandoned(self, stack: ExitStack, function: Callable[..., None], *arguments: Any) -> None:
         """Have `stack` call a function, unless the device is abandoned by then."""
@@ -88,7 +101,8 @@ class Device(Closable):
 
     def wait_idle(self) -> None:
         """Wait until all submissions have finished."""
-        vk.vkDeviceWaitIdle(self.handle)
+        with self.queue_lock:
+            vk.vkDeviceWaitIdle(self.handle)
 
     def close(self) -> None:
         """Destroy the device."""

@@ -290,7 +290,8 @@ class Executor(Closable):
         upload, kernels = self._recording(slot, work)
         self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
         if upload is not None:
-            vk.vkQueueSubmit(self._device.upload_queue, 1, [upload], slot.upload_fence)
+            with self._device.queue_lock:
+                vk.vkQueueSubmit(self._device.upload_queue, 1, [upload], slot.upload_fence)
         running = upload is not None
         try:
             for number, submission in enumerate(kernels):
@@ -299,7 +300,8 @@ class Executor(Closable):
                 if self._submitter is not None and number == 0:
                     self._submitter.submit(submission.pCommandBuffers[0], written, fence)
                 else:
-                    vk.vkQueueSubmit(self._device.queue, 1, [submission], fence)
+                    with self._device.queue_lock:
+                        vk.vkQueueSubmit(self._device.queue, 1, [submission], fence)
                 running = True
         except DeviceError:
             if running:

@@ -94,7 +94,7 @@ class Buffer:
         allocation = vk.VkMemoryAllocateInfo(pNext=export, allocationSize=requirements.size, memoryTypeIndex=index)
         self.memory_size: int = requirements.size
         memory = vk.vkAllocateMemory(device.handle, allocation, None)
-        self.memory = device.own(stack, "Memory", memory, vk.vkFreeMemory)
+        self.memory = device.own(stack, "Memory", memory, vk.vkFreeMemory, requirements.size)
         vk.vkBindBufferMemory(device.handle, self.handle, memory, 0)
         self.mapped: npt.NDArray[np.uint8] | None = None
         self._stale_range: Any = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
@@ -86,7 +87,10 @@ def unpacked(content: bytes) -> bytes:
 
 
 class PipelineBuilder:
-    """The compiled kernels of a device, equal ones once. Bindings follow `Kernel`, and push constants have PUSH_BYTES."""
+    """The compiled kernels of a device, equal ones once. Bindings follow `Kernel`, and push constants have PUSH_BYTES.
+
+    Several threads may build kernels; they take turns.
+    """
 
     def __init__(
         self, device: Device, stack: ExitStack, load_module: Callable[[str], bytes], cache_folder: Path | None = None
@@ -95,6 +99,7 @@ class PipelineBuilder:
         self._stack = stack
         self._load_module = load_module
         self._cache_folder = cache_folder
+        self._lock = threading.Lock()
         self._built: dict[Kernel, Pipeline] = {}
         self._layouts: dict[tuple[bool, int, int], Layout] = {}
 
@@ -125,11 +130,12 @@ class PipelineBuilder:
 
     def build(self, kernels: tuple[Kernel, ...]) -> None:
         """Compile the kernels that are not compiled yet, and save the cache."""
-        missing = [kernel for kernel in kernels if kernel not in self._built]
-        compilations = Compilations(self._device, len(missing))
-        for kernel in missing:
-            self._built[kernel] = self._compile(kernel, compilations)
-        self._cache.save()
+        with self._lock:
+            missing = [kernel for kernel in kernels if kernel not in self._built]
+            compilations = Compilations(self._device, len(missing))
+            for kernel in missing:
+                self._built[kernel] = self._compile(kernel, compilations)
+            self._cache.save()
 
     def __getitem__(self, kernel: Kernel) -> Pipeline:
         return self._built[kernel]

@@ -48,7 +48,6 @@ class TimelineSubmitter:
         wait, signal = timelines
         self._device, self._returned = device, signal
         self._counter = vk.load(device.handle, "vkGetSemaphoreCounterValueKHR")
-        self._queue = device.queue
         self._number = ffi.new("uint64_t[1]")
         self._commands = ffi.new("VkCommandBuffer[1]")
         self._handles = ffi.new("VkSemaphore[2]", [wait, ffi.NULL if signal is None else signal])
@@ -80,7 +79,8 @@ class TimelineSubmitter:
         self._commands[0] = commands
         self._submission.waitSemaphoreCount = self._numbers.waitSemaphoreValueCount = waits
         self._submission.signalSemaphoreCount = self._numbers.signalSemaphoreValueCount = signals
-        vk.vkQueueSubmit(self._queue, 1, self._submission, fence)
+        with self._device.queue_lock:
+            vk.vkQueueSubmit(self._device.queue, 1, self._submission, fence)
 
     def is_done(self, turn: int) -> bool:
         """Return whether the submissions that set the number `turn` are done."""

@@ -19,11 +19,11 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import loss_engine
 from vkssim.backends import open as devices
 from vkssim.backends.known_answers import CASES
 from vkssim.backends.open import open_device
 from vkssim.backends.selftest import TOLERANCE
+from vkssim.backends.sessions import close_sessions
 from vkssim.doctor.apart import Send
 from vkssim.features.planes import KernelShape
 from vkssim.frames.options import Selection
@@ -131,7 +131,7 @@ def _compiled_once() -> Iterator[None]:
         for module in (executor, devices):
             stack.enter_context(patch.object(module, "PipelineBuilder", builder))
         stack.enter_context(patch.object(devices, "open_device", opened))
-        stack.callback(loss_engine._kept.close)
+        stack.callback(close_sessions)
         yield
 
 

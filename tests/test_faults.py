@@ -15,6 +15,7 @@ import pytest
 
 import vkssim
 from vkssim.backends import loss_engine
+from vkssim.backends.sessions import close_sessions
 from vkssim.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.device import Device
 from vkssim.host.devices import list_devices
@@ -85,7 +86,7 @@ def _loss(_folder: Path) -> Outcome:
     try:
         value, gradient = vkssim.ssim_and_grad(FRAMES, DISTORTED)
     finally:
-        loss_engine._kept.close()
+        close_sessions()
     assert isinstance(value, float)
     return Outcome([value, *gradient.ravel()[:500].tolist()])
 

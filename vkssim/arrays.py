@@ -1,17 +1,18 @@
 """Compute SSIM and MS-SSIM of NumPy arrays.
 
-The device stays open between calls with images of the same size and type. `Scorer` gives control over when it is open.
+The device stays open between calls, with its compiled kernels. `Scorer` gives control over when it is open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Unpack, overload
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Literal, TypeVar, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from .backends.device_cache import DeviceCache
+from .backends.open import OpenDevice, check_backend
+from .backends.sessions import use_engine
 from .errors import FrameError, OptionError
 from .features import FEATURES
 from .features.float_ms_ssim import FloatMsSsimOptions
@@ -20,6 +21,10 @@ from .features.options import OptionValue, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
+from .utils.thread_pool import Closable
+
+Engine = TypeVar("Engine", bound=Closable)
+Result = TypeVar("Result")
 
 _SSIM_DEFAULTS: dict[str, OptionValue] = {"scale": 1}
 """The options of float_ssim that have another default for arrays: nothing is downscaled unless this is requested."""
@@ -204,26 +209,29 @@ def _computed(
     text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
     count, height, width = references.shape
     dtype, batch = references.dtype, 1 if count == 1 else None
-    key = width, height, dtype, data_range, text, backend, device, batch
+    key = with_map, width, height, dtype, data_range, text, batch
 
-    def open_mapper() -> SsimMapper:
+    def open_mapper(opened: OpenDevice | None) -> SsimMapper:
         frame = FrameFormat.of_array(width, height, dtype, data_range)
-        return SsimMapper(frame, settled, backend=backend, device=device, batch=batch)
+        return SsimMapper(frame, settled, backend=backend, device=opened, batch=batch)
 
-    def open_scorer() -> Scorer:
-        where: dict[str, Any] = {"backend": backend, "device": device, "batch": batch}
+    def open_scorer(opened: OpenDevice | None) -> Scorer:
+        where: dict[str, Any] = {"backend": backend, "device": opened, "batch": batch}
         return Scorer(width, height, dtype=dtype, data_range=data_range, features=[text], **where)
 
-    def score(scorer: Scorer) -> Doubles:
+    def score(scorer: Scorer) -> tuple[Doubles, None]:
         scorer._count_from_zero()
-        return np.array([scores.metrics[feature] for scores in scorer.score(zip(references, distorteds, strict=True))])
+        scores = scorer.score(zip(references, distorteds, strict=True))
+        return np.array([frame.metrics[feature] for frame in scores]), None
 
-    scores: Doubles
-    maps: FloatMaps | None
-    if with_map:
-        scores, maps = _kept_mapper.run(key, open_mapper, lambda mapper: mapper.run(references, distorteds))
-    else:
-        scores, maps = _kept.run(key, open_scorer, score), None
+    def map_windows(mapper: SsimMapper) -> tuple[Doubles, FloatMaps]:
+        return mapper.run(references, distorteds)
+
+    scores, maps = (
+        _with_engine(backend, device, key, open_mapper, map_windows)
+        if with_map
+        else _with_engine(backend, device, key, open_scorer, score)
+    )
     if first.ndim == 3:
         return scores, maps
     return float(scores[0]), None if maps is None else maps[0]
@@ -247,5 +255,16 @@ def _stacks(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[npt.NDAr
     return first, second
 
 
-_kept: DeviceCache[Scorer] = DeviceCache(most=1)
-_kept_mapper: DeviceCache[SsimMapper] = DeviceCache(most=1)
+def _with_engine(
+    backend: str,
+    device: str | int | None,
+    key: Hashable,
+    make: Callable[[OpenDevice | None], Engine],
+    action: Callable[[Engine], Result],
+) -> Result:
+    """Return the result of `action` with a kept engine of the device, or with a new one of a backend without devices."""
+    check_backend(backend, device)
+    if backend == "vulkan":
+        return use_engine(device, key, make, action)
+    with make(None) as engine:
+        return action(engine)

@@ -103,7 +103,7 @@ def test_a_lost_device_is_opened_again_once(kept: DeviceCache[_Thing], failures:
 
 
 def test_a_harmless_error_closes_nothing() -> None:
-    kept: DeviceCache[_Thing] = DeviceCache(most=2, harmless=(DeviceMemoryError,))
+    kept: DeviceCache[_Thing] = DeviceCache(most=2, outlives=lambda _thing, error: isinstance(error, DeviceMemoryError))
     first = _use(kept, "a")
     with pytest.raises(DeviceMemoryError, match="full"):
         kept.run("a", _Thing, lambda _: _fail(DeviceMemoryError("full")))

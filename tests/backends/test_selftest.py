@@ -18,8 +18,9 @@ from vulkan import _vulkan
 
 import vkssim
 from vkssim import shaders
-from vkssim.backends import loss_engine, selftest
+from vkssim.backends import selftest
 from vkssim.backends.known_answers import CASES, Case
+from vkssim.backends.sessions import close_sessions
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.errors import WrongNumbersError, exit_code
 from vkssim.features.float_ssim import SsimMapScorer
@@ -172,7 +173,7 @@ def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any)
 
 
 def test_losses_are_tried_too(tried: list[str]) -> None:
-    loss_engine._kept.close()
+    close_sessions()
     with layer() as made:
         wrong_readback(made)
         with np.errstate(all="ignore"), pytest.raises(WrongNumbersError, match="wrong numbers: SSIM of two known pictures"):

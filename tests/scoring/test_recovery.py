@@ -18,9 +18,9 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim import arrays
 from vkssim.backends import open as opened
 from vkssim.backends import vulkan
+from vkssim.backends.sessions import close_sessions
 from vkssim.distributed import open_sources as opening
 from vkssim.distributed.open_sources import open_sources as opened_sources
 from vkssim.distributed.pools import WorkerOptions, kept
@@ -131,7 +131,7 @@ def test_arrays_and_scorers_warn(expected: list[float]) -> None:
         with pytest.warns(SmallerBatchWarning, match="batches of 8 frames; batches of 2 are used"):
             _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
         _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type] # has said so
-        arrays._kept.close()
+        close_sessions()
         with pytest.warns(SmallerBatchWarning):
             vkssim.Scorer(32, 24, bits=8, features=[FEATURE]).close()
     assert not made.left
@@ -256,10 +256,10 @@ def test_a_scorer_says_what_it_did_not_score(expected: list[float]) -> None:
 
 @pytest.mark.parametrize("function", ["vkWaitForFences", "vkQueueSubmit", "vkGetFenceStatus"])
 def test_arrays_are_scored_again(expected: list[float], function: str) -> None:
-    arrays._kept.close()
+    close_sessions()
     with layer(Fault(function, 0, LOST)) as made:
         _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
-        arrays._kept.close()
+        close_sessions()
     assert (made.injected, made.left) == (1, {})
     with layer(Fault(function, 0, LOST, forever=True)) as made, pytest.raises(DeviceLostError):
         vkssim.ssim(FRAMES, DISTORTED, precision="fast")
@@ -269,10 +269,10 @@ def test_arrays_are_scored_again(expected: list[float], function: str) -> None:
 
 def test_maps_are_made_again() -> None:
     right = vkssim.ssim(FRAMES, DISTORTED, precision="fast", return_map=True)
-    arrays._kept_mapper.close()
+    close_sessions()
     with layer(Fault("vkWaitForFences", 1, LOST)) as made:
         again = vkssim.ssim(FRAMES, DISTORTED, precision="fast", return_map=True)
-        arrays._kept_mapper.close()
+        close_sessions()
     assert (made.injected, made.left) == (1, {})
     for one, other in zip(right, again, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 import vkssim
 from tests.frames.encoding import encode_frames, flat_chroma
-from vkssim import arrays
-from vkssim.backends import loss_engine as losses
 from vkssim.backends.loss_engine import LossEngine, LossStep
+from vkssim.backends.sessions import close_sessions
 from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.loss.spec import Loss, constants
@@ -116,8 +115,7 @@ def array_functions(place: Place, tick: Tick) -> None:
                 vkssim.ssim(reference[:count], distorted[:count], return_map=True, device=place.device)
                 tick(2 * count)
     finally:
-        arrays._kept.close()
-        arrays._kept_mapper.close()
+        close_sessions()
 
 
 def gradients(place: Place, tick: Tick) -> None:
@@ -128,7 +126,7 @@ def gradients(place: Place, tick: Tick) -> None:
             vkssim.ssim_and_grad(reference, distorted, data_range=1.0, device=place.device)
             tick(_STACK)
     finally:
-        losses._kept.close()
+        close_sessions()
 
 
 def _any_scorer(place: Place) -> dict[str, Any]:

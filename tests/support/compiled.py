@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vkssim import arrays
-from vkssim.backends import loss_engine
 from vkssim.backends import open as opened
+from vkssim.backends.sessions import close_sessions
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices
@@ -41,8 +40,7 @@ def opened_device(instance: Instance) -> Iterator[Device]:
 def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
     """Open `device` for everything that names no device, and have it use the kernels that are kept.
 
-    It is for tests of numbers. Those of opening and of closing open devices of their own, and those of threads `unshared` ones:
-    only one thread at a time may use a device.
+    It is for tests of numbers. Those of opening, of closing and of threads open devices of their own.
     """
 
     def builder(
@@ -71,11 +69,6 @@ def _opened_by(open_device: Callable[..., Device]) -> Iterator[None]:
     """Have devices opened by a function; what the functions of arrays keep open is closed before and after."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened, "open_device", open_device)
-        _close_kept()
+        close_sessions()
         yield
-        _close_kept()
-
-
-def _close_kept() -> None:
-    for kept in (arrays._kept, arrays._kept_mapper, loss_engine._kept):
-        kept.close()
+        close_sessions()

@@ -36,7 +36,7 @@ def sharing() -> Iterator[None]:
         try:
             yield
         finally:
-            cuda._kept[0].close()
+            cuda._kept.close()
             cuda._refusals.clear()
 
 

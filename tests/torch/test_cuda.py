@@ -221,7 +221,7 @@ def test_tensors_outlive_the_sharing() -> None:
     """The device is closed after the last tensor in its memory."""
     tensor = stand_in.empty((4, 5)).fill_(7.0)
     live = _opened().device.live_objects
-    cuda._kept[0].close()
+    cuda._kept.close()
     view = tensor[1:, ::2]
     del tensor
     assert live["Memory"] == 1
@@ -235,7 +235,7 @@ def test_all_is_closed_with_the_sharing() -> None:
     _step(_pair(2, 3, 41, 60), weights=WEIGHTS)
     live: Counter[str] = _opened().device.live_objects
     assert live["Pipeline"] > 0
-    cuda._kept[0].close()
+    cuda._kept.close()
     assert not +live, dict(+live)
 
 

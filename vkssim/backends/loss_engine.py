@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -18,9 +20,9 @@ from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
 from ..types import Doubles
-from .device_cache import DeviceCache
 from .open import OpenDevice, check_backend, fit_batch, software_warnings, warn
 from .selftest import check
+from .sessions import use_engine
 
 Floats = npt.NDArray[np.float32]
 
@@ -51,9 +53,11 @@ class LossExecutor:
         step: LossStep,
         *,
         timelines: Timelines | None = None,
+        make_room: Callable[[], bool] = lambda: False,
     ) -> None:
         self.loss, self.has_gradient = step.loss, step.gradient
         self.device = device
+        self._make_room = make_room
         shape, packed = KernelShape.for_device(device.info), timelines is not None
         self.plan = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
         self._timelines, self._pipelines = timelines, pipelines
@@ -75,7 +79,7 @@ class LossExecutor:
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
         wanted = min(planes, self._most)
-        made, warnings = fit_batch(self.device, wanted, make)
+        made, warnings = fit_batch(self.device, wanted, make, make_room=self._make_room)
         self.executor = made
         if made.batch < wanted:
             self._most = made.batch
@@ -97,15 +101,16 @@ class LossEngine(LossExecutor, Closable):
     """A loss for planes of one size on one device, with arrays of the host.
 
     `planes` is the expected number of planes of a call. A call with more planes gets larger buffers, up to a limit. Beyond it,
-    planes are computed in batches. See `host.devices.choose_device` for `device`. Raises DeviceError if no device is usable, or
-    if the buffers of one plane do not fit.
+    planes are computed in batches. See `host.devices.choose_device` for `device`; an open device stays open. Raises DeviceError
+    if no device is usable, or if the buffers of one plane do not fit.
     """
 
-    def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | None = None) -> None:
-        self._opened = opened = OpenDevice(device)
+    def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | OpenDevice | None = None) -> None:
+        self._stack = ExitStack()
         with closing_on_error(self):
-            warn(software_warnings(opened.device.info, device))
-            super().__init__(opened.device, opened.pipelines, step)
+            opened = device if isinstance(device, OpenDevice) else self._stack.enter_context(OpenDevice(device))
+            warn(software_warnings(opened.device.info, opened.selector))
+            super().__init__(opened.device, opened.pipelines, step, make_room=opened.make_room)
             self.room_for(planes)
 
     def new_executor(self, batch: int, slots: int) -> Executor:
@@ -151,16 +156,14 @@ class LossEngine(LossExecutor, Closable):
         return memory.view(np.float32).reshape(len(memory), self.loss.height, -1)[..., : self.loss.width]
 
     def close(self) -> None:
-        """Wait for the device and destroy everything on it; a second call does nothing."""
+        """Wait for the device and destroy everything of the engine; a second call does nothing."""
         self.close_executor()
-        self._opened.close()
+        self._stack.close()
 
 
 # -- evaluation -------------------------------------------------------------------------------------------------------
 
 Planes = npt.NDArray[Any]
-
-_kept: DeviceCache[LossEngine] = DeviceCache(most=4)
 
 
 def evaluate(
@@ -179,13 +182,13 @@ def evaluate(
         return values, step.weight * slopes if step.gradient else None
     result = np.empty(distorted.shape, np.float32) if step.gradient else None
 
-    def make() -> LossEngine:
-        engine = LossEngine(step, planes=len(distorted), device=device)
+    def make(opened: OpenDevice) -> LossEngine:
+        engine = LossEngine(step, planes=len(distorted), device=opened)
         with closing_on_error(engine):
-            check(engine.device.info, engine.plan, device)
+            check(engine.device.info, engine.plan, opened.selector)
         return engine
 
-    means = _kept.run((step, device), make, lambda engine: engine.run(reference, distorted, result))
+    means = use_engine(device, step, make, lambda engine: engine.run(reference, distorted, result))
     values, slopes = product(step.loss, means)
     if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
         for plane in np.flatnonzero(slopes[:, 0] != 1.0):

@@ -39,6 +39,13 @@ def info_of(device: DeviceInfo) -> BackendInfo:
     return BackendInfo("vulkan", device.name, device.driver)
 
 
+def device_uuid(selector: str | int | None) -> uuid.UUID:
+    """Return the UUID of the device that a selector means, without opening it."""
+    with _lock:
+        meant = _meant.get((selector, os.environ.get(DEVICE_VARIABLE)))
+    return choose_device(list_devices(shared_instance()), selector).uuid if meant is None else meant
+
+
 def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
     """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors, and `Device` for `sharing`.
 
@@ -68,8 +75,11 @@ def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool =
 class OpenDevice(Closable):
     """A device and its compiled kernels, for several backends at a time or one after the other; use with `with`.
 
-    `selector` is what chose the device. See `open_device` for `sharing` and the errors.
+    `selector` is what chose the device. See `open_device` for `sharing` and the errors. `make_room` frees memory of the device
+    that nothing uses at the moment, and returns whether there was any.
     """
+
+    make_room: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, selector: str | int | None, *, sharing: bool = False) -> None:
         self.selector = selector
@@ -94,12 +104,16 @@ def largest_batch(device: Device, plan: Plan, slots: int) -> int:
 
 
 def fit_batch(
-    device: Device, most: int, make: Callable[[int], Thing], possible: int | None = None
+    device: Device,
+    most: int,
+    make: Callable[[int], Thing],
+    possible: int | None = None,
+    make_room: Callable[[], bool] = lambda: False,
 ) -> tuple[Thing, tuple[Warning, ...]]:
     """Return `make(frames)` for the largest batches for which the device has memory, and a warning if they are small.
 
-    The function tries `most` frames first, then half as many, and so on down to 1. The warning says that the batches are
-    smaller than `most`.
+    The function tries `most` frames first, then half as many, and so on down to 1. It tries a size again if `make_room` freed
+    memory. The warning says that the batches are smaller than `most`.
 
     `possible` is the `largest_batch`. If it is less than `most`, the search starts there, because each attempt compiles and
     allocates. Raises DeviceMemoryError if one frame is still too much.
@@ -110,6 +124,8 @@ def fit_batch(
             made = make(frames)
             break
         except DeviceMemoryError:
+            if make_room():
+                continue
             if frames == 1:
                 raise
             frames //= 2

@@ -165,7 +165,7 @@ class VulkanBackend(Backend):
 
             possible = largest_batch(self.device, plan, slots)
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
-            executor, warnings = fit_batch(self.device, wanted, make, possible)
+            executor, warnings = fit_batch(self.device, wanted, make, possible, opened.make_room)
             self.warnings = (*software_warnings(info, self.selector), *warnings)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)

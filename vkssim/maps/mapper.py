@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..backends.open import open_backend, open_with_warnings
+from ..backends.open import OpenDevice, open_backend, open_with_warnings
 from ..features.float_ssim import SsimMapScorer
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
@@ -20,7 +20,10 @@ FloatMaps = npt.NDArray[np.float32]
 
 
 class SsimMapper(Closable):
-    """A device that computes float_ssim and its map for frames of one format. The other arguments and errors are `Scorer`'s."""
+    """A backend that computes float_ssim and its map for frames of one format. The other arguments and errors are `Scorer`'s.
+
+    A device that was opened before stays open.
+    """
 
     def __init__(
         self,
@@ -28,7 +31,7 @@ class SsimMapper(Closable):
         options: Mapping[str, OptionValue],
         *,
         backend: str = "vulkan",
-        device: str | int | None = None,
+        device: str | int | OpenDevice | None = None,
         batch: int | None = None,
     ) -> None:
         self._scorer = SsimMapScorer(frame, options)

@@ -24,6 +24,7 @@ from ..backends.device_cache import DeviceCache
 from ..backends.loss_engine import LossExecutor, LossStep
 from ..backends.open import OpenDevice
 from ..backends.selftest import check
+from ..backends.sessions import MAX_DEVICES
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
 from ..host.closing import closing_on_error
@@ -102,8 +103,7 @@ class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
 
 def empty_cache() -> None:
     """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
-    for kept in list(_kept.values()):
-        kept.each(Sharing.empty_cache)
+    _kept.each(Sharing.empty_cache)
 
 
 def takes(device: torch.device) -> bool:
@@ -127,15 +127,13 @@ def _index_of(device: torch.device) -> int:
     return torch.cuda.current_device() if device.index is None else device.index
 
 
-_kept: dict[int, DeviceCache[Sharing]] = {}  # a cache for each device, so that none waits for another
 _refusals: dict[int, str] = {}
 
 
 def use_sharing(device: torch.device, action: Callable[[Sharing], Result]) -> Result:
     """Return the result of `action` with the sharing with a CUDA device. Raises DeviceError if sharing is impossible."""
     index = _index_of(device)
-    kept = _kept.get(index) or _kept.setdefault(index, DeviceCache(most=1, harmless=_OUT_OF_MEMORY))
-    return kept.run(index, partial(_open, index), action)
+    return _kept.run(index, partial(_open, index), action)
 
 
 def _open(index: int) -> Sharing:
@@ -445,6 +443,9 @@ class _TensorLoss(LossExecutor):
         self.unbind()
         self._columns.clear()
         super().close_executor()
+
+
+_kept: DeviceCache[Sharing] = DeviceCache(most=MAX_DEVICES, outlives=lambda _sharing, error: isinstance(error, _OUT_OF_MEMORY))
 
 
 def tensor_of(lease: _BlockOwner, device: torch.device) -> Tensor:
