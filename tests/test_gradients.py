@@ -333,7 +333,7 @@ def test_options_that_are_refused(option: str, value: Any, choices: tuple[str, .
 @by_function
 @pytest.mark.parametrize("data_range", [0.0, -1.0, math.nan, math.inf, 1e300, "255"])
 def test_ranges_that_are_refused(function: Call, data_range: float) -> None:
-    with pytest.raises(FrameError, match=rf"data_range is {re.escape(repr(data_range))}.* a number from 1e-30"):
+    with pytest.raises(OptionError, match=rf"data_range is {re.escape(repr(data_range))}.* a number "):
         function(BYTES, BYTES, data_range=data_range)
 
 

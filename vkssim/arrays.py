@@ -197,8 +197,11 @@ def _computed(
     """Return scores, and maps if they are requested, in the form of the call: for two images (H, W) one of each."""
     first, second = alike_arrays(reference, distorted)
     references, distorteds = _stacks(first, second)
+    count, height, width = references.shape
+    dtype, batch = references.dtype, 1 if count == 1 else None
     if data_range is None:
         data_range = default_range(references, distorteds)
+    frame = FrameFormat.of_array(width, height, dtype, data_range)
     known = FEATURES[feature].options
     settled = parse_options(feature, known, options)
     for name, option in known.items():
@@ -207,22 +210,19 @@ def _computed(
                 f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
             )
     text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
-    count, height, width = references.shape
-    dtype, batch = references.dtype, 1 if count == 1 else None
-    key = with_map, width, height, dtype, data_range, text, batch
+    key = with_map, frame, dtype, text, batch
 
     def open_mapper(opened: OpenDevice | None) -> SsimMapper:
-        frame = FrameFormat.of_array(width, height, dtype, data_range)
         return SsimMapper(frame, settled, backend=backend, device=opened, batch=batch)
 
     def open_scorer(opened: OpenDevice | None) -> Scorer:
         where: dict[str, Any] = {"backend": backend, "device": opened, "batch": batch}
-        return Scorer(width, height, dtype=dtype, data_range=data_range, features=[text], **where)
+        return Scorer(width, height, dtype=dtype, data_range=frame.peak, features=[text], **where)
 
     def score(scorer: Scorer) -> tuple[Doubles, None]:
         scorer._count_from_zero()
         scores = scorer.score(zip(references, distorteds, strict=True))
-        return np.array([frame.metrics[feature] for frame in scores]), None
+        return np.array([scored.metrics[feature] for scored in scores]), None
 
     def map_windows(mapper: SsimMapper) -> tuple[Doubles, FloatMaps]:
         return mapper.run(references, distorteds)

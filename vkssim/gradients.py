@@ -11,6 +11,7 @@ from .backends.loss_engine import LossStep, evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
+from .utils.numbers import real_numbers
 
 Array = npt.NDArray[Any]
 
@@ -137,7 +138,7 @@ def ms_ssim_and_grad(
     options: dict[str, Any] = {
         "k": k,
         "padding": chosen(Padding, padding),
-        "weights": tuple(float(weight) for weight in weights),
+        "weights": real_numbers("weights", weights),
         "pyramid": chosen(Pyramid, pyramid),
         "negative": chosen(Negative, negative),
     }

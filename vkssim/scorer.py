@@ -23,6 +23,7 @@ from .features.plane_metrics import FrameMetrics, plane_formats
 from .report.results import BackendInfo, FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import DepthCheck, FrameFormat, Samples, check_not_masked
+from .utils.numbers import integer
 from .utils.thread_pool import Closable
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
@@ -126,6 +127,9 @@ class Scorer(Closable):
         device: str | int | None = None,
         batch: int | None = None,
     ) -> None:
+        width, height = integer("width", width), integer("height", height)
+        bits = None if bits is None else integer("bits", bits)
+        batch = None if batch is None else integer("batch", batch)
         if batch is not None and batch < 1:
             raise OptionError(f"batch is {batch}; it must be 1 or more")
         if bits is not None and dtype is None and data_range is None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, SupportsFloat
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DepthWarning, FrameError
+from .errors import DepthWarning, FrameError, OptionError
 from .shaders.interface import SampleCode
 from .utils.limits import LARGEST_SIDE, MOST_PIXELS, abbreviated
+from .utils.numbers import real_number
 
 FloatPlane = npt.NDArray[np.float32]
 """(H, W) float32 on the 0..255 scale."""
@@ -190,15 +191,15 @@ def default_range(reference: npt.NDArray[Any], distorted: npt.NDArray[Any]) -> f
 
 
 def _checked_range(data_range: float) -> float:
-    """Return the range of samples as a float. Raises FrameError if it is no number, or too small or too large for float32."""
+    """Return the range of samples as a float. Raises OptionError if it is no number, or too small or too large for float32."""
     smallest, largest = _RANGES
-    is_number = isinstance(data_range, SupportsFloat) and np.ndim(data_range) == 0
-    if not is_number or not smallest <= data_range <= largest:
-        raise FrameError(
+    number = float(real_number("data_range", data_range))
+    if not smallest <= number <= largest:
+        raise OptionError(
             f"data_range is {abbreviated(data_range)}; it must be the largest possible sample, a number from {smallest:g} to"
             f" {largest:g}"
         )
-    return float(data_range)
+    return number
 
 
 @dataclass(frozen=True)

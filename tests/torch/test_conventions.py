@@ -97,7 +97,7 @@ def test_images_that_are_too_small() -> None:
         (("fused_ssim", "ssim", "ms_ssim"), {"padding": "reflect"}, "reflect.*same.*valid"),
         (("fused_ssim", "ssim", "ms_ssim"), {"backend": "cuda"}, "cuda.*vulkan.*cpu"),
         (("fused_ssim", "ssim", "ms_ssim"), {"data_range": 0.0}, "above 0"),
-        (("fused_ssim", "ssim", "ms_ssim"), {"data_range": "255"}, "numbers above 0, got '255'"),
+        (("fused_ssim", "ssim", "ms_ssim"), {"data_range": "255"}, "data_range is '255'; it must be a number"),
         (("fused_ssim", "ssim", "ms_ssim"), {"data_range": 1e300}, r"data_range lies between 1e-15 and 1e\+15"),
         (("ms_ssim",), {"pyramid": "bilinear"}, "bilinear.*average.*libvmaf"),
         (("ms_ssim",), {"negative": "abs"}, "abs.*clamp.*null"),

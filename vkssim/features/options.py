@@ -17,7 +17,8 @@ from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_type_hints
 
 from ..errors import OptionError
 from ..shaders.interface import Precision
-from ..utils.limits import check_option, whole_number
+from ..utils.limits import LARGEST_NUMBER, abbreviated, check_option, whole_number
+from ..utils.numbers import plain_value, whole_value
 from ..utils.wording import did_you_mean
 
 OptionValue = str | float | bool
@@ -54,8 +55,12 @@ class MetricOption:
 
 
 def option_text(value: OptionValue) -> str:
-    """Return the value of an option as text that `MetricOption.parse` accepts."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """Return the value of an option, also of a type of NumPy or PyTorch, as text that `MetricOption.parse` accepts."""
+    number = whole_value(value)
+    if number is not None:
+        return str(number) if abs(number) <= LARGEST_NUMBER else abbreviated(number)
+    plain = plain_value(value)
+    return str(plain).lower() if isinstance(plain, bool) else str(plain)
 
 
 class SimilarityOptions(TypedDict, total=False):
@@ -93,7 +98,7 @@ def parse_options(feature: str, known: Mapping[str, MetricOption], given: Mappin
         try:
             values[name] = known[name].parse(option_text(value))
         except ValueError as error:
-            raise OptionError(f"{feature}: {name} is {value!r}; it must be {error}") from None
+            raise OptionError(f"{feature}: {name} is {abbreviated(value)}; it must be {error}") from None
     return values
 
 

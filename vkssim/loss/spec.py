@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
 from ..types import Doubles
+from ..utils.numbers import real_number, real_numbers
 
 RADIUS = len(GAUSSIAN) // 2
 """The samples of a window on each side of its centre."""
@@ -137,7 +138,7 @@ _BY_WORD: dict[Any, dict[str, Any]] = {
 
 def chosen(kind: type[Chosen], text: str) -> Chosen:
     """Return the choice with the given name, which users may choose. Raises OptionError for any other name."""
-    choice: Chosen | None = _BY_WORD[kind].get(text)
+    choice: Chosen | None = _BY_WORD[kind].get(text) if isinstance(text, str) else None
     if choice is None:
         raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(_BY_WORD[kind])} is possible")
     return choice
@@ -145,9 +146,10 @@ def chosen(kind: type[Chosen], text: str) -> Chosen:
 
 def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, Any]:
     """Return data_range, c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
+    data_range, k = real_number("data_range", data_range), real_numbers("K", k)
     if len(k) != 2:
-        raise OptionError(f"K is {tuple(k)}; two numbers, K1 and K2, are needed")
-    if any(isinstance(value, str) or not value > 0 for value in (data_range, *k)):
+        raise OptionError(f"K is {k}; two numbers, K1 and K2, are needed")
+    if any(not value > 0 for value in (data_range, *k)):
         raise OptionError(f"data_range, K1 and K2 must be numbers above 0, got {data_range!r}, {k[0]!r} and {k[1]!r}")
     c1, c2 = (scaled * scaled for scaled in (data_range * factor for factor in k))  # a power would raise OverflowError
     return {"c1": c1, "c2": c2, "data_range": data_range}

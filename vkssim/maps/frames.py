@@ -26,6 +26,7 @@ from ..storage.location import is_url, redact_url
 from ..types import FloatPlane, Planes
 from ..utils.extras import require_extra
 from ..utils.limits import check_option, whole_number
+from ..utils.numbers import integer
 from ..utils.wording import counted
 from .mapper import SsimMapper
 
@@ -103,7 +104,7 @@ def frame_pictures(
     """
     paths = os.fspath(reference), os.fspath(distorted)
     check_can_reopen(paths)
-    numbers = sorted(set(indices))
+    numbers = sorted({integer("a frame number", index) for index in indices})
     if numbers and numbers[0] < 0:
         raise OptionError(f"frame {numbers[0]} is impossible; frames count from 0")
 

@@ -14,6 +14,7 @@ from ..backends.open import check_backend
 from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
+from ..utils.numbers import real_number, real_numbers
 from .autograd import LossJob, value
 from .traced import traced_value
 
@@ -195,7 +196,7 @@ def ms_ssim(
         "padding": chosen(Padding, padding),
         "pyramid": chosen(Pyramid, pyramid),
         "negative": chosen(Negative, negative),
-        "weights": tuple(float(weight) for weight in (MS_SSIM_WEIGHTS if weights is None else weights)),
+        "weights": MS_SSIM_WEIGHTS if weights is None else real_numbers("weights", weights),
         **constants(data_range, K),
     }
     return _value(X, Y, options, backend, device, average=size_average)
@@ -205,7 +206,7 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
     """Raise OptionError for any window except the one that is compiled in."""
     if win is not None:
         raise OptionError("win is given; the window is compiled in, 11 taps of standard deviation 1.5: leave win out")
-    if (win_size, win_sigma) != (11, 1.5):
+    if (real_number("win_size", win_size), real_number("win_sigma", win_sigma)) != (11.0, 1.5):
         raise OptionError(f"the window is {win_size} taps of standard deviation {win_sigma}; 11 taps of 1.5 are possible")
 
 

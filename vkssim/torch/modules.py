@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import OptionError
 from ..loss.spec import Negative, Padding, Pyramid, chosen
+from ..utils.numbers import integer
 from .functions import check_window, ms_ssim, ssim
 
 
@@ -19,7 +20,7 @@ class _Similarity(nn.Module):
     def __init__(self, function: Callable[..., Tensor], given: Mapping[str, Any]) -> None:
         super().__init__()
         check_window(given["win_size"], given["win_sigma"], None)
-        if given["spatial_dims"] != 2:
+        if integer("spatial_dims", given["spatial_dims"]) != 2:
             raise OptionError(f"spatial_dims is {given['spatial_dims']}; images of 2 dimensions are possible")
         chosen(Padding, given["padding"])
         self.function = function

@@ -75,7 +75,10 @@ LONGEST_SHOWN = 80
 
 def abbreviated(value: object) -> str:
     """Return a value as text for an error message, shortened if it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({counted(len(text), 'character')})"
 
 
