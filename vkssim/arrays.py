@@ -21,6 +21,7 @@ from .features.options import OptionValue, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
+from .utils.float_range import Extent, warn_of_range
 from .utils.thread_pool import Closable
 
 Engine = TypeVar("Engine", bound=Closable)
@@ -49,7 +50,8 @@ def ms_ssim(
         float64, with any strides. H and W must be at least 176. Scores are computed in float32.
     data_range : float, optional
         The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
-        stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default.
+        stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default,
+        and if they lie far outside of the range, or take a small part of it, there is a DataRangeWarning.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -131,7 +133,7 @@ def ssim(
     reference, distorted : array_like
         Images as for `ms_ssim`, but of any size that has a window after the downscale.
     data_range : float, optional
-        The largest possible sample, with the default and the DepthWarning of `ms_ssim`. Floats have no default.
+        The largest possible sample, with the default and the warnings of `ms_ssim`. Floats have no default.
     return_map : bool
         Also return the SSIM of each window. It excludes `estimate`, which leaves windows out.
     backend, device : optional
@@ -202,6 +204,8 @@ def _computed(
     if data_range is None:
         data_range = default_range(references, distorteds)
     frame = FrameFormat.of_array(width, height, dtype, data_range)
+    if dtype.kind == "f":
+        warn_of_range(frame.peak, Extent.of_array(references), Extent.of_array(distorteds))
     known = FEATURES[feature].options
     settled = parse_options(feature, known, options)
     for name, option in known.items():
@@ -220,7 +224,7 @@ def _computed(
         return Scorer(width, height, dtype=dtype, data_range=frame.peak, features=[text], **where)
 
     def score(scorer: Scorer) -> tuple[Doubles, None]:
-        scorer._count_from_zero()
+        scorer._begin_stack()
         scores = scorer.score(zip(references, distorteds, strict=True))
         return np.array([scored.metrics[feature] for scored in scores]), None
 

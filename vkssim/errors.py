@@ -22,6 +22,7 @@ from .host.errors import (
 
 __all__ = [
     "EXIT_CODES",
+    "DataRangeWarning",
     "DecoderBusyError",
     "DepthWarning",
     "DeviceError",
@@ -156,6 +157,10 @@ class DepthWarning(UserWarning):
 
 class ColourWarning(UserWarning):
     """The samples of two clips differ in meaning: they state different ranges, matrices or transfers."""
+
+
+class DataRangeWarning(UserWarning):
+    """Float samples lie far outside of `data_range`, or take a small part of it, as if it were wrong."""
 
 
 class SmallerBatchWarning(UserWarning):

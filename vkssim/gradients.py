@@ -11,6 +11,7 @@ from .backends.loss_engine import LossStep, evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
+from .utils.float_range import Extent, warn_of_range
 from .utils.numbers import real_numbers
 
 Array = npt.NDArray[Any]
@@ -37,7 +38,8 @@ def ssim_and_grad(
         Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type: uint8, uint16, float32 or float64, with any
         strides. H and W must be at least 11 if padding is "valid". The value is computed in float32.
     data_range : float, optional
-        The largest possible sample. For integers, the default is the largest of their type; floats have no default.
+        The largest possible sample. For integers, the default is the largest of their type; floats have no default. If the
+        floats of both arrays lie far outside of the range, or take a small part of it, there is a DataRangeWarning.
     padding : {"valid", "same"}
         The positions of windows: only inside the image, or centred on every sample, with zeros outside.
     k : (float, float)
@@ -169,6 +171,8 @@ def _value_and_grad(
     frame = FrameFormat.of_array(width, height, second.dtype, data_range)
     frame.check_samples("reference", first)
     frame.check_samples("distorted", second)
+    if second.dtype.kind == "f":
+        warn_of_range(frame.peak, Extent.of_array(first), Extent.of_array(second), is_loss=True)
     loss = Loss(height, width, **constants(frame.peak, options.pop("k")), **options)
     channels = second.shape[1] if second.ndim == 4 else 1
     images = second.shape[0] if second.ndim > 2 else 1

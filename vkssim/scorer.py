@@ -23,6 +23,7 @@ from .features.plane_metrics import FrameMetrics, plane_formats
 from .report.results import BackendInfo, FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import DepthCheck, FrameFormat, Samples, check_not_masked
+from .utils.float_range import Extent, warn_of_range
 from .utils.numbers import integer
 from .utils.thread_pool import Closable
 
@@ -61,7 +62,8 @@ class Scorer(Closable):
     the depth or `data_range` allows: a FrameError names the frame and the value as soon as its batch is scored.
 
     If no sample that was fed exceeds a quarter of the range of `bits`, or of uint16 without `data_range`, `close` issues a
-    DepthWarning: the samples may have a smaller depth. Frames that are written to reserved memory are not looked at.
+    DepthWarning: the samples may have a smaller depth. If the first floats that are not all 0 lie far outside of the range, or
+    take a small part of it, `feed` issues a DataRangeWarning. Frames that are written to reserved memory are not looked at.
 
     Parameters
     ----------
@@ -142,6 +144,7 @@ class Scorer(Closable):
         self._depth_cure: Literal["bits", "data_range"] = "data_range" if bits is None else "bits"
         depth_is_checked = luma.code is SampleCode.UINT16 and data_range is None
         self._depth_checks = [DepthCheck(luma.peak) for _ in range(2)] if depth_is_checked else []
+        self._float_range = luma.peak if luma.code is SampleCode.FLOAT32 else None  # None if it needs no more looks
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
         self._backend = open_with_warnings(open_backend(backend, self._metrics.planes, device=device, batch=batch))
@@ -265,6 +268,8 @@ class Scorer(Closable):
             sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
             for check, planes in zip(self._depth_checks, sources, strict=False):
                 check.look(planes[0])
+            if self._float_range is not None:
+                self._look_at_range(sources[0][0], sources[1][0])
             targets = self._reserve()
             other = self._copier.submit(_copy, targets[1], sources[1]) if self._copier else None
             _copy(targets[0], sources[0])
@@ -325,9 +330,10 @@ class Scorer(Closable):
         finally:
             self._in_use.release()
 
-    def _count_from_zero(self) -> None:
-        """Give the next frame the number 0. No frame is in flight."""
+    def _begin_stack(self) -> None:
+        """Give the next frame the number 0. No frame is in flight, and the caller has looked at the range of the samples."""
         self._next_index = self._fed = 0
+        self._float_range = None
 
     def _planes_of(self, name: str, picture: Picture) -> list[Samples]:
         planes = []
@@ -339,6 +345,14 @@ class Scorer(Closable):
         for plane, expected in zip(planes, self._formats, strict=True):
             _check(name, plane, expected)
         return planes
+
+    def _look_at_range(self, reference: Samples, distorted: Samples) -> None:
+        """Issue a DataRangeWarning if the first frames that are not black do not fit the range."""
+        assert self._float_range is not None
+        extents = Extent.of_array(reference), Extent.of_array(distorted)
+        if any(extent != (0, 0) for extent in extents):
+            data_range, self._float_range = self._float_range, None
+            warn_of_range(data_range, *extents)
 
     def _submit(self) -> None:
         batch, frames = self._filling, self._filled

@@ -14,6 +14,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 from ..backends.loss_engine import LossStep, evaluate
 from ..loss.spec import Loss
+from ..utils.float_range import Extent, row_step, warn_of_range
 from . import composed, cuda
 
 # This name is private in PyTorch. If it is missing, every call uses the slower path, which is also correct under transforms.
@@ -42,6 +43,7 @@ class LossJob:
         The metric is symmetric, so the gradient by the second images is the one by the first, with the images exchanged.
         """
         first, second = first.detach(), second.detach()
+        _look_at_range(self.loss, first, second)
         if not any(wanted):
             return self._compute(first, second, gradient=False)[0], (None, None)
         result, by_first = self._compute(first, second, gradient=True) if wanted[0] else (None, None)
@@ -67,6 +69,26 @@ class LossJob:
 
     def _pooled(self, channels: int, values: Tensor) -> Tensor:
         return values.mean() if self.average else values.view(-1, channels).mean(dim=1)
+
+
+_MAX_LOOKS = 64
+_looked_at: set[tuple[float, int, int]] = set()
+
+
+def _look_at_range(loss: Loss, first: Tensor, second: Tensor) -> None:
+    """Issue a DataRangeWarning if the samples do not fit the range of a loss.
+
+    Only the first batch of each range and size is looked at, because the host waits for the GPU to see its samples.
+    """
+    key = loss.data_range, loss.height, loss.width
+    if key in _looked_at or len(_looked_at) >= _MAX_LOOKS:
+        return
+    if first.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        return
+    _looked_at.add(key)
+    rows = (image[..., :: row_step(loss.height), :] for image in (first, second))
+    extents = [torch.stack(part.aminmax()).tolist() for part in rows]
+    warn_of_range(loss.data_range, *(Extent(*extent) for extent in extents), is_loss=True)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator] # otherwise Dynamo traces into Vulkan's binding

@@ -99,7 +99,8 @@ def ssim(
     X, Y : Tensor
         Images, one image, or clips, as for `fused_ssim`; H and W are 11 at least if padding is "valid".
     data_range : float
-        The largest possible sample.
+        The largest possible sample, 1.0 for samples from 0 to 1. If both images of the first batch of a size lie far outside of
+        the range, or take a small part of it, there is a DataRangeWarning.
     size_average : bool
         Return the mean over all images; otherwise each image's own value, or that of each clip, which is the mean over its
         frames.
