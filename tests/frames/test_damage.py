@@ -246,7 +246,7 @@ def test_messages_are_counted_by_decoder() -> None:
 def test_damage_of_one_clip_leaves_the_other_its_threads(
     monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
 ) -> None:
-    """Two clips of one codec, read in turn; the damaged one alone is decoded again."""
+    """Two clips of one codec, read in turn. The damaged one is decoded again, unless it is noticed when the clip is opened."""
     _threads(monkeypatch, True)
     again: list[str] = []
     decode_again = container.ContainerFile._decode_again
@@ -263,8 +263,9 @@ def test_damage_of_one_clip_leaves_the_other_its_threads(
             for number in range(FRAMES):
                 for source in (one, other):
                     source.read([number], [target])
+            assert one.damage or paths[0] in again
             assert not other.damage
-        assert (again.count(paths[0]), again.count(paths[1])) == (1, 0), f"seed {seed}"
+        assert paths[1] not in again, f"seed {seed}"
 
 
 def test_damage_of_a_file_that_is_probed_is_no_damage_of_a_clip(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
