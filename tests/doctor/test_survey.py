@@ -93,7 +93,7 @@ def test_a_trial_computes_a_score_and_the_known_results(device: Device, monkeypa
     try_device(send, str(device.info.uuid))
     assert trial.scores
     assert trial.checked == 2
-    assert ("doing", "self-test 2 of 2: float_ssim=scale=2:precision=fast") in steps
+    assert ("doing", f"self-test 2 of 2: {known_answers.CASES[1].name}") in steps
     assert steps[0][0] == "seconds_to_first_score"
 
 

@@ -23,7 +23,7 @@ OF_READERS = {
     "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
 }  # fmt: skip
 OF_DEINTERLACED = {
-    "info", "read", "sample", "read_external", "decoded_frame", "external", "concurrent", "seek_index", "seek"
+    "info", "read", "read_any_size", "sample", "read_external", "decoded_frame", "external", "concurrent", "seek_index", "seek"
 }  # fmt: skip
 """The attributes that a wrapper does not take from its source."""
 

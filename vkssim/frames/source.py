@@ -397,6 +397,8 @@ class _Forwarded:
 class WrappedSource(FrameSource):
     """A source with the current attributes of the wrapped `source`, except for those that a subclass defines."""
 
+    read_any_size = FrameSource.read_any_size  # by `read`, which a subclass may define
+
     def __init__(self, source: FrameSource) -> None:
         self.source = source
 
