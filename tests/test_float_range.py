@@ -112,6 +112,16 @@ def test_black_pictures(door: Callable[..., Any], data_range: float) -> None:
     door(REFERENCE * np.float32(data_range), REFERENCE * np.float32(0.001 * data_range), data_range=data_range)
 
 
+@by_door
+@pytest.mark.parametrize("sample", [1e3, 1e12, np.inf, np.nan])
+def test_a_lamp_far_outside(door: Callable[..., Any], sample: float) -> None:
+    """A few samples far beyond the range are light, and no wrong range."""
+    lit = REFERENCE.copy()
+    lit[3:5, 7:9] = sample
+    with np.errstate(all="ignore"):
+        door(lit, DISTORTED, data_range=1.0)
+
+
 def test_one_picture_far_outside() -> None:
     """A score has no meaning then. The output of a network may be so at first."""
     for doors, expected in ((SCORES, _warns("samples of distorted lie")), (LOSSES, nullcontext())):

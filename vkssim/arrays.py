@@ -21,7 +21,7 @@ from .features.options import OptionValue, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
-from .utils.float_range import Extent, warn_of_range
+from .utils.float_range import SampleRows, warn_of_range
 from .utils.thread_pool import Closable
 
 Engine = TypeVar("Engine", bound=Closable)
@@ -205,7 +205,7 @@ def _computed(
         data_range = default_range(references, distorteds)
     frame = FrameFormat.of_array(width, height, dtype, data_range)
     if dtype.kind == "f":
-        warn_of_range(frame.peak, Extent.of_array(references), Extent.of_array(distorteds))
+        warn_of_range(frame.peak, SampleRows.of(references), SampleRows.of(distorteds))
     known = FEATURES[feature].options
     settled = parse_options(feature, known, options)
     for name, option in known.items():

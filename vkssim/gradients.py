@@ -11,7 +11,7 @@ from .backends.loss_engine import LossStep, evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
-from .utils.float_range import Extent, warn_of_range
+from .utils.float_range import SampleRows, warn_of_range
 from .utils.numbers import real_numbers
 
 Array = npt.NDArray[Any]
@@ -172,7 +172,7 @@ def _value_and_grad(
     frame.check_samples("reference", first)
     frame.check_samples("distorted", second)
     if second.dtype.kind == "f":
-        warn_of_range(frame.peak, Extent.of_array(first), Extent.of_array(second), is_loss=True)
+        warn_of_range(frame.peak, SampleRows.of(first), SampleRows.of(second), is_loss=True)
     loss = Loss(height, width, **constants(frame.peak, options.pop("k")), **options)
     channels = second.shape[1] if second.ndim == 4 else 1
     images = second.shape[0] if second.ndim > 2 else 1

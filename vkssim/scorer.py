@@ -23,7 +23,7 @@ from .features.plane_metrics import FrameMetrics, plane_formats
 from .report.results import BackendInfo, FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import DepthCheck, FrameFormat, Samples, check_not_masked
-from .utils.float_range import Extent, warn_of_range
+from .utils.float_range import SampleRows, warn_of_range
 from .utils.numbers import integer
 from .utils.thread_pool import Closable
 
@@ -349,10 +349,10 @@ class Scorer(Closable):
     def _look_at_range(self, reference: Samples, distorted: Samples) -> None:
         """Issue a DataRangeWarning if the first frames that are not black do not fit the range."""
         assert self._float_range is not None
-        extents = Extent.of_array(reference), Extent.of_array(distorted)
-        if any(extent != (0, 0) for extent in extents):
+        first, second = SampleRows.of(reference), SampleRows.of(distorted)
+        if not (first.are_black and second.are_black):
             data_range, self._float_range = self._float_range, None
-            warn_of_range(data_range, *extents)
+            warn_of_range(data_range, first, second)
 
     def _submit(self) -> None:
         batch, frames = self._filling, self._filled

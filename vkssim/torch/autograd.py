@@ -14,7 +14,7 @@ from torch.autograd.forward_ad import unpack_dual
 
 from ..backends.loss_engine import LossStep, evaluate
 from ..loss.spec import Loss
-from ..utils.float_range import Extent, row_step, warn_of_range
+from ..utils.float_range import SampleRows, warn_of_range
 from . import composed, cuda
 
 # This name is private in PyTorch. If it is missing, every call uses the slower path, which is also correct under transforms.
@@ -86,9 +86,7 @@ def _look_at_range(loss: Loss, first: Tensor, second: Tensor) -> None:
     if first.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
         return
     _looked_at.add(key)
-    rows = (image[..., :: row_step(loss.height), :] for image in (first, second))
-    extents = [torch.stack(part.aminmax()).tolist() for part in rows]
-    warn_of_range(loss.data_range, *(Extent(*extent) for extent in extents), is_loss=True)
+    warn_of_range(loss.data_range, SampleRows.of(first), SampleRows.of(second), is_loss=True)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator] # otherwise Dynamo traces into Vulkan's binding
