@@ -84,7 +84,7 @@ def _warns(text: str) -> AbstractContextManager[object]:
 @by_door
 @pytest.mark.parametrize("offset", [100, 1000, -100])
 def test_far_outside(door: Callable[..., Any], offset: float) -> None:
-    with _warns(r"samples of reference lie between .* far outside of 0 to 1\. .* give the largest possible sample"):
+    with _warns(r"samples of reference lie below -0.75 or above 1.75, far outside of 0 to 1\. .* give the largest possible sample"):
         door(REFERENCE + np.float32(offset), DISTORTED + np.float32(offset), data_range=1.0)
 
 
@@ -133,7 +133,7 @@ def test_one_picture_far_outside() -> None:
 def test_modules_inherit_a_range_of_bytes() -> None:
     """As in pytorch-msssim, from which the default comes."""
     pair = [torch.from_numpy(np.array(image)[None, None]) for image in (REFERENCE, DISTORTED)]
-    with _warns("the largest sample is about 1, a small part of the range of 255.*data_range=1.0"):
+    with _warns("no sample exceeds 1.99, a small part of the range of 255.*data_range=1.0"):
         losses.MS_SSIM(weights=WEIGHTS, backend="cpu")(*pair)
 
 
@@ -145,6 +145,17 @@ def test_losses_look_at_the_first_batch_alone() -> None:
         for _ in range(3):
             losses.ssim(pair[0], pair[1], backend="cpu")
     assert [warning.category for warning in caught] == [DataRangeWarning]
+
+
+@pytest.mark.parametrize(("scale", "data_range"), [(1, 255), (255, 1)])
+def test_frame_by_frame_the_warning_is_shown_once(scale: float, data_range: float) -> None:
+    """As Python does by default with warnings that are equal."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for step in range(5):
+            brighter = np.float32(scale * (1 + step / 10))
+            vkssim.ssim(REFERENCE * brighter, DISTORTED * brighter, data_range=data_range, backend="cpu")
+    assert len(caught) == 1
 
 
 def test_integers_have_the_warning_of_depth_alone() -> None:

@@ -55,12 +55,12 @@ def warn_of_range(data_range: float, reference: SampleRows, distorted: SampleRow
     """
     both = {"reference": reference, "distorted": distorted}
     outside = [name for name, rows in both.items() if rows.are_far_outside(data_range)]
+    # No text has numbers of the samples: Python shows equal warnings once, so a call for each frame of a video gives one line.
     if len(outside) == 2 or (outside and not is_loss):
-        rows = both[outside[0]]
-        text = f"samples of {outside[0]} lie between {rows.low:.3g} and {rows.high:.3g}, far outside of 0 to {data_range:g}"
+        low, high = -_FAR * data_range, (1 + _FAR) * data_range
+        text = f"samples of {outside[0]} lie below {low:g} or above {high:g}, far outside of 0 to {data_range:g}"
     elif all(rows.are_small(data_range) for rows in both.values()):
-        high = max(rows.high for rows in both.values())
-        text = f"the largest sample is about {high:.3g}, a small part of the range of {data_range:g}"
+        text = f"no sample exceeds {_SMALL * data_range:.3g}, a small part of the range of {data_range:g}"
     else:
         return
     warnings.warn(
