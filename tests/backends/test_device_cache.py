@@ -112,6 +112,34 @@ def test_a_harmless_error_closes_nothing() -> None:
     assert first.closed == 1
 
 
+def test_ctrl_c_while_an_older_thing_is_closed_leaves_no_user(kept: DeviceCache[_Thing]) -> None:
+    """A user that never leaves would be waited for at the end of the process."""
+
+    class Interrupted(_Thing):
+        def close(self) -> None:
+            raise KeyboardInterrupt
+
+    kept.run("a", Interrupted, lambda thing: None)
+    _use(kept, "b")
+    with pytest.raises(KeyboardInterrupt):
+        _use(kept, "c")
+    assert not any(entry.users for entry in kept._entries.values())
+
+
+def test_ctrl_c_right_before_a_use_ends_does_not_hold_close(kept: DeviceCache[_Thing], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_entry: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    thing = _use(kept, "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "_leave", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            _use(kept, "a")
+    monkeypatch.setattr(kept._left, "wait", lambda _limit=None: pytest.fail("it waits for its own thread"))
+    kept.close()
+    assert thing.closed == 1
+
+
 def test_another_device_by_the_environment_is_another_thing(kept: DeviceCache[_Thing], monkeypatch: pytest.MonkeyPatch) -> None:
     first = _use(kept, "a")
     monkeypatch.setenv(DEVICE_VARIABLE, "another")

@@ -70,8 +70,8 @@ class _Entry(Generic[Thing]):
 
     def __init__(self) -> None:
         self.thing: Thing | None = None
-        self.users = 0
-        """The threads that use it or wait for it."""
+        self.users: list[int] = []
+        """The threads that use it or wait for it, once for each use."""
         self.is_dropped = False
         """Whether it left the cache while it was used; its last user closes it."""
         self.lock = threading.RLock()
@@ -153,19 +153,23 @@ class DeviceCache(Generic[Thing]):
             else:
                 unused = []
                 self._entries.move_to_end(place)
-            entry.users += 1
-        _close(unused)
+            entry.users.append(threading.get_ident())
+        try:
+            _close(unused)
+        except BaseException:  # Ctrl-C, or a device that fails
+            self._leave(entry)
+            raise
         return entry
 
     def _leave(self, entry: _Entry[Thing]) -> None:
         with self._state:
-            entry.users -= 1
+            entry.users.remove(threading.get_ident())
             if entry.thing is None:  # it could not be made
                 self._drop(entry)
             unused = self._pop_idle(self._most)
             if entry.is_dropped and not entry.users:
                 unused.append(entry)
-            self._state.notify_all()
+            self._left.notify_all()
         _close(unused)
 
     def _drop(self, entry: _Entry[Thing]) -> None:
@@ -228,17 +232,23 @@ class DeviceCache(Generic[Thing]):
                     action(entry.thing)
 
     def close(self) -> None:
-        """Close everything, each thing after its use."""
+        """Close everything, each thing after its use.
+
+        This thread uses nothing by now. If Ctrl-C came right before `_leave`, it is still among the users.
+        """
+        this = threading.get_ident()
         with self._state:
             entries = list(self._entries.values())
             for entry in entries:
                 self._drop(entry)
-            self._state.wait_for(lambda: not any(entry.users for entry in entries))
+            self._left.wait_for(lambda: all(user == this for entry in entries for user in entry.users))
         _close(entries)
 
     def forget(self) -> None:
         """Drop everything without closing it, and the lock too: in a fork, a thread that does not exist may hold it."""
-        self._state = threading.Condition(threading.RLock())
+        # `with` takes the lock itself: that of a Condition is released in Python's code, before which Ctrl-C may come.
+        self._state = threading.RLock()
+        self._left = threading.Condition(self._state)
         self._entries: OrderedDict[Hashable, _Entry[Thing]] = OrderedDict()
 
 
