@@ -16,7 +16,7 @@ import vkssim
 from vkssim.backends import sessions
 from vkssim.backends.open import OpenDevice, fit_batch
 from vkssim.backends.sessions import close_sessions, use_engine
-from vkssim.errors import DeviceLostError, DeviceMemoryError, FrameError
+from vkssim.errors import DeviceLostError, DeviceMemoryError, FrameError, NoDeviceError
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.pipelines import PipelineBuilder
@@ -74,6 +74,13 @@ def _calls() -> list[Callable[[], object]]:
         lambda: vkssim.ssim_and_grad(first, second),
         lambda: tensor_ssim(tensors[0], tensors[1]),
     ]
+
+
+@pytest.mark.parametrize("device", [[0], {}, 0.0])
+def test_what_names_no_device_is_an_error_of_its_own(device: Any) -> None:
+    first, second = clip(2, 40, 52)
+    with pytest.raises(NoDeviceError, match="matches no device"):
+        vkssim.ssim(first, second, device=device)
 
 
 def test_calls_in_turn_open_compile_and_make_nothing(counts: Counter[str]) -> None:

@@ -31,7 +31,12 @@ from .base import Backend
 Thing = TypeVar("Thing")
 
 _lock = threading.Lock()
-_meant: dict[tuple[str | int | None, str | None], uuid.UUID] = {}
+_meant: dict[tuple[str | None, str | None], uuid.UUID] = {}
+
+
+def _meant_by(selector: str | int | None) -> tuple[str | None, str | None]:
+    """Return what a device is remembered under: the text that `choose_device` compares, since any value can be passed."""
+    return None if selector is None else str(selector), os.environ.get(DEVICE_VARIABLE)
 
 
 def info_of(device: DeviceInfo) -> BackendInfo:
@@ -42,7 +47,7 @@ def info_of(device: DeviceInfo) -> BackendInfo:
 def device_uuid(selector: str | int | None) -> uuid.UUID:
     """Return the UUID of the device that a selector means, without opening it."""
     with _lock:
-        meant = _meant.get((selector, os.environ.get(DEVICE_VARIABLE)))
+        meant = _meant.get(_meant_by(selector))
     return choose_device(list_devices(shared_instance()), selector).uuid if meant is None else meant
 
 
@@ -55,7 +60,7 @@ def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool =
     instance = shared_instance()
     stack.callback(instance.check)
     devices = list_devices(instance)
-    key = selector, os.environ.get(DEVICE_VARIABLE)
+    key = _meant_by(selector)
     with _lock:
         meant = _meant.get(key)
     info = next((device for device in devices if device.uuid == meant), None)
