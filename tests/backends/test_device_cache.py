@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import NoReturn
 
 import pytest
@@ -138,6 +138,27 @@ def test_ctrl_c_right_before_a_use_ends_does_not_hold_close(kept: DeviceCache[_T
     monkeypatch.setattr(kept._left, "wait", lambda _limit=None: pytest.fail("it waits for its own thread"))
     kept.close()
     assert thing.closed == 1
+
+
+@pytest.mark.parametrize("last", range(1, 12))
+def test_ctrl_c_in_the_hash_of_a_key_leaves_the_cache_in_order(kept: DeviceCache[_Thing], last: int) -> None:
+    """Keys are data classes, whose hash is Python's code."""
+
+    class Key(str):
+        left = last
+
+        def __hash__(self) -> int:
+            Key.left -= 1
+            if not Key.left:
+                raise KeyboardInterrupt
+            return super().__hash__()
+
+    with suppress(KeyboardInterrupt):
+        for name in ("a", "b", "a", "c"):
+            _use(kept, Key(name))
+    Key.left = 0
+    for name in ("a", "b", "c", "a"):
+        assert _use(kept, Key(name)) is _use(kept, Key(name))
 
 
 def test_another_device_by_the_environment_is_another_thing(kept: DeviceCache[_Thing], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
@@ -70,6 +70,8 @@ class _Entry(Generic[Thing]):
 
     def __init__(self) -> None:
         self.thing: Thing | None = None
+        self.last_use = 0
+        """The number of its last use among those of the cache."""
         self.users: list[int] = []
         """The threads that use it or wait for it, once for each use."""
         self.is_dropped = False
@@ -152,7 +154,7 @@ class DeviceCache(Generic[Thing]):
                 entry = self._entries[place] = _Entry()
             else:
                 unused = []
-                self._entries.move_to_end(place)
+            entry.last_use = next(self._uses)
             entry.users.append(threading.get_ident())
         try:
             _close(unused)
@@ -184,6 +186,7 @@ class DeviceCache(Generic[Thing]):
         if surplus <= 0:
             return []
         idle = [key for key, entry in self._entries.items() if not entry.users]
+        idle.sort(key=lambda key: self._entries[key].last_use)
         return [self._entries.pop(key) for key in idle[:surplus]]
 
     def take(self, key: Hashable) -> Thing | None:
@@ -200,7 +203,7 @@ class DeviceCache(Generic[Thing]):
     def put(self, key: Hashable, thing: Thing) -> None:
         """Keep a thing that nobody uses. Any other thing of its key is closed."""
         made: _Entry[Thing] = _Entry()
-        made.thing = thing
+        made.thing, made.last_use = thing, next(self._uses)
         place = key, os.environ.get(DEVICE_VARIABLE)
         with self._state:
             old = self._entries.pop(place, None)
@@ -249,7 +252,9 @@ class DeviceCache(Generic[Thing]):
         # `with` takes the lock itself: that of a Condition is released in Python's code, before which Ctrl-C may come.
         self._state = threading.RLock()
         self._left = threading.Condition(self._state)
-        self._entries: OrderedDict[Hashable, _Entry[Thing]] = OrderedDict()
+        # Not an OrderedDict, whose links are wrong for good after Ctrl-C in the `__hash__` of a key.
+        self._entries: dict[Hashable, _Entry[Thing]] = {}
+        self._uses = itertools.count(1)
 
 
 def _close(entries: Iterable[_Entry[Any]]) -> None:

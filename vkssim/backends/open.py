@@ -35,7 +35,7 @@ _meant: dict[tuple[str | None, str | None], uuid.UUID] = {}
 
 
 def _meant_by(selector: str | int | None) -> tuple[str | None, str | None]:
-    """Return what a device is remembered under: the text that `choose_device` compares, since any value can be passed."""
+    """Return the key of a remembered device: the text that `choose_device` compares, since any value can be passed."""
     return None if selector is None else str(selector), os.environ.get(DEVICE_VARIABLE)
 
 
