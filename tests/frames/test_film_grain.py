@@ -33,12 +33,13 @@ FRAMES = 4
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of grain.mp4, and of plain.mp4, which has none."""
+    """The folder of grain.mp4 and grain.avif, and of plain.mp4 and plain.avif, which have none."""
     made = tmp_path_factory.mktemp("grain")
     for name, grain in (("grain", 40), ("plain", 0)):
         params = f"film-grain={grain}:film-grain-denoise=0:lp=1"
         options = {"preset": "12", "crf": "20", "svtav1-params": params}
-        encode_frames(made / f"{name}.mp4", moving_frames(FRAMES, 144, 176), "libsvtav1", options=options)
+        for ending, count in (("mp4", FRAMES), ("avif", 1)):
+            encode_frames(made / f"{name}.{ending}", moving_frames(count, 144, 176), "libsvtav1", options=options)
     return made
 
 
@@ -72,6 +73,13 @@ def test_clips_without_grain_are_not_noted(folder: Path, adds_grain: bool) -> No
     frames, notes = _decoded(folder / "plain.mp4", adds_grain=adds_grain)
     assert notes == ()
     np.testing.assert_array_equal(frames, _luma(folder / "plain.mp4", {}))
+
+
+@pytest.mark.parametrize(("adds_grain", "note"), [(True, IN_THE_SCORES), (False, LEFT_OUT)])
+def test_a_header_in_the_first_packet_alone_counts(folder: Path, adds_grain: bool, note: str) -> None:
+    """AVIF has no header in the description of its stream."""
+    assert _decoded(folder / "grain.avif", adds_grain=adds_grain)[1] == (note,)
+    assert _decoded(folder / "plain.avif", adds_grain=adds_grain)[1] == ()
 
 
 def _nothing() -> Future[None]:

@@ -18,7 +18,7 @@ from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.steps import Crop, Orientation, orientation
 from . import ffmpeg_log
-from .clip_decoder import ClipDecoder
+from .clip_decoder import FAILURES, ClipDecoder
 from .demuxer import listed_streams
 
 _MOST_PAGES = 10_000  # limit for a file of tiny pages
@@ -219,7 +219,8 @@ def _without_metadata(path: str, profile: int) -> str:
     )
 
 
-_HAS_GRAIN = re.compile(r"\bfilm_grain_params_present\b.*= 1$")
+_STATES_GRAIN = re.compile(r"\bfilm_grain_params_present\b")
+_HAS_GRAIN = re.compile(rf"{_STATES_GRAIN.pattern}.*= 1$")
 _GRAIN = {
     True: "its film grain, which the decoder synthesises, is in the scores",
     False: "decoded without its film grain",
@@ -227,13 +228,19 @@ _GRAIN = {
 
 
 def _has_grain(clip: ClipDecoder) -> bool:
-    """Return whether the sequence header of AV1 announces film grain. A filter of FFmpeg logs each element of the header."""
+    """Return whether the sequence header of AV1 announces film grain. A filter of FFmpeg logs each element of the header.
+
+    The header is in the description of the stream, or in the first packet alone, as in AVIF.
+    """
     from av.bitstream import BitStreamFilterContext
 
     if clip.codec.canonical_name != "av1":
         return False
     with ffmpeg_log.hearing() as messages:
-        BitStreamFilterContext("trace_headers", clip.stream)
+        headers = BitStreamFilterContext("trace_headers", clip.stream)
+        if not any(_STATES_GRAIN.search(text) for _, _, text in messages):
+            with suppress(*FAILURES), clip.open(packets_only=True) as container:
+                headers.filter(next(container.demux(container.streams[clip.stream.index])))
     return any(_HAS_GRAIN.search(text.strip()) for _, _, text in messages)
 
 
