@@ -195,6 +195,8 @@ def test_a_run_that_was_cut_off_is_resumed(tmp_path: Path, kind: str, subsample:
     assert [path.name for path in store.parent.iterdir()] == ["run.journal"]
     with pytest.raises(OptionError, match="belongs to another run: selection of frames differ"):
         score(resume=store, selection=Selection(count=3))
+    with pytest.raises(OptionError, match="belongs to another run: changes of pictures differ"):
+        score(resume=store, pictures=PictureOptions(film_grain="off"))
     told: list[FrameScores] = []
     resumed = score(resume=str(store), on_frames=told.extend)
     assert resumed.frames == whole.frames

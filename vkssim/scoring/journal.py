@@ -347,7 +347,7 @@ def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
         "planes": options.planes,
         "selection of frames": asdict(options.selection),
         "sync": options.sync,
-        "crop or scaling": asdict(options.pictures),
+        "changes of pictures": asdict(options.pictures),
         "backend": options.backend,
     }
 
