@@ -16,7 +16,8 @@ import pytest
 from vkssim.errors import DeviceError, InputError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.source import FrameSource, SequentialSource
+from vkssim.frames.picture.steps import Crop
+from vkssim.frames.source import FrameSource, ProcessedSource, SequentialSource
 from vkssim.types import ExternalFrame, ExternalPlane, Planes, Rows
 
 from ..support.waiting import PATIENCE
@@ -160,6 +161,15 @@ def test_readers_on_the_gpu_and_on_the_host() -> None:
     assert source.read_numbers == list(range(FRAMES))
     assert source.most_lent <= 4
     assert not source.lent
+
+
+def test_a_step_of_each_reader_leaves_the_source_to_one_of_them() -> None:
+    """A step asks for frames of any size, also if all have one size."""
+    source = Counted()
+    crop = Crop(4, 4)
+    jobs = [lambda reader: _read(ProcessedSource(reader, crop), range(99))] * 3
+    assert [job.result() for _, job in _each(source, *jobs)] == [list(range(FRAMES))] * 3
+    assert source.read_numbers == list(range(FRAMES))
 
 
 @pytest.mark.parametrize(("kind", "most"), [(Counted, 8), (Lent, 4)])
