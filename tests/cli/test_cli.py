@@ -95,6 +95,24 @@ def test_a_url_that_is_not_supported_is_no_path(words: tuple[str, ...], url: str
     assert "URL" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("compare", "URL", "new.json"), ("report", "URL", "-o", "page.html"), ("correlate", "URL")])
+def test_a_command_that_reads_no_url_offers_none(words: tuple[str, ...]) -> None:
+    result = vkssim(*("http://me:secret@host/scores.json" if word == "URL" else word for word in words))
+    assert result.exit_code == 2
+    told = " ".join(result.stderr.split())
+    assert "http://…@host/scores.json is a URL; give the path of a file on this machine" in told
+
+
+def test_results_may_have_a_name_with_two_colons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a file does not exist before it is written."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("reference.y4m", "distorted.y4m"):
+        Path(name).write_bytes(y4m_bytes(LUMA))
+    Path("pairs.csv").write_text("reference,distorted\nreference.y4m,distorted.y4m\n")
+    succeed("batch", "pairs.csv", "-o", "night::run.csv", "--feature", "float_ssim")
+    assert "reference.y4m" in Path("night::run.csv").read_text()
+
+
 def test_h_is_the_height(raw_pair: tuple[str, ...]) -> None:
     """As in libvmaf's tool."""
     succeed(*raw_pair)

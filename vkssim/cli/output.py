@@ -13,7 +13,7 @@ import click
 
 from ..errors import OptionError, OutputError
 from ..report.numbers import finite
-from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of, unsupported_url
+from ..storage.location import PathOrUrl, is_same_file, is_url, redact, redact_url, suffix_of, unsupported_url
 from ..utils.choices import FORMS, Section
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
@@ -65,7 +65,7 @@ class PathOrUrlType(click.Path):
         if is_url(value):
             return value
         refusal = unsupported_url(value)
-        if refusal is not None and not os.path.exists(value):
+        if refusal is not None and not Path(value).parent.is_dir():  # a file may have such a name, also one that is written
             self.fail(refusal, param, ctx)
         return super().convert(value, param, ctx)
 
@@ -75,8 +75,8 @@ class LocalPathType(PathOrUrlType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click."""
-        if is_url(value):
-            self.fail(f"{redact_url(value)} is a URL; give the path of a file on this machine", param, ctx)
+        if is_url(value) or (unsupported_url(value) is not None and not Path(value).parent.is_dir()):
+            self.fail(f"{redact(os.fspath(value))} is a URL; give the path of a file on this machine", param, ctx)
         return super().convert(value, param, ctx)
 
 
