@@ -34,6 +34,7 @@ from vkssim.utils.limits import (
     MOST_PIXELS,
     RUN_BYTES_PER_PIXEL,
     abbreviated,
+    file_name,
 )
 
 from ..frames.reading import open_source
@@ -334,3 +335,9 @@ def test_a_report_may_begin_with_g(tmp_path: Path) -> None:
     path = tmp_path / "manifest.csv"
     path.write_bytes(b"G" * 1000)
     assert read_whole(path, 1000) == b"G" * 1000
+
+
+def test_an_end_that_is_too_long_for_a_name_stays_whole() -> None:
+    """Nothing is left to cut then; the file system refuses the name."""
+    assert file_name("clip", "…" * 100) == "…" * 100
+    assert file_name("clip" * 100, ".mkv") == ("clip" * 100)[:251] + ".mkv"

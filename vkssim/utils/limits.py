@@ -84,7 +84,7 @@ def abbreviated(value: object) -> str:
 
 def file_name(start: str, end: str) -> str:
     """Return the name of a file, whose start is cut if the whole would be longer than file systems allow."""
-    while len(os.fsencode(start + end)) > MOST_NAME_BYTES:
+    while start and len(os.fsencode(start + end)) > MOST_NAME_BYTES:
         start = start[:-1]
     return start + end
 
