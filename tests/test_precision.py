@@ -37,3 +37,13 @@ def test_a_sample_far_beyond_its_range(metric: Callable[..., float], value: floa
     reference[100, 100] = distorted[100, 100] = value
     vulkan, cpu = (metric(reference, distorted, data_range=1.0, backend=backend) for backend in ("vulkan", "cpu"))
     assert vulkan == pytest.approx(cpu, rel=0, abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", [vkssim.ssim, vkssim.ms_ssim])
+@pytest.mark.parametrize("value", [1e19, 1e20, 1e25])
+def test_a_sample_whose_square_is_infinite_gives_no_score(metric: Callable[..., float], value: float) -> None:
+    reference, distorted = np.random.default_rng(0).random((2, 190, 200), np.float32)
+    reference[100, 100] = value
+    for backend in ("vulkan", "cpu"):
+        with np.errstate(all="ignore"):
+            assert np.isnan(metric(reference, distorted, data_range=1.0, backend=backend))

@@ -20,6 +20,7 @@ from .options import MetricOption, OptionValue, SimilarityOptions, declared_opti
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")
+_MAX_MEAN = 1.1  # roundings of `precision=fast` exceed 1 by less
 _SUMS = 2 * len(_TERMS)  # of a workgroup of the kernel: distances from 0 or 1, and how many are from 0
 
 
@@ -85,10 +86,12 @@ class FloatMsSsimScorer(SimilarityScorer):
         """Return (frames, 15) means: l, c, s of each scale, scale after scale.
 
         `ms_ssim.comp` describes the sums. The difference of whole numbers comes first, so that means near 0 keep their digits.
+        A mean far above 1 comes from samples whose squares exceed float32: it is NaN, as all means that have no value.
         """
         windows = np.array([[(width - MARGIN) * (height - MARGIN)] for width, height in self._sizes], np.float64)
         distances, counts = np.split(sum_groups(partial_sums, plan.groups, _SUMS), 2, axis=2)
-        return ((windows - counts - distances) / windows).reshape(len(partial_sums), -1)
+        means = (windows - counts - distances) / windows
+        return np.where(means > _MAX_MEAN, np.nan, means).reshape(len(partial_sums), -1)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """Return (15,) means of a frame, computed by NumPy, in the order of `means`."""
