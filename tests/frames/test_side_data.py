@@ -17,6 +17,7 @@ from av.sidedata.sidedata import Type
 
 from vkssim.frames.decode.description import _passes, side_data
 
+from ..support.children import in_child
 from ..support.clips import write
 from ..support.commands import python_process
 from .encoding import encode_frames, moving_frames, noise_planes, video_frame
@@ -49,6 +50,7 @@ def _png(*added: bytes, count: int = 1) -> bytes:
 WITH_PROFILE = _chunk(b"iCCP", b"a name\0\0" + zlib.compress(PROFILE))
 
 
+@in_child
 def _png_in_mov(folder: Path) -> str:
     path = folder / "clip.mov"
     with av.open(str(path), "w") as container:

@@ -18,7 +18,8 @@ import pytest
 
 import vkssim
 from vkssim.errors import OutputError
-from vkssim.storage.unfinished import UnfinishedFile, remove_unfinished
+from vkssim.storage.checked_journal import ENCODE, CheckedJournal
+from vkssim.storage.unfinished import UnfinishedFile, _record_path, remove_unfinished
 
 from ..frames.encoding import encode_frames
 from ..support.commands import python_process, run_program
@@ -100,6 +101,16 @@ def test_two_processes_never_write_one_file(tmp_path: Path) -> None:
         with UnfinishedFile(tmp_path / "other.mkv", ".mkv"):
             pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_names_files_of_its_own_kind_alone(tmp_path: Path) -> None:
+    """A file that somebody put there must not have other files removed."""
+    out, precious = tmp_path / "out.mkv", tmp_path / "precious.mkv"
+    precious.write_bytes(b"of the user")
+    with CheckedJournal(_record_path(out), ENCODE, lambda _: None) as record:
+        record.begin({"unfinished": precious.name})
+    remove_unfinished(out)
+    assert precious.exists()
 
 
 @pytest.mark.parametrize(

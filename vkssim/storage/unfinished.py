@@ -74,7 +74,7 @@ def _open_record(path: Path) -> CheckedJournal:
     """Open the record of a path, and remove the file that it names."""
     record = CheckedJournal(_record_path(path), ENCODE, lambda _: None)
     name = (record.head or {}).get("unfinished")
-    if isinstance(name, str) and name == os.path.basename(name):
+    if isinstance(name, str) and name == os.path.basename(name) and name.startswith(UNFINISHED):
         with suppress(OSError):
             if stat.S_ISREG(os.lstat(path.with_name(name)).st_mode):
                 os.unlink(path.with_name(name))
