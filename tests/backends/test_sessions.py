@@ -68,9 +68,9 @@ def _calls() -> list[Callable[[], object]]:
     return [
         lambda: _ssim(40, 52),
         lambda: _ssim(57, 43),
-        lambda: vkssim.ssim(first, second),
-        lambda: vkssim.ms_ssim(first, second),
-        lambda: vkssim.ssim(first, second, return_map=True),
+        lambda: vkssim.ssim(first, second, precision="fast"),
+        lambda: vkssim.ms_ssim(first, second, precision="fast"),
+        lambda: vkssim.ssim(first, second, return_map=True, precision="fast"),
         lambda: vkssim.ssim_and_grad(first, second),
         lambda: tensor_ssim(tensors[0], tensors[1]),
     ]
