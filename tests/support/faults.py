@@ -18,6 +18,7 @@ import pytest
 import vulkan
 from vulkan import _vulkan
 
+from vkssim.backends.sessions import close_sessions
 from vkssim.distributed.pools import kept
 from vkssim.host.instance import shared_instance
 
@@ -273,6 +274,7 @@ class _Library:
 def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     """Whatever is called of Vulkan goes through the layer that this gives."""
     shared_instance()  # is there before and stays
+    close_sessions()  # kernels of the layer's own devices are no kernels of those
     names = _names()
     made = Layer(faults, reuse)
 
@@ -295,3 +297,4 @@ def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
             yield made
         finally:
             kept.close()
+            close_sessions()
