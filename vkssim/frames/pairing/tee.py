@@ -176,7 +176,7 @@ class _TeeReader(WrappedSource):
     def read_any_size(self, number: int, memory: Planes) -> Planes | None:
         """See FrameSource.read_any_size."""
         if not self.any_size:
-            return FrameSource.read_any_size(self, number, memory)  # by `read`; the shared source has one reader at a time
+            return super().read_any_size(number, memory)
         copies: list[Planes] = []
         self._take(lambda frame, target: copies.append(frame.copy_any_size(target)), [number], [memory])
         return copies[0] if copies else None
