@@ -23,7 +23,6 @@ from machine import cores
 from sections import reason
 from spreads import Row, compared, measured
 
-from vkssim.features.planes import KernelShape
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices
@@ -33,6 +32,7 @@ from vkssim.host.sharing import TimelineSubmitter
 from vkssim.loss.plan import DISTORTED, REFERENCE, loss_plan
 from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, constants
+from vkssim.metrics.dispatches import KernelShape
 from vkssim.shaders import load_module
 from vkssim.torch.cuda import Sharing, use_sharing
 

@@ -23,8 +23,8 @@ from spreads import Row, measured
 
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames.options import RawDescription
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.types import FrameFormat
 
 Frames = list[npt.NDArray[Any]]
@@ -208,14 +208,14 @@ def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 _FIRST_SCORE = """
 import sys, time
 from vkssim.cli import main
-import vkssim.scoring.run
-original = vkssim.scoring.run.rows
+import vkssim.engine.run
+original = vkssim.engine.run.rows
 def first(*arguments):
     scored = original(*arguments)
     print("first score at", time.time(), file=sys.stderr)
-    vkssim.scoring.run.rows = original
+    vkssim.engine.run.rows = original
     return scored
-vkssim.scoring.run.rows = first
+vkssim.engine.run.rows = first
 main(sys.argv[1:])
 """
 

@@ -16,14 +16,14 @@ import machine
 import measure
 
 from vkssim.backends.shared import SharedBackend
-from vkssim.distributed.open_sources import open_sources
-from vkssim.features.plane_metrics import feature_texts
+from vkssim.engine.open_sources import open_sources
+from vkssim.engine.options import Clips as PairClips
+from vkssim.engine.options import ScoreOptions
+from vkssim.engine.run import score_range
 from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.closing import Closable
 from vkssim.host.devices import DeviceInfo
-from vkssim.scoring.options import Clips as PairClips
-from vkssim.scoring.options import ScoreOptions
-from vkssim.scoring.run import score_range
+from vkssim.metrics.plane_metrics import feature_texts
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24

@@ -13,14 +13,14 @@ import numpy as np
 from measure import raw_clips
 from spreads import Row, compared, measured
 
-from vkssim.distributed.devices import spec_of
-from vkssim.distributed.engine import Engine, Job, RunSettings
-from vkssim.distributed.processes import ProcessHandle
-from vkssim.distributed.task import FixedPool, WorkerPool
+from vkssim.engine.devices import spec_of
+from vkssim.engine.engine import Engine, Job, RunSettings
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.processes import ProcessHandle
+from vkssim.engine.task import FixedPool, WorkerPool
 from vkssim.frames.options import RawDescription
 from vkssim.frames.raw import PlanarLayout, RawFile
 from vkssim.host.devices import DeviceInfo
-from vkssim.scoring.options import Clips, ScoreOptions
 
 _ROUNDS = 5
 _JOBS = 4  # pairs of clips in a run, so that all workers have something to do until its end

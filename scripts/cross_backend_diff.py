@@ -18,8 +18,8 @@ try:
 
     from vkssim import ScoreReport, score_files
     from vkssim.cli.options import raw_options
-    from vkssim.features import FEATURES, with_options
     from vkssim.frames.options import RawDescription, Selection
+    from vkssim.metrics import FEATURES, with_options
     from vkssim.utils.choices import BACKENDS
 except ImportError as error:
     import use_venv

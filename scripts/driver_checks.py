@@ -25,7 +25,6 @@ from vkssim.backends.open import open_device
 from vkssim.backends.selftest import TOLERANCE
 from vkssim.backends.sessions import close_sessions
 from vkssim.doctor.apart import Send
-from vkssim.features.planes import KernelShape
 from vkssim.frames.options import Selection
 from vkssim.host import executor, notices
 from vkssim.host.device import Device
@@ -33,6 +32,7 @@ from vkssim.host.devices import DeviceInfo, list_devices
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import shared_instance
 from vkssim.host.pipelines import PipelineBuilder
+from vkssim.metrics.dispatches import KernelShape
 from vkssim.shaders import load_module
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

@@ -23,15 +23,15 @@ try:
     from vkssim.backends.vulkan import frame_plan
     from vkssim.cli.options import raw_options
     from vkssim.errors import InputError, OptionError
-    from vkssim.features.plane_metrics import FrameMetrics
-    from vkssim.features.planes import MARGIN, SAMPLES, KernelShape
     from vkssim.frames.options import PictureOptions, RawDescription
     from vkssim.frames.pairing.preprocessing import common_format, open_pair
     from vkssim.host.device import Device
     from vkssim.host.executor import Bytes, Executor
     from vkssim.host.plan import Dispatch, Plan, Role
-    from vkssim.reference.samples import ingest
-    from vkssim.reference.ssim import decimate, downscale, ssim_maps
+    from vkssim.metrics.dispatches import MARGIN, SAMPLES, KernelShape
+    from vkssim.metrics.plane_metrics import FrameMetrics
+    from vkssim.metrics.samples import ingest
+    from vkssim.metrics.ssim import decimate, downscale, ssim_maps
     from vkssim.shaders import load_module
     from vkssim.shaders.interface import INTERFACES, Precision
     from vkssim.types import FloatPlane, FrameFormat, Samples

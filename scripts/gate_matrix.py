@@ -27,12 +27,12 @@ from vkssim.backends.base import Backend
 from vkssim.backends.cpu import CpuBackend
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import WrongNumbersError
-from vkssim.features import with_options
-from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames.options import Selection
 from vkssim.host.api import vk
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
+from vkssim.metrics import with_options
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.report.results import BackendInfo, ScoreReport
 from vkssim.shaders.interface import INTERFACES, Precision, Shape
 from vkssim.types import FrameFormat

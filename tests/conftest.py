@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.pools import kept
-from vkssim.features.planes import KernelShape
+from vkssim.engine.pools import kept
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance, shared_instance, shared_instances
 from vkssim.host.pipelines import PipelineBuilder
+from vkssim.metrics.dispatches import KernelShape
 from vkssim.shaders import load_module
 from vkssim.shaders.interface import Precision, Shape
 

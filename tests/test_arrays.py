@@ -13,7 +13,7 @@ import pytest
 
 import vkssim
 from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
-from vkssim.features import FEATURES
+from vkssim.metrics import FEATURES
 
 from .support.commands import python_process
 from .support.pictures import Picture, clip, distort, pair, texture

@@ -16,7 +16,7 @@ from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError, InputError
 from vkssim.shaders.interface import Shape
 
-from .distributed.in_ranges import same_in_ranges, small_ranges
+from .engine.in_ranges import same_in_ranges, small_ranges
 from .frames.encoding import encode_frames, video_frame
 from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from .support.commands import TINY, vkssim

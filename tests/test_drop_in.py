@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from vkssim import __version__
-from vkssim.features import FEATURES
+from vkssim.metrics import FEATURES
 
 from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import vkssim, vkssim_process

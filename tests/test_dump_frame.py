@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from vkssim.errors import VkssimError
-from vkssim.features import with_options
-from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch, Plan
+from vkssim.metrics import with_options
+from vkssim.metrics.dispatches import KernelShape
 from vkssim.shaders.interface import INTERFACES, Precision
 from vkssim.types import FrameFormat
 

@@ -17,13 +17,13 @@ from cross_backend_diff import main
 from gate_matrix import LARGE_PAIRS, PAIRS, CasePair, Form, compare, stored_samples, tolerance_of
 
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
-from vkssim.features import with_options
-from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.features.planes import KernelShape
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
 from vkssim.host.division import SubmissionBudget
+from vkssim.metrics import with_options
+from vkssim.metrics.dispatches import KernelShape
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders.interface import Precision, Shape, module_name, modules
 
 from .support.commands import python_process
@@ -163,7 +163,7 @@ def test_a_device_whose_speed_is_measured_agrees(monkeypatch: pytest.MonkeyPatch
 
 def test_scores_of_libvmaf_are_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that both backends share shows against the stored scores, and there alone."""
-    monkeypatch.setattr("vkssim.features.float_ms_ssim.GAMMA", (0.0448, 0.2856, 0.31, 0.2363, 0.1333))
+    monkeypatch.setattr("vkssim.metrics.float_ms_ssim.GAMMA", (0.0448, 0.2856, 0.31, 0.2363, 0.1333))
     row = _run(monkeypatch, ONE).rows[0]
     wrong = {sides: [score.name for score in scores if score.mismatches] for sides, scores in row.comparisons.items()}
     assert wrong == {("vulkan", "cpu"): [], ("vulkan", "libvmaf"): ["float_ms_ssim"], ("cpu", "libvmaf"): ["float_ms_ssim"]}
@@ -177,7 +177,7 @@ def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None
         starts = np.concatenate(([0], np.cumsum(groups)[:-1]))
         return np.add.reduceat(table, starts, axis=1, dtype=np.float32).astype(np.float64)
 
-    monkeypatch.setattr("vkssim.features.float_ms_ssim.sum_groups", in_single)
+    monkeypatch.setattr("vkssim.metrics.float_ms_ssim.sum_groups", in_single)
     row = _run(monkeypatch, ONE).rows[0]
     assert not any(score.mismatches for scores in row.comparisons.values() for score in scores)
     assert any("the host makes float_ms_ssim_" in problem for problem in row.problems)

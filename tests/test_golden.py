@@ -9,8 +9,8 @@ import pytest
 
 from vkssim import ScoreReport, score_files
 from vkssim.backends.open import open_backend
-from vkssim.features import with_options
-from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.metrics import with_options
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.types import Doubles, FrameFormat
 
 from .support import golden

@@ -15,7 +15,6 @@ LOADED = "import sys, {0}; print(*(name for name in sys.modules if name == 'vulk
         "vkssim",
         "vkssim.frames.decode.container",
         "vkssim.frames.open",
-        "vkssim.reference.ssim",
         "vkssim.report.reading",
         "vkssim.storage.folder",
     ],

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import vkssim
-from vkssim.distributed import pools as engines
-from vkssim.distributed.task import Task, WorkerDiedError
-from vkssim.distributed.worker import Worker
+from vkssim.engine import pools as engines
+from vkssim.engine.task import Task, WorkerDiedError
+from vkssim.engine.worker import Worker
 from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError
 from vkssim.host.device import Device
 from vkssim.utils.progress import ProgressBar
 
-from .distributed.in_ranges import FEATURES, small_ranges, told
+from .engine.in_ranges import FEATURES, small_ranges, told
 from .frames.reading import describe
 from .support.clips import raw_bytes, write
 from .support.commands import python_process

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkssim import Scorer
-from vkssim.features import with_options
+from vkssim.metrics import with_options
 
 from .support.differences import check_number, check_scores
 from .support.metrics import SIMILARITIES

@@ -15,9 +15,9 @@ import pytest
 import vkssim
 from vkssim import FrameScores, Scorer, score_files
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.engine import run
 from vkssim.frames.options import RawDescription
-from vkssim.scoring import run
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 
@@ -170,5 +170,5 @@ def test_runs_and_ways_of_running_agree(raw: tuple[str, str], monkeypatch: pytes
     assert _of_files(raw, selection=vkssim.Selection(subsample=3)) == first[::3]
     for readers in (1, 3):
         monkeypatch.setattr(run, "_MOST_READERS", readers)
-        monkeypatch.setattr("vkssim.scoring.run.os.cpu_count", lambda: 4)
+        monkeypatch.setattr("vkssim.engine.run.os.cpu_count", lambda: 4)
         assert _of_files(raw) == first

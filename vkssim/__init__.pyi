@@ -5,6 +5,7 @@ from . import maps as maps
 from . import report as report
 from .arrays import ms_ssim as ms_ssim
 from .arrays import ssim as ssim
+from .engine.offset import find_offset as find_offset
 from .errors import VkssimError as VkssimError
 from .files import score_files as score_files
 from .frames.options import PictureOptions as PictureOptions
@@ -18,7 +19,6 @@ from .many import score_many as score_many
 from .report.results import FrameScores as FrameScores
 from .report.results import ScoreReport as ScoreReport
 from .scorer import Scorer as Scorer
-from .scoring.offset import find_offset as find_offset
 from .search.ladder import search_ladder as search_ladder
 from .search.recipe import EncoderSpec as EncoderSpec
 from .search.search import search_setting as search_setting

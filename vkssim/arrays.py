@@ -14,11 +14,11 @@ import numpy.typing as npt
 from .backends.open import OpenDevice, check_backend
 from .backends.sessions import use_engine
 from .errors import FrameError, OptionError
-from .features import FEATURES
-from .features.float_ms_ssim import FloatMsSsimOptions
-from .features.float_ssim import FloatSsimOptions
-from .features.options import OptionValue, documents, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
+from .metrics import FEATURES
+from .metrics.float_ms_ssim import FloatMsSsimOptions
+from .metrics.float_ssim import FloatSsimOptions
+from .metrics.options import OptionValue, documents, option_text, parse_options
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 from .utils.float_range import SampleRows, warn_of_range

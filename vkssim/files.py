@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
-from .distributed.engine import OnFrames, RunSettings, score_pair
+from .engine.engine import OnFrames, RunSettings, score_pair
+from .engine.journal import open_run_journal
+from .engine.options import Clips, ScoreOptions, Selector
 from .errors import InterruptedRunError, VkssimError
-from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
+from .metrics.plane_metrics import feature_texts
 from .report.results import ScoreReport
 from .report.thresholds import parse_pooled, parse_threshold
-from .scoring.journal import open_run_journal
-from .scoring.options import Clips, ScoreOptions, Selector
 from .utils.choices import DECODERS
 from .utils.progress import Progress, progress_bar
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from .distributed.engine import Job, RunSettings, score_jobs
-from .distributed.pools import WorkerOptions
-from .distributed.rates import SECONDS
+from .engine.engine import Job, RunSettings, score_jobs
+from .engine.options import Clips, ScoreOptions, Selector, check_options
+from .engine.pools import WorkerOptions
+from .engine.rates import SECONDS
 from .errors import LostWorkerWarning
-from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
+from .metrics.plane_metrics import feature_texts
 from .report.results import ScoreReport
-from .scoring.options import Clips, ScoreOptions, Selector, check_options
 from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 

@@ -19,7 +19,7 @@ from .backends.base import Batch
 from .backends.lending import Lending
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
-from .features.plane_metrics import FrameMetrics, plane_formats
+from .metrics.plane_metrics import FrameMetrics, plane_formats
 from .report.results import BackendInfo, FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import DepthCheck, FrameFormat, Samples, check_not_masked

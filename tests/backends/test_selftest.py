@@ -23,14 +23,14 @@ from vkssim.backends.known_answers import CASES, Case
 from vkssim.backends.sessions import close_sessions
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.errors import WrongNumbersError, exit_code
-from vkssim.features.float_ssim import SsimMapScorer
-from vkssim.features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.plan import Plan
 from vkssim.loss.plan import loss_plan
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
+from vkssim.metrics.dispatches import KernelShape
+from vkssim.metrics.float_ssim import SsimMapScorer
+from vkssim.metrics.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from vkssim.shaders import load_module
 from vkssim.shaders.interface import Precision, SampleCode, Shape
 from vkssim.types import FrameFormat

@@ -13,7 +13,7 @@ from vkssim.backends import shared
 from vkssim.backends.base import Backend
 from vkssim.backends.shared import Share, SharedBackend
 from vkssim.errors import SmallerBatchWarning
-from vkssim.features.plane_metrics import PlaneMetrics
+from vkssim.metrics.plane_metrics import PlaneMetrics
 from vkssim.types import FrameFormat
 
 SMALLER = SmallerBatchWarning("smaller batches")

@@ -22,8 +22,8 @@ import pytest
 
 from vkssim.cli import main
 from vkssim.cli.command import Command, CommandOption, CommandWithExamples
-from vkssim.features import FEATURES
 from vkssim.host import notices
+from vkssim.metrics import FEATURES
 
 from ..support.clips import raw_bytes, y4m_bytes
 from ..support.commands import TINY, fail, pair_words, refuse, succeed, vkssim, vkssim_process
@@ -67,7 +67,7 @@ def test_a_library_that_no_memory_is_left_for_is_no_fault_of_vkssim(monkeypatch:
     def broken(*_arguments: object, **_options: object) -> None:
         raise error
 
-    monkeypatch.setattr("vkssim.distributed.engine.score_pair", broken)
+    monkeypatch.setattr("vkssim.engine.engine.score_pair", broken)
     result = vkssim("score", "-r", "a.y4m", "-d", "b.y4m")
     assert result.exit_code == 2
     assert result.stderr.startswith("vkssim: there is not enough memory. ")
@@ -432,7 +432,7 @@ def test_unexpected_error_is_a_message(raw_pair: tuple[str, ...], monkeypatch: p
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("vkssim.distributed.engine.score_pair", broken)
+    monkeypatch.setattr("vkssim.engine.engine.score_pair", broken)
     fail(2, "unexpected ZeroDivisionError: a fault of ours", *raw_pair)
     monkeypatch.setenv("VKSSIM_TRACEBACK", "1")
     assert isinstance(vkssim(*raw_pair).exception, ZeroDivisionError)

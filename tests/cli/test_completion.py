@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from vkssim.cli import main
 from vkssim.cli.main import COMMANDS
-from vkssim.features import FEATURES
+from vkssim.metrics import FEATURES
 
 from ..support.commands import python_process, run_program, succeed, vkssim, vkssim_process
 

@@ -16,11 +16,11 @@ from vkssim.cli import batch, correlate, score
 from vkssim.cli import report as report_command
 from vkssim.cli.options import raw_options
 from vkssim.cli.output import form_of
-from vkssim.distributed.pools import WorkerOptions
+from vkssim.engine.options import ScoreOptions
+from vkssim.engine.pools import WorkerOptions
 from vkssim.errors import OptionError, VkssimError
 from vkssim.frames.options import check_sync
 from vkssim.report.schema import report_schema
-from vkssim.scoring.options import ScoreOptions
 from vkssim.utils.choices import BACKENDS, ENGINES, FORMS, PLANES, SYNCS
 from vkssim.utils.facts import facts_of
 from vkssim.utils.options import options_of

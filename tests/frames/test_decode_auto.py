@@ -21,7 +21,7 @@ from vkssim import score_files
 from vkssim.backends import cuda, decoding
 from vkssim.backends.cuda import Capabilities
 from vkssim.backends.decoding import NvidiaDriver, hardware_decoder, sessions
-from vkssim.distributed import pools
+from vkssim.engine import pools
 from vkssim.errors import (
     DeviceError,
     DeviceMemoryError,
@@ -38,7 +38,7 @@ from vkssim.frames.options import RawDescription
 from vkssim.host.device import Device
 from vkssim.report import render
 
-from ..distributed.in_ranges import small_ranges
+from ..engine.in_ranges import small_ranges
 from ..support.commands import vkssim
 from ..support.pictures import clip
 from . import test_hardware

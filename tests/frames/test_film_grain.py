@@ -10,6 +10,7 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.engine.options import ScoreOptions
 from vkssim.errors import InputError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -18,7 +19,6 @@ from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.frames.picture.pixels import plane_of
 from vkssim.ladder.manifest import read_manifest
-from vkssim.scoring.options import ScoreOptions
 
 from ..support.clips import write
 from ..support.commands import TINY, refuse, succeed

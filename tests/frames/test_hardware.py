@@ -19,7 +19,9 @@ import numpy as np
 import pytest
 
 from vkssim import Selection, score_files
-from vkssim.distributed import pools, rates, worker
+from vkssim.engine import pools, rates, worker
+from vkssim.engine.ranges import FrameRange
+from vkssim.engine.run import score_range
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.decode import container, hardware
 from vkssim.frames.decode.clip_decoder import ClipDecoder
@@ -31,11 +33,9 @@ from vkssim.frames.options import RawDescription
 from vkssim.frames.pairing import preprocessing
 from vkssim.host.device import Device
 from vkssim.report import render
-from vkssim.scoring.ranges import FrameRange
-from vkssim.scoring.run import score_range
 from vkssim.utils.choices import DECODERS
 
-from ..distributed.in_ranges import small_ranges
+from ..engine.in_ranges import small_ranges
 from ..ladder.ladders import encode
 from ..support.commands import vkssim
 from ..support.damage import video_packets

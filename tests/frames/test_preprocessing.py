@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files, score_many
-from vkssim.distributed import worker
+from vkssim.engine import worker
 from vkssim.errors import InputError, OptionError, ThresholdError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.options import RawDescription

@@ -10,6 +10,8 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.engine import ranges
+from vkssim.engine.ranges import FrameRange, divided
 from vkssim.errors import RangeError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
@@ -17,8 +19,6 @@ from vkssim.frames.decode.sample_index import SampleIndex, UnlistedPacketsError
 from vkssim.frames.options import Selection
 from vkssim.frames.pairing.schedule import schedule_pairs
 from vkssim.frames.source import KeyframeIndex, SeekIndex
-from vkssim.scoring import ranges
-from vkssim.scoring.ranges import FrameRange, divided
 
 from .encoding import encode_frames, video_frame
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
-from vkssim.distributed import pools, worker
+from vkssim.engine import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -23,7 +23,7 @@ from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.types import ExternalPlane, FrameFormat, Rows
 
-from ..distributed.in_ranges import small_ranges
+from ..engine.in_ranges import small_ranges
 from ..support import host_cuda
 from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface

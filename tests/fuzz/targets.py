@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
-from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.engine.journal import Journal
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.picture.steps import Crop
 from vkssim.host.device import Device
@@ -23,12 +23,12 @@ from vkssim.ladder.compare import DropLimit, compare_reports
 from vkssim.ladder.manifest import read_manifest
 from vkssim.ladder.tables import FORMS, as_rows, check_labels, read_table, render_rows
 from vkssim.maps.frames import choose_frames
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.report import WRITERS, render
 from vkssim.report.numbers import NumberFormat
 from vkssim.report.reading import read_report
 from vkssim.report.results import BackendInfo, FrameScores
 from vkssim.report.thresholds import check_names, parse_threshold, unmet
-from vkssim.scoring.journal import Journal
 from vkssim.shaders import load_module
 from vkssim.types import FrameFormat
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from vkssim.features.planes import KernelShape, PlanePair, ingest
 from vkssim.host import device, memory
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.memory import MemoryClass
 from vkssim.host.plan import Plan, Role
+from vkssim.metrics.dispatches import KernelShape, PlanePair, ingest
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 

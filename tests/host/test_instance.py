@@ -27,7 +27,7 @@ VALIDATED = {VALIDATION_VARIABLE: "1"}
 FLOATS = """
 import numpy as np
 from vkssim import Scorer
-from vkssim.features import FEATURES, with_options
+from vkssim.metrics import FEATURES, with_options
 frames = np.random.default_rng(0).random((5, 600, 401), np.float32)
 features = [with_options(name, enable_lcs=True, scale=2) for name in FEATURES]
 with Scorer(401, 600, dtype=np.float32, data_range=1, features=features, batch=2) as scorer:

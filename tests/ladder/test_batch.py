@@ -23,13 +23,13 @@ from click.testing import Result
 from vkssim import errors, score_files, score_many
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
-from vkssim.distributed import worker
+from vkssim.engine import worker
 from vkssim.errors import DeviceMemoryError
-from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.frames import open as frames_open
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.options import PictureOptions, Selection
 from vkssim.maps.frames import png
+from vkssim.metrics.plane_metrics import PlaneMetrics
 from vkssim.report.numbers import finite
 from vkssim.report.reading import read_report
 from vkssim.types import Planes

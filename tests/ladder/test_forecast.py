@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.distributed.rates import PIXELS_A_SECOND
+from vkssim.engine.options import ScoreOptions
+from vkssim.engine.rates import PIXELS_A_SECOND
 from vkssim.frames.options import Selection
 from vkssim.ladder import forecast as module
 from vkssim.ladder.forecast import Forecast, forecast
 from vkssim.ladder.manifest import read_manifest
-from vkssim.scoring.options import ScoreOptions
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import succeed

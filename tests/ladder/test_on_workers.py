@@ -11,7 +11,7 @@ import pytest
 
 from vkssim.host.device import Device
 
-from ..distributed.running import FEATURE, are_gone, complete_ranges, ended, family, started
+from ..engine.running import FEATURE, are_gone, complete_ranges, ended, family, started
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.journals import entries, frames, records
 from ..support.pictures import clip

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from vkssim import PictureOptions, ScoreReport, score_files
-from vkssim.distributed import pools, worker
-from vkssim.distributed.engine import Job, score_jobs
-from vkssim.distributed.pools import WorkerOptions
+from vkssim.engine import pools, worker
+from vkssim.engine.engine import Job, score_jobs
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.pools import WorkerOptions
 from vkssim.errors import DeviceError
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..frames import test_surfaces
 from ..frames.encoding import encode_colours

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from vkssim.features.planes import KernelShape
 from vkssim.host.plan import Dispatch, Plan, Role
 from vkssim.loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
+from vkssim.metrics.dispatches import KernelShape
 from vkssim.shaders.interface import Shape
 
 from ..shaders.harness import push_of, stem_of

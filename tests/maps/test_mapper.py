@@ -11,12 +11,12 @@ import vkssim
 from vkssim import arrays
 from vkssim.backends.vulkan import frame_plan
 from vkssim.errors import OptionError
-from vkssim.features.float_ssim import SsimMapScorer
-from vkssim.features.plane_metrics import PlaneMetrics
-from vkssim.features.planes import KernelShape
 from vkssim.host.plan import Role
 from vkssim.maps.mapper import SsimMapper
-from vkssim.reference.uniform import uniform_maps
+from vkssim.metrics.dispatches import KernelShape
+from vkssim.metrics.float_ssim import SsimMapScorer
+from vkssim.metrics.plane_metrics import PlaneMetrics
+from vkssim.metrics.uniform import uniform_maps
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from vkssim.features.options import OptionValue
 from vkssim.frames.info import ClipFacts
 from vkssim.frames.options import RawDescription
+from vkssim.metrics.options import OptionValue
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
 

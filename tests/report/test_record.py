@@ -15,14 +15,14 @@ import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, __version__, score_files
 from vkssim.backends.cpu import CpuBackend
-from vkssim.features import FEATURES
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.run import score_range
 from vkssim.frames.info import ClipFacts
+from vkssim.metrics import FEATURES
 from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
-from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.run import score_range
 
-from ..distributed.in_ranges import same_in_ranges, small_ranges
+from ..engine.in_ranges import same_in_ranges, small_ranges
 from ..frames.reading import open_source
 from ..ladder.ladders import encode, lossless, manifest
 from ..support.children import in_child

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkssim.features.planes import PlaneLayout, PlanePair
 from vkssim.host.device import Device
 from vkssim.host.executor import Bytes, Executor
 from vkssim.host.plan import BufferSpec, Dispatch, Plan, Role
+from vkssim.metrics.dispatches import PlaneLayout, PlanePair
 from vkssim.shaders import load_module
 from vkssim.shaders.interface import INTERFACES
 from vkssim.types import FrameFormat

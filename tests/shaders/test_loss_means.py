@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.loss.plan import MEANS, loss_plan
 from vkssim.loss.spec import Loss, Negative, constants
+from vkssim.metrics.dispatches import KernelShape
 
 from ..support.differences import check_array
 from ..support.tolerances import LOSS_MEANS

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape, PlaneLayout
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch
 from vkssim.loss.plan import DISTORTED, MEANS, loss_plan
 from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
+from vkssim.metrics.dispatches import KernelShape, PlaneLayout
 
 from ..support.differences import check_array
 from ..support.tolerances import LOSS_COLLECT, LOSS_PYRAMID

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape, PlaneLayout
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch, Plan
 from vkssim.loss.plan import loss_plan
 from vkssim.loss.reference import mean_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, constants
+from vkssim.metrics.dispatches import KernelShape, PlaneLayout
 from vkssim.shaders.interface import Shape
 
 from ..loss.images import images

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape, PlanePair, decimate, deinterleave, downscale, ingest, largest_sample
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch, Plan, Role
-from vkssim.reference import samples, ssim
+from vkssim.metrics import samples, ssim
+from vkssim.metrics.dispatches import KernelShape, PlanePair, decimate, deinterleave, downscale, ingest, largest_sample
 from vkssim.shaders.interface import Precision, Shape
 from vkssim.types import FloatPlane, FrameFormat
 

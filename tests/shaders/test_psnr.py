@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.float_psnr import FloatPsnrScorer
-from vkssim.features.planes import KernelShape, PlanePair, WindowWalk
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.samples import ingest, noise
+from vkssim.metrics.dispatches import KernelShape, PlanePair, WindowWalk
+from vkssim.metrics.float_psnr import FloatPsnrScorer
+from vkssim.metrics.samples import ingest, noise
 from vkssim.types import FrameFormat
 
 from ..support.geometry import columns_of_a_group

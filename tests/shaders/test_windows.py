@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.features.float_ssim import ESTIMATE, GAUSSIAN11, UNIFORM8, Windows
-from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.samples import ingest
-from vkssim.reference.ssim import ssim_maps
+from vkssim.metrics.dispatches import KernelShape, PlanePair, partials, window
+from vkssim.metrics.float_ssim import ESTIMATE, GAUSSIAN11, UNIFORM8, Windows
+from vkssim.metrics.samples import ingest
+from vkssim.metrics.ssim import ssim_maps
 from vkssim.shaders.interface import Precision
 from vkssim.types import FrameFormat
 

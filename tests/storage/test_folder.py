@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from vkssim.engine.journal import RemoteJournal
 from vkssim.errors import OptionError, OutputError
 from vkssim.ladder import batch
-from vkssim.scoring.journal import RemoteJournal
 from vkssim.storage.folder import Folder, check_output, write_output
 
 from ..support.buckets import Bucket, put_in_place

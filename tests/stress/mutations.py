@@ -50,7 +50,7 @@ LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"
 WORKGROUP = _include("workgroup")
 DEINTERLEAVE, PSNR = "shaders/deinterleave.comp", "shaders/psnr.comp"
 CONSTANTS = "shaders/constants.py"
-PLANES, MS_SSIM, SSIM = "vkssim/features/planes.py", "vkssim/features/float_ms_ssim.py", "vkssim/features/float_ssim.py"
+PLANES, MS_SSIM, SSIM = "vkssim/metrics/dispatches.py", "vkssim/metrics/float_ms_ssim.py", "vkssim/metrics/float_ssim.py"
 
 MUTATIONS = (
     # -- the Gaussian window: taps, the valid region, the seams between workgroups
@@ -250,20 +250,20 @@ MUTATIONS = (
         "uint[](block.x, block.y, block.z, block.w)",
         "uint[](block.y, block.x, block.z, block.w)",
     ),
-    Mutation("psnr: peak of every depth 255", "vkssim/features/float_psnr.py", "frame.peak * frame.factor", "255.0"),
+    Mutation("psnr: peak of every depth 255", "vkssim/metrics/float_psnr.py", "frame.peak * frame.factor", "255.0"),
     Mutation(
         "psnr: no limit",
-        "vkssim/features/float_psnr.py",
+        "vkssim/metrics/float_psnr.py",
         "_DB_A_BIT * int(frame.peak).bit_length()",
         "10 * int(frame.peak).bit_length()",
-        "tests/features/test_float_psnr.py::test_identical_frames_have_the_limit",
+        "tests/metrics/test_float_psnr.py::test_identical_frames_have_the_limit",
     ),
     Mutation(
         "psnr: All is the mean of decibels",
-        "vkssim/features/plane_metrics.py",
+        "vkssim/metrics/plane_metrics.py",
         "total = np.average(scores_of_planes, axis=0, weights=areas)",
         "total = means[0][number][:, 0]",
-        "tests/features/test_float_psnr.py::test_all_is_that_of_the_mean_noise",
+        "tests/metrics/test_float_psnr.py::test_all_is_that_of_the_mean_noise",
     ),
     # -- downscale and ingest
     *_faults(
@@ -380,7 +380,7 @@ MUTATIONS = (
         "2.0 ** (8 - bits), 2.0**bits - 1)",
         "255.0 / (2.0**bits - 1), 2.0**bits - 1)",
     ),
-    Mutation("size after a downscale", "vkssim/reference/ssim.py", "width // scale + (width & 1),", "width // scale,"),
+    Mutation("size after a downscale", "vkssim/metrics/ssim.py", "width // scale + (width & 1),", "width // scale,"),
     Mutation("a negative mean structure clamped unasked", MS_SSIM, '["negative"] == "clamp"', '["negative"] != "clamp"'),
     *_faults(
         "largest sample",
@@ -417,7 +417,7 @@ MUTATIONS = (
         "_FIRST_WORKGROUP.pack(0, 0)",
         f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
     ),
-    Mutation("sums added in float32", "vkssim/features/base.py", "axis=1, dtype=np.float64)", "axis=1, dtype=np.float32)"),
+    Mutation("sums added in float32", "vkssim/metrics/base.py", "axis=1, dtype=np.float64)", "axis=1, dtype=np.float32)"),
     *_faults(
         "",
         MS_SSIM,
@@ -452,7 +452,7 @@ MUTATIONS = (
         ),
         ("ingest dispatched once too often", "return first, second", "return first, second, second"),
     ),
-    Mutation("CPU reference: a border", "vkssim/reference/window.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
+    Mutation("CPU reference: a border", "vkssim/metrics/window.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
     # -- what scores no clip
     Mutation(
         "map: rows of windows",

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vkssim.backends.open import OpenDevice, open_backend
-from vkssim.features import with_options
-from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.metrics import with_options
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 
 from . import differences, libvmaf

@@ -19,7 +19,7 @@ import vulkan
 from vulkan import _vulkan
 
 from vkssim.backends.sessions import close_sessions
-from vkssim.distributed.pools import kept
+from vkssim.engine.pools import kept
 from vkssim.host.instance import shared_instance
 
 _TIMEOUT = 2  # VK_TIMEOUT, a success

@@ -8,7 +8,7 @@ from itertools import count, takewhile
 
 import pytest
 
-from vkssim.features.planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, downscale, ingest
+from vkssim.metrics.dispatches import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, downscale, ingest
 from vkssim.shaders.interface import Shape
 
 _HEIGHT = 16

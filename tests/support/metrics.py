@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkssim.features import FEATURES, make_scorer
+from vkssim.metrics import FEATURES, make_scorer
 from vkssim.types import FrameFormat
 
 SIMILARITIES = tuple(name for name in FEATURES if make_scorer(name, FrameFormat.of_bits(576, 324, 8)).similarities)

@@ -18,12 +18,12 @@ from pyarrow import parquet
 
 from vkssim import FrameScores
 from vkssim.backends.cpu import CpuBackend
+from vkssim.engine.journal import Journal
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
-from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames.options import RawDescription
 from vkssim.ladder import manifest, tables
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.report import reading, render
-from vkssim.scoring.journal import Journal
 from vkssim.storage.atomic import check_writable
 from vkssim.storage.reading import read_whole
 from vkssim.types import FrameFormat

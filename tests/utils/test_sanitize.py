@@ -198,9 +198,9 @@ def test_usage_errors_are_harmless(words: tuple[str, ...]) -> None:
 
 def test_tracebacks_are_harmless() -> None:
     code = (
-        "import vkssim.cli, vkssim.distributed.engine\n"
+        "import vkssim.cli, vkssim.engine.engine\n"
         "def fail(*_, **__): raise Exception('\\x1b[2J')\n"
-        "vkssim.distributed.engine.score_pair = fail\n"
+        "vkssim.engine.engine.score_pair = fail\n"
         "vkssim.cli.main()"
     )
     process = python_process("-c", code, "score", "-r", "a", "-d", "b", environment={"VKSSIM_TRACEBACK": "1"})

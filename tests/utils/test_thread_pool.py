@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.pools import DevicePool
-from vkssim.distributed.task import Part, Task, TaskStoppedError, WorkerSpec
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.pools import DevicePool
+from vkssim.engine.task import Part, Task, TaskStoppedError, WorkerSpec
 from vkssim.frames.raw import RawFile
-from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.utils import thread_pool
 from vkssim.utils.thread_pool import ThreadPool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vkssim.features import FEATURES
+from vkssim.metrics import FEATURES
 from vkssim.utils.wording import did_you_mean
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError
-from ..features.plane_metrics import PlaneMetrics
-from ..reference.samples import largest_samples
+from ..metrics.plane_metrics import PlaneMetrics
+from ..metrics.samples import largest_samples
 from ..report.results import BackendInfo
 from ..types import Doubles, ExternalFrame, Samples
 from ..utils.thread_pool import Closable

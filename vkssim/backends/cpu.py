@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..features.plane_metrics import PlaneMetrics
-from ..reference.samples import ingest
+from ..metrics.plane_metrics import PlaneMetrics
+from ..metrics.samples import ingest
 from ..report.results import BackendInfo
 from ..types import Doubles, Samples
 from .base import Backend, Batch, find_beyond

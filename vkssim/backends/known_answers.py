@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..features import make_scorer
-from ..features.base import FrameScorer
-from ..features.float_ssim import SsimMapScorer
-from ..features.plane_metrics import PlaneMetrics
-from ..features.planes import CHROMA, KernelShape, PlanePair, deinterleave
 from ..host.executor import Executor
 from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants, product
-from ..reference.samples import deinterleave as deinterleaved
+from ..metrics import make_scorer
+from ..metrics.base import FrameScorer
+from ..metrics.dispatches import CHROMA, KernelShape, PlanePair, deinterleave
+from ..metrics.float_ssim import SsimMapScorer
+from ..metrics.plane_metrics import PlaneMetrics
+from ..metrics.samples import deinterleave as deinterleaved
 from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
 from .cpu import CpuBackend

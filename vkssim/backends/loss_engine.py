@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..features.planes import KernelShape
 from ..host import fork
 from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
@@ -19,6 +18,7 @@ from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, product
+from ..metrics.dispatches import KernelShape
 from ..types import Doubles
 from .open import OpenDevice, check_backend, fit_batch, software_warnings, warn
 from .selftest import check

@@ -14,7 +14,6 @@ from typing import TypeVar
 import platformdirs
 
 from ..errors import DeviceMemoryError, NoDeviceError, OptionError, SmallerBatchWarning, UnusableGpuWarning
-from ..features.plane_metrics import PlaneMetrics
 from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
@@ -23,6 +22,7 @@ from ..host.machine import Machine
 from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan, Role
 from ..host.unusable_gpus import unusable_gpus
+from ..metrics.plane_metrics import PlaneMetrics
 from ..report.results import BackendInfo
 from ..shaders import load_module
 from ..utils.choices import BACKENDS

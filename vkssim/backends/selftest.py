@@ -15,10 +15,10 @@ import numpy as np
 import platformdirs
 
 from ..errors import WrongNumbersError
-from ..features.planes import KernelShape
 from ..host import private
 from ..host.devices import DeviceInfo
 from ..host.plan import Plan
+from ..metrics.dispatches import KernelShape
 from ..shaders import load_module
 from ..utils.version import __version__
 

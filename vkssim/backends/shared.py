@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..errors import DeviceError
-from ..features.plane_metrics import PlaneMetrics
+from ..metrics.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from ..utils.thread_pool import Closable
 from .base import Backend, Batch

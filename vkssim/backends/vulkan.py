@@ -11,13 +11,13 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
-from ..features.base import FeaturePlan
-from ..features.plane_metrics import PLANES, PlaneMetrics
-from ..features.planes import SAMPLES, KernelShape, PlanePair, deinterleave, ingest, largest_sample
 from ..host import fork
 from ..host.closing import closing_on_error
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
+from ..metrics.base import FeaturePlan
+from ..metrics.dispatches import SAMPLES, KernelShape, PlanePair, deinterleave, ingest, largest_sample
+from ..metrics.plane_metrics import PLANES, PlaneMetrics
 from ..shaders.interface import Shape
 from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Rows, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..distributed.rates import SECONDS
+from ..engine.rates import SECONDS
 from ..errors import OptionError, ThresholdError
 from ..host import notices
 from ..storage.location import is_url, redact_url
@@ -34,11 +34,11 @@ from .report import PageOptions, check_limits, write_page_of
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
-    from ..distributed.pools import WorkerOptions
+    from ..engine.options import ScoreOptions
+    from ..engine.pools import WorkerOptions
     from ..frames.options import RawDescription
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..scoring.options import ScoreOptions
     from ..storage.location import PathOrUrl
 
 
@@ -115,10 +115,10 @@ def command(
     The columns offset, scale, crop, film_grain and merge set these options for a row. A run that was cut off continues when
     it is started again; a pair that cannot be scored is a row with its error.
     """
-    from ..distributed.pools import WorkerOptions
+    from ..engine.options import check_options
+    from ..engine.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
     from ..report.thresholds import parse_threshold
-    from ..scoring.options import check_options
 
     alone = single_device(where)
     options = score_options(values, where["backend"])

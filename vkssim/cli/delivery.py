@@ -21,10 +21,10 @@ from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print
 from .tables import print_line, print_table
 
 if TYPE_CHECKING:
+    from ..engine.journal import Journal
+    from ..engine.options import Clips, ScoreOptions
     from ..report.results import FrameScores, ScoreReport
     from ..report.thresholds import Threshold
-    from ..scoring.journal import Journal
-    from ..scoring.options import Clips, ScoreOptions
 
 TABLE_WORST = 3
 """The worst frames in the table below the summary."""
@@ -216,7 +216,7 @@ def open_journal(
 
     Raises OptionError if `resume` is requested and there can be no journal.
     """
-    from ..scoring.journal import open_run_journal
+    from ..engine.journal import open_run_journal
     from ..storage.checked_journal import journal_path
 
     def tell(text: str) -> None:
@@ -255,7 +255,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
 
 def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
     """Print the frames with the lowest scores of the first metric, with all scores and, if known, presentation times."""
-    from ..features import FEATURES
+    from ..metrics import FEATURES
     from ..report.results import worst_frames
 
     if not (count and report.frames):

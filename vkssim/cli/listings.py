@@ -42,7 +42,7 @@ def devices(as_json: bool) -> None:
 @make_command("features")
 def features() -> None:
     """List the metrics and their options."""
-    from ..features import FEATURES
+    from ..metrics import FEATURES
 
     for feature in FEATURES.values():
         click.echo(feature.name)

@@ -11,7 +11,7 @@ from ..storage.location import redact_url
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
-    from ..scoring.comparability import Findings
+    from ..engine.comparability import Findings
     from ..storage.location import PathOrUrl
 
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")

@@ -15,7 +15,7 @@ from ..utils.options import DeclaredOption, options_of
 from .command import Choice, Decorator, add_options, option
 
 if TYPE_CHECKING:
-    from ..scoring.options import ScoreOptions
+    from ..engine.options import ScoreOptions
 
 
 def option_group(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
@@ -63,7 +63,7 @@ def _flag(entry: DeclaredOption) -> Decorator:
 
 def single_device(where: dict[str, Any]) -> dict[str, Any]:
     """Return the values of `backend_options` with the first device alone if they name several."""
-    from ..distributed.devices import chosen_devices
+    from ..engine.devices import chosen_devices
 
     several = chosen_devices(**where)
     return where | {"device": str(several[0].uuid)} if several else where
@@ -71,7 +71,7 @@ def single_device(where: dict[str, Any]) -> dict[str, Any]:
 
 def score_options(values: dict[str, Any], backend: str) -> ScoreOptions:
     """Take the values of the options that scores depend on out of those of a command, and return them as one."""
-    from ..scoring.options import ScoreOptions
+    from ..engine.options import ScoreOptions
 
     names = ("features", "planes", "selection", "sync", "pictures", "strict", "decode")
     return ScoreOptions(**{name: values.pop(name) for name in names if name in values}, backend=backend)
@@ -79,7 +79,7 @@ def score_options(values: dict[str, Any], backend: str) -> ScoreOptions:
 
 def complete_features(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return metrics by name; after the name and `=`, and again after each `:`, return the options of that metric."""
-    from ..features import FEATURES
+    from ..metrics import FEATURES
 
     name, equals, options = incomplete.partition("=")
     if not equals:

@@ -172,11 +172,11 @@ def write_page_of(
     `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
     are shown beside each other.
     """
+    from ..engine.comparability import check_alike, scored_reports
     from ..ladder.page_clips import read_clips
     from ..page.ladders import find_ladders
     from ..page.render import PageDetails, render_page
     from ..page.template import check_installed
-    from ..scoring.comparability import check_alike, scored_reports
 
     check_installed()
     found, unit, unscored = read_clips(files, ladder=ladder, rate=rate)

@@ -26,9 +26,9 @@ from .report import PageOptions, budget_option, write_page
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..engine.journal import Journal
     from ..frames.options import RawDescription
     from ..report.results import ScoreReport
-    from ..scoring.journal import Journal
 
 
 _PRESET = (
@@ -166,11 +166,11 @@ def command(
 
     Command lines of libvmaf's tool `vmaf` are understood.
     """
-    from ..distributed.engine import RunSettings, score_pair
+    from ..engine.engine import RunSettings, score_pair
+    from ..engine.offset import offset_of
+    from ..engine.options import Clips
     from ..report.reading import read_report
     from ..report.thresholds import parse_threshold
-    from ..scoring.offset import offset_of
-    from ..scoring.options import Clips
 
     options = score_options(values, where["backend"])
     asked = OutputOptions(**values)

@@ -14,10 +14,10 @@ from ..backends.known_answers import SIDE, pictures
 from ..backends.open import open_backend
 from ..backends.selftest import check_cases
 from ..errors import WrongNumbersError
-from ..features.plane_metrics import FrameMetrics
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..host.machine import Machine
+from ..metrics.plane_metrics import FrameMetrics
 from ..types import FrameFormat
 from .apart import OUT_OF_TIME, Send, run_in_process
 from .findings import DiagnosisSection, Finding, Level

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from ..distributed.engine import Job, RunSettings, score_jobs
-from ..distributed.pools import WorkerOptions
-from ..distributed.rates import SECONDS
+from ..engine.engine import Job, RunSettings, score_jobs
+from ..engine.journal import Journal, Record, open_journal
+from ..engine.offset import offset_of
+from ..engine.options import ScoreOptions, check_options
+from ..engine.pools import WorkerOptions
+from ..engine.rates import SECONDS
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, OutputError, interrupted_run
 from ..frames.inputs import input_states
 from ..frames.options import RawDescription
@@ -24,9 +27,6 @@ from ..report import render
 from ..report.numbers import finite
 from ..report.reading import merge_report
 from ..report.results import ScoreReport
-from ..scoring.journal import Journal, Record, open_journal
-from ..scoring.offset import offset_of
-from ..scoring.options import ScoreOptions, check_options
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
 from ..utils.facts import to_short_json

@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
+from ..engine.options import ScoreOptions
+from ..engine.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.decode.container import ContainerFile
 from ..frames.open import open_file
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.schedule import schedule_pairs
 from ..frames.source import FrameSource
-from ..scoring.options import ScoreOptions
 from ..storage.location import is_url
 from ..storage.remote import size as remote_size
 from .manifest import Pair

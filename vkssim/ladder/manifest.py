@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..engine.options import Clips, ScoreOptions
 from ..errors import InputError, VkssimError
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.raw import PIXEL_FORMATS
-from ..scoring.options import Clips, ScoreOptions
 from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of, unsupported_url
 from ..storage.reading import read_whole
 from ..utils.choices import BIT_DEPTHS

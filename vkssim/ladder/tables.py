@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+from ..engine.comparability import Scored
+from ..engine.journal import Record
 from ..errors import InputError, OptionError
-from ..features import FEATURES
 from ..frames.info import ClipFacts
+from ..metrics import FEATURES
 from ..report.reading import check_similarity
 from ..report.record import ScoringRecord
 from ..report.thresholds import POOLINGS
-from ..scoring.comparability import Scored
-from ..scoring.journal import Record
 from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..storage.reading import read_whole
 from ..utils.extras import require_extra

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import accumulate
 
-from ..features.planes import KernelShape, PlaneLayout, WindowWalk, ceil_div, decimate, dispatch, partials
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
+from ..metrics.dispatches import KernelShape, PlaneLayout, WindowWalk, ceil_div, decimate, dispatch, partials
 from ..shaders.constants import LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
 from ..shaders.interface import INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, Precision, Shape
 from .spec import RADIUS, Loss, Negative, Pyramid

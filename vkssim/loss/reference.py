@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..reference.window import mirror
+from ..metrics.window import mirror
 from ..shaders.constants import LOW_PASS, WINDOW
 from ..types import Doubles
 from .spec import RADIUS, Loss, Padding, Pyramid, product

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..backends.open import OpenDevice, open_backend, open_with_warnings
-from ..features.float_ssim import SsimMapScorer
-from ..features.options import OptionValue
-from ..features.plane_metrics import PlaneMetrics
+from ..metrics.float_ssim import SsimMapScorer
+from ..metrics.options import OptionValue
+from ..metrics.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from ..utils.thread_pool import Closable
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..features import FEATURES
+from ..metrics import FEATURES
 from ..report.numbers import NumberFormat, time_code
 from ..report.results import FrameScores, ScoreReport
 from ..storage.location import redact_url

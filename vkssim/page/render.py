@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..reference.samples import decibel
+from ..engine.comparability import find_differences, scored_reports
+from ..report.decibel import decibel
 from ..report.results import ScoreReport
-from ..scoring.comparability import find_differences, scored_reports
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..reference.samples import decibel
+from ..report.decibel import decibel
 from ..report.results import ScoreReport, without_nan
 from .tables import Limit, Pooled, decibel_text, rate_text, score_text
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..reference.samples import decibel
 from ..types import Doubles
 from ..utils.extras import require_extra
 from ..utils.wording import counted
+from .decibel import decibel
 
 LEAST_POINTS = 4
 """The fewest points of a curve."""

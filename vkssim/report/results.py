@@ -12,10 +12,10 @@ import numpy as np
 
 from ..errors import OptionError
 from ..frames.options import PictureOptions, Selection
-from ..reference.samples import decibel
 from ..types import Doubles
 from ..utils.version import __version__
 from ..utils.wording import counted
+from .decibel import decibel
 from .numbers import NumberFormat
 from .record import ScoringRecord
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F  # noqa: N812 - the usual name
 from torch import Tensor
 
 from ..loss.spec import RADIUS, Loss, Negative, Padding, Pyramid
-from ..reference.window import mirror
+from ..metrics.window import mirror
 from ..shaders.constants import LOW_PASS, WINDOW
 
 

@@ -1,0 +1,98 @@
+"""Score clips in ranges as several devices do, and compare the report with the report of one device."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkssim import score_files
+from vkssim.engine import engine, worker
+from vkssim.engine import ranges as division
+from vkssim.engine.engine import Engine, Job, RunSettings
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.pools import InlineHandle
+from vkssim.engine.ranges import FrameRange
+from vkssim.engine.scheduler import MakeTask, Scheduler, TaskKey
+from vkssim.engine.task import FixedPool, Task, TaskResult, Tell, WorkerSpec
+from vkssim.engine.worker import Worker
+from vkssim.errors import VkssimError
+from vkssim.frames.options import RawDescription
+from vkssim.report import render
+from vkssim.report.results import ScoreReport
+
+from ..frames.reading import NOTHING_SAID
+
+CPU = WorkerSpec("cpu", None, "cpu", "cpu")
+FEATURES = ("float_ssim=scale=1",)
+
+
+class AnyOrder(Scheduler):
+    """Hands tasks out in another order than they come, the same every time."""
+
+    _random = random.Random(0)
+
+    def put(self, key: TaskKey, make: MakeTask, **how: Any) -> None:
+        super().put(key, make, **how)
+        self._random.shuffle(self._queue)
+
+
+class _InTurn(InlineHandle):
+    """One of two workers in this thread: what it does is noted."""
+
+    def __init__(self, ranges: list[FrameRange]) -> None:
+        super().__init__(Worker(CPU), "cpu")
+        self._ranges = ranges
+
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
+        future = super().submit(task, tell)
+        if not (task.divides and future.exception() is None and future.result().ranges):
+            self._ranges.append(task.parts[0].frame_range)
+        return future
+
+
+def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
+    """Have clips divided into ranges of about `pairs` pairs, however short they are."""
+    monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
+    monkeypatch.setattr(worker, "_LEAST_SECONDS_EACH", 0.0)
+    monkeypatch.setattr(engine, "_SHARES_EACH", 100)
+
+
+def in_ranges(
+    reference: str, distorted: str, raw: RawDescription = NOTHING_SAID, **options: Any
+) -> tuple[ScoreReport | Exception, Sequence[FrameRange]]:
+    """Return the outcome of two clips, and the ranges in the order in which they were scored."""
+    ranges: list[FrameRange] = []
+    with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "Scheduler", AnyOrder)
+        scorer = Engine(pool, ScoreOptions(FEATURES, **options), RunSettings(tell=pytest.fail))
+        ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
+    return outcome, ranges
+
+
+def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescription = NOTHING_SAID, **options: Any) -> int:
+    """Return the number of ranges that two clips were scored in. Fails where the report differs from that of one range."""
+    outcome, ranges = in_ranges(str(reference), str(distorted), raw, **options)
+    assert told(outcome) == told(_in_one(str(reference), str(distorted), raw, **options))
+    return 1 if ranges[-1:] == [FrameRange()] else len(ranges)
+
+
+def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(engine, "add_hint", lambda *_arguments: None)  # only a pair that is scored alone gets a hint
+            return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
+    except VkssimError as error:
+        return error
+
+
+def told(outcome: ScoreReport | Exception) -> list[object]:
+    """All that anybody learns of scores: files of every kind, warnings, and the error."""
+    report = getattr(outcome, "report", None) if isinstance(outcome, Exception) else outcome
+    scores = [] if report is None else [render(report, form, "max") for form in ("json", "xml", "csv")]
+    more = [] if report is None else [report.warnings, report.notes, report.rate]
+    return [*scores, *more, (type(outcome), str(outcome)) if isinstance(outcome, Exception) else None]

@@ -1,0 +1,358 @@
+"""Scores of a Ray cluster of three nodes on this machine, while its workers, its nodes and the driver are killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim.engine import cluster as cluster_module
+from vkssim.engine.cluster import Cluster
+from vkssim.engine.engine import Engine, Job, RunSettings
+from vkssim.engine.journal import open_journal
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.scheduler import MOST_ATTEMPTS, TaskKey
+from vkssim.engine.task import TaskResult
+from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
+from vkssim.frames.options import RawDescription
+from vkssim.report import render
+
+from ..support.clips import raw_bytes, write
+from ..support.commands import start_program
+from ..support.journals import entries
+from ..support.pictures import clip
+from ..support.waiting import until
+
+WIDTH, HEIGHT, FRAMES = 96, 64, 192
+RANGES = FRAMES // 32
+"""The fewest pairs of a range are 32."""
+
+RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
+FEATURES = ("float_ssim=scale=1",)
+NODE = {"num_cpus": 1, "object_store_memory": 80_000_000}
+_LONGEST = 30
+SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """Three nodes, each with one CPU and an address of its own."""
+    patch = pytest.MonkeyPatch()
+    for name, value in cluster_module._ENVIRONMENT.items():
+        patch.setenv(name, value)
+    folder = _short_folder()
+    # Whatever folder it is given, Ray's own cluster for tests notes its address in another one, which it expects to be there.
+    patch.setenv("RAY_TMPDIR", folder)
+    (Path(folder) / "ray").mkdir()
+    started = _head(folder)
+    try:
+        for number in (2, 3):
+            started.add_node(wait=False, node_ip_address=f"127.0.0.{number}", **NODE)
+        started.wait_for_nodes()
+        yield started
+    finally:
+        started.shutdown()
+        for process in _with_files_in(folder):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)  # an agent of a node that was killed lives on for a minute
+        shutil.rmtree(folder)
+        patch.undo()
+
+
+def _short_folder() -> str:
+    """Make a folder whose name is short enough for those of sockets in it, of which systems allow a hundred letters."""
+    usual = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="ray-", dir=usual if len(usual) < _LONGEST else "/tmp")
+
+
+def _head(folder: str, attempts: int = 3) -> Any:
+    """A cluster of one node. Ray gives it 30 s to begin, which a busy machine may take."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    head = {**NODE, "include_dashboard": False, "temp_dir": folder, "_system_config": SOON}
+    for _ in range(attempts - 1):
+        with suppress(Exception):
+            return Nodes(initialize_head=True, head_node_args=head)
+    return Nodes(initialize_head=True, head_node_args=head)
+
+
+def _with_files_in(folder: str) -> set[int]:
+    """Other processes that have files open in a folder."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            if os.readlink(path).startswith(folder):
+                found.add(int(path.parts[2]))
+    return found - {os.getpid()}
+
+
+def _titles() -> dict[int, str]:
+    """Every process by what it calls itself."""
+    titles = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            titles[int(path.parent.name)] = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:  # it has ended
+            continue
+    return titles
+
+
+def _scoring() -> dict[int, str]:
+    """The processes that score something just now, as Ray shows them, and the address of their node."""
+    titles = _titles()
+    found = {}
+    for process in [process for process, title in titles.items() if title.startswith("ray::score test_")]:
+        with suppress(OSError):
+            parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+            (found[process],) = re.findall(r"--node_ip_address=(\S+)", titles[parent])
+    return found
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
+    """Three pairs, the last of them short; their names are this test's own."""
+    luma = clip(FRAMES, HEIGHT, WIDTH)
+    reference = write(tmp_path / "reference.yuv", raw_bytes(luma))
+    made = []
+    for number in range(3):
+        moved = np.roll(luma, number + 1, axis=2)[: 20 if number == 2 else FRAMES]
+        name = f"{request.node.name}-{number}"
+        made.append(Job(str(number), Clips(reference, write(tmp_path / f"{name}.yuv", raw_bytes(moved)), RAW)))
+    return made
+
+
+@dataclass
+class Run:
+    """What came of scoring jobs: outcomes by key, ranges that were found and how often others were scored, the warnings."""
+
+    outcomes: dict[str, Any] = field(default_factory=dict)
+    found: set[tuple[str, int]] = field(default_factory=set)
+    ranges: Counter[tuple[str, int]] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
+    devices: set[str] = field(default_factory=set)
+
+
+def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
+    run = Run()
+
+    class Noting(Engine):
+        def _took(self, key: TaskKey, done: TaskResult | Exception) -> None:
+            if isinstance(done, TaskResult) and not done.ranges:
+                (state,) = self._groups[key.group]
+                run.ranges[state.job.key, state.range(key.index).first] += 1
+                meanwhile()
+            super()._took(key, done)
+
+    with open_journal(folder / "results.csv") as journal:
+        run.found |= {(key, pair.ranges[index].first) for key, pair in journal.unfinished.items() for index in pair.scores}
+        settings = RunSettings(journal=journal, seconds=0.001, tell=run.warnings.append)
+        for job, outcome in Noting(engine, ScoreOptions(FEATURES), settings).score(jobs):
+            assert job.key not in run.outcomes, "it has two outcomes"
+            run.outcomes[job.key] = outcome
+    run.devices |= {worker.label for worker in engine.workers()}
+    return run
+
+
+def _assert_right(run: Run, jobs: list[Job], backend: str) -> None:
+    """The same bytes as without a cluster, and no range scored twice."""
+    for job in jobs:
+        alone = vkssim.score_files(job.clips.reference, job.clips.distorted, raw=RAW, features=FEATURES, backend=backend)
+        outcome = run.outcomes[job.key]
+        assert not isinstance(outcome, Exception), outcome
+        assert render(outcome, "json", "max") == render(alone, "json", "max")
+    assert set(run.ranges.values()) == {1}
+
+
+def _full(jobs: list[Job]) -> set[tuple[str, int]]:
+    """Return all ranges that there are."""
+    return {(job.key, 32 * number) for job in jobs[:2] for number in range(RANGES)} | {(jobs[2].key, 0)}
+
+
+def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    with Cluster(address=nodes.address, software=True) as engine:
+        assert signal.getsignal(signal.SIGTERM) is handler
+        run = _score(engine, jobs, tmp_path)
+    _assert_right(run, jobs, "vulkan")
+    assert set(run.ranges) == _full(jobs)
+    places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
+    assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
+    assert run.warnings == []
+
+
+def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        if not killed:
+            killed.extend(list(_scoring())[:1])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, tmp_path, kill)
+    assert killed
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+    assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
+
+
+def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        count = len(engine.workers())
+        idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorker")]
+        assert len(idle) >= count
+        for process in idle:
+            os.kill(process, signal.SIGKILL)
+        run = _score(engine, jobs, tmp_path)
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+
+
+def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    doomed, joining = "127.0.0.3", "127.0.0.4"
+    removed: list[Any] = []
+
+    def remove() -> None:
+        if not removed and doomed in _scoring().values():
+            removed.extend(node for node in nodes.list_all_nodes() if node.node_ip_address == doomed)
+            nodes.remove_node(removed[0], allow_graceful=False)
+
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, tmp_path, remove)
+        nodes.add_node(node_ip_address=joining, **NODE)
+        until(lambda: any(joining in worker.label for worker in engine.workers()))
+        assert not [worker for worker in engine.workers() if doomed in worker.label]
+    assert removed
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+    assert all(f"(node {doomed}) ended unexpectedly" in warning for warning in run.warnings)
+
+
+def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    """In a connection that is the caller's, which stays."""
+    import ray
+
+    poison = Path(jobs[2].clips.distorted).name
+
+    def poisoned() -> None:
+        from vkssim.engine import worker
+        from vkssim.engine.run import score_range
+
+        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> Any:
+            if clips.distorted.endswith(poison):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return score_range(sources, clips, *others, **options)
+
+        worker.score_range = deadly  # type: ignore[attr-defined] # the name as the worker imported it
+
+    ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
+    try:
+        with Cluster(backend="cpu") as engine:
+            run = _score(engine, jobs, tmp_path)
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+    lost = run.outcomes.pop("2")
+    assert isinstance(lost, WorkerLostError)
+    assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
+    _assert_right(run, jobs[:2], "cpu")
+    assert set(run.ranges) == _full(jobs) - {("2", 0)}
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from vkssim.engine.cluster import Cluster
+from vkssim.engine.engine import Engine, Job, RunSettings
+from vkssim.frames.options import RawDescription
+from vkssim.engine.journal import open_journal
+from vkssim.engine.options import Clips, ScoreOptions
+
+address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
+raw = RawDescription(int(width), int(height), "420", 8)
+jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
+with Cluster(address=address, backend="cpu") as engine, open_journal(Path(folder) / "results.csv") as journal:
+    for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal, seconds=0.001)).score(jobs):
+        pass
+"""
+
+
+def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    folder = tmp_path
+    words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
+    with start_program(sys.executable, "-c", DRIVER, *map(str, words)) as driver:
+        until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
+        driver.kill()
+    assert driver.returncode == -signal.SIGKILL
+    until(lambda: not _scoring())
+    kept = _scored(folder)
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, folder)
+    _assert_right(run, jobs, "cpu")
+    assert kept
+    assert run.found == kept
+    assert set(run.ranges) == _full(jobs) - kept
+
+
+def _scored(folder: Path) -> set[tuple[str, int]]:
+    """Return the ranges that are complete in the journal."""
+    return {(entry["pair"], entry["range"][0]) for entry in entries(folder / "results.csv.journal") if "end" in entry}
+
+
+def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "__version__", "9.9")
+    with (
+        Cluster(address=nodes.address, backend="cpu") as engine,
+        pytest.raises(UnsuitableDeviceError, match=f"has vkssim {vkssim.__version__}, and this is 9.9"),
+    ):
+        _score(engine, jobs, tmp_path)
+
+
+def test_no_gpu_and_one_that_vulkan_does_not_know(
+    nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray counts one that is not there; nothing else takes its place."""
+    monkeypatch.setattr(cluster_module, "SECONDS_WITHOUT_WORKER", 0.1)
+    with Cluster(address=nodes.address) as engine:
+        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*`software`"):
+            engine.workers()
+        nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
+        until(lambda: _ready(engine))
+        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
+            _score(engine, jobs, tmp_path)
+
+
+def _ready(engine: Cluster) -> bool:
+    with suppress(NoDeviceError):
+        return bool(engine.workers())
+    return False
+
+
+def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OptionError, match=re.escape("pip install 'vkssim[ray]'")):
+        Cluster()
+
+
+def test_a_handler_that_python_did_not_install_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that embeds Python has its own for SIGTERM, which Python cannot install again after Ray has connected."""
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(signal, "getsignal", lambda _number: None)
+    with cluster_module._same_handler():
+        pass
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGTERM) == before

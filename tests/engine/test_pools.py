@@ -1,0 +1,123 @@
+"""Which devices are meant, and what goes together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vkssim.cli.options import single_device
+from vkssim.engine import devices, pools
+from vkssim.engine.devices import chosen_devices
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.pools import WorkerOptions, has_lock
+from vkssim.engine.task import WorkerSpec
+from vkssim.errors import NoDeviceError, OptionError
+from vkssim.frames.decode.hardware import HardwareDecoder
+from vkssim.host.devices import DeviceInfo, DeviceKind
+
+from ..host.made_up import device_info
+
+CLIP = Path(__file__).resolve().parents[2] / "fixtures" / "bbb_576x324_ref.mp4"
+
+
+@pytest.fixture
+def three(monkeypatch: pytest.MonkeyPatch) -> list[DeviceInfo]:
+    """Two GPUs and a software device, as a machine may list them."""
+    found = [
+        device_info(0, "NVIDIA Made Up", DeviceKind.DISCRETE),
+        device_info(1, "NVIDIA Made Up", DeviceKind.DISCRETE),
+        device_info(2, "llvmpipe (LLVM 15, 256 bits)", DeviceKind.CPU),
+    ]
+    monkeypatch.setattr(devices, "list_devices", lambda _instance: found)
+    return found
+
+
+def _chosen(selector: object) -> list[int]:
+    return [device.index for device in chosen_devices("vulkan", selector)]  # type: ignore[arg-type]
+
+
+def test_all_are_the_gpus(three: list[DeviceInfo]) -> None:
+    assert _chosen("all") == _chosen(" All ") == [0, 1]
+
+
+def test_all_is_the_software_device_where_there_is_no_gpu(three: list[DeviceInfo]) -> None:
+    del three[:2]
+    assert _chosen("all") == [2]
+
+
+def test_lists(three: list[DeviceInfo]) -> None:
+    assert _chosen("0,2") == _chosen(["0", "llvmpipe"]) == _chosen([0, 2]) == [0, 2]
+    assert _chosen("1, 1") == [1, 1]
+    assert _chosen(f"{three[1].uuid},{three[0].uuid}") == [1, 0]
+
+
+def test_one_device_is_chosen_elsewhere(three: list[DeviceInfo]) -> None:
+    assert _chosen(None) == _chosen(1) == _chosen("1") == _chosen("NVIDIA") == []
+    assert _chosen("llvmpipe (LLVM 15, 256 bits)") == []  # a name with a comma
+    assert single_device({"backend": "vulkan", "device": "NVIDIA"})["device"] == "NVIDIA"
+    assert single_device({"backend": "vulkan", "device": "all"})["device"] == str(three[0].uuid)
+
+
+def test_what_there_is_not(three: list[DeviceInfo]) -> None:
+    with pytest.raises(NoDeviceError, match="'7' matches no device"):
+        _chosen("0,7")
+    with pytest.raises(OptionError, match="is empty"):
+        _chosen([])
+    with pytest.raises(OptionError, match="the cpu backend has no devices"):
+        chosen_devices("cpu", "all")
+    with pytest.raises(OptionError, match="unknown backend 'cuda'"):
+        chosen_devices("cuda", "all")
+
+
+def test_workers_of_this_machine(three: list[DeviceInfo]) -> None:
+    workers = WorkerOptions(device="0,2")
+    assert workers.several
+    assert [spec.kind for spec in workers.specs()] == ["gpu", "software"]
+    assert [spec.device for spec in workers.specs()] == [str(three[0].uuid), str(three[2].uuid)]
+    (numpy,) = WorkerOptions(backend="cpu").specs()
+    assert (numpy.backend, numpy.device, numpy.kind) == ("cpu", None, "cpu")
+
+
+@pytest.fixture
+def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Turn the interpreter's lock on or off, by what Python says of it."""
+    return lambda on: monkeypatch.setattr(sys, "_is_gil_enabled", lambda: on, raising=False)
+
+
+def test_an_older_python_has_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(sys, "_is_gil_enabled", raising=False)
+    assert has_lock()
+
+
+@pytest.mark.parametrize(
+    ("on", "engines", "in_step", "expected"),
+    [
+        (True, 0, 1, 1),
+        (True, 2, 1, 1),
+        (False, 2, 1, 2),
+        (True, 3, 1, 2),
+        (False, 3, 1, 3),
+        (True, 7, 1, 4),
+        (True, 8, 1, 4),
+        (False, 7, 1, 7),
+        (True, 7, 2, 4),
+        (False, 7, 2, 7),
+        (False, 7, 3, 1),
+        (False, 1, 1, 1),
+    ],
+)
+def test_workers_of_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, lock: Callable[[bool], None], on: bool, engines: int, in_step: int, expected: int
+) -> None:
+    """Clips in step keep an engine busy each, and decode their reference once."""
+    lock(on)
+    started: list[int] = []
+    monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [WorkerSpec("vulkan", None, "gpu", "made up")])
+    monkeypatch.setattr(pools, "hardware_decoder", lambda *_which: HardwareDecoder("cuda"))
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: engines)
+    monkeypatch.setattr(pools, "DevicePool", lambda _spec, workers=1, **_how: started.append(workers))
+    WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), in_step)
+    assert started == [expected]

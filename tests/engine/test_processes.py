@@ -1,0 +1,438 @@
+"""Two workers in processes of their own: the same bytes as one, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim import score_files
+from vkssim.engine import processes
+from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.processes import ProcessHandle, _Outcome, _work
+from vkssim.engine.task import Part, Task, TaskResult, Tell, WorkerDiedError, WorkerSpec
+from vkssim.engine.worker import Worker
+from vkssim.errors import InputError, OptionError
+from vkssim.host.device import Device
+from vkssim.report import render
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.utils.interruption import SIGNALS
+from vkssim.utils.wording import counted
+
+from ..frames.reading import describe
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import python_process, start_program, vkssim
+from ..support.pictures import clip
+from ..support.waiting import PATIENCE, until
+from .in_ranges import CPU
+from .running import FEATURE, are_gone, complete_ranges, ended, family, started, workers
+
+FEW = 12
+FRAMES = 120 * FEW
+SIZE = 64, 96
+RAW = describe(clip(1, *SIZE), "400")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clips, and the scores of a run on one device."""
+    folder = tmp_path_factory.mktemp("runs")
+    luma = clip(FEW, *SIZE)
+    frames = np.concatenate([luma] * (FRAMES // FEW))
+    write(folder / "ref.yuv", raw_bytes(frames, "400"))
+    write(folder / "dis.yuv", raw_bytes(frames // 16 * 16, "400"))
+    assert vkssim(*_words(folder, folder / "scores.json")).exit_code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(device: Device) -> tuple[str, str]:
+    """Two workers on the device that all tests run on."""
+    return "--device", f"{device.info.uuid},{device.info.uuid}"
+
+
+def _words(folder: Path, output: Path, *more: str) -> list[str]:
+    clips = ("-r", str(folder / "ref.yuv"), "-d", str(folder / "dis.yuv"), *raw_flags(clip(1, *SIZE), "400"))
+    return ["score", *clips, *FEATURE, "-q", "-o", str(output), *more]
+
+
+def _is_right(folder: Path, output: Path) -> bool:
+    """Whether the scores are those of one device, and nothing else was left."""
+    assert [path.name for path in output.parent.iterdir()] == [output.name]
+    return output.read_bytes() == (folder / "scores.json").read_bytes()
+
+
+# -- from Python ------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> None:
+    seen: list[FrameScores] = []
+    steps: list[tuple[int, int | None]] = []
+
+    def score(device: Sequence[str] | None) -> ScoreReport:
+        return score_files(
+            folder / "ref.yuv",
+            folder / "dis.yuv",
+            raw=RAW,
+            features=FEATURE[1],
+            device=device,
+            on_frames=seen.extend if device else None,
+            progress=(lambda done, total: steps.append((done, total))) if device else None,
+        )
+
+    report = score([str(device.info.uuid)] * 2)
+    assert render(report, "json", "max") == render(score(None), "json", "max")
+    assert (report.worker_warnings, report.warnings, report.resumed) == ([], [], 0)
+    assert seen == report.frames
+    assert len(steps) > 4, "the clips were scored in ranges"
+    assert steps == sorted(steps)
+    assert steps[-1] == (FRAMES, FRAMES)
+
+
+def test_errors_are_those_of_one_device(tmp_path: Path, device: Device) -> None:
+    path = write(tmp_path / "no.mp4", b"no video" * 99)
+    several = [str(device.info.uuid)] * 2
+    messages = []
+    for chosen in (None, several):
+        with pytest.raises(InputError) as raised:
+            score_files(path, path, device=chosen)
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]
+    with pytest.raises(OptionError):
+        score_files(path, path, device=several, features="none")
+    with pytest.raises(InputError, match="a pipe is read once"):
+        score_files("-", path, device=several)
+
+
+SCRIPT = """
+import sys
+import vkssim
+vkssim.score_files(*sys.argv[1:3], raw=vkssim.RawDescription(96, 64, "400", 8), device=[sys.argv[3]] * 2)
+"""
+
+
+def test_a_script_without_its_main_is_told(folder: Path, tmp_path: Path, device: Device) -> None:
+    script = write(tmp_path / "script.py", SCRIPT.encode())
+    process = python_process(script, str(folder / "ref.yuv"), str(folder / "dis.yuv"), str(device.info.uuid))
+    assert process.returncode == 1
+    last = process.stderr.decode().strip().splitlines()[-1]
+    assert last.startswith("vkssim.errors.WorkerLostError")
+    assert last.endswith('a script that starts processes does so under `if __name__ == "__main__":`)')
+
+
+# -- killed and stopped -----------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, str], device: Device) -> None:
+    """Another one does what it was at, and the user hears of it.
+
+    The one that divides the clips starts first. The other one is stopped while it starts, which it does for a range: a worker
+    that has ended its task may have nothing to do, and then nobody hears of its end.
+    """
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: len(workers(process)) == 2)
+    worker = max(workers(process))
+    os.kill(worker, signal.SIGSTOP)
+    until(lambda: len(complete_ranges(output)) > 1)
+    os.kill(worker, signal.SIGKILL)
+    messages = ended(process)
+    assert process.returncode == 0
+    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended unexpectedly" in messages
+    assert "its task is tried again" in messages
+    assert _is_right(folder, output)
+
+
+@pytest.mark.parametrize("command", ["score", "doctor"])
+def test_a_current_folder_that_was_removed_is_named(
+    folder: Path, tmp_path: Path, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Python starts no process there. Whatever needs none scores."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = vkssim(*(_words(folder, tmp_path / "scores.json", *two) if command == "score" else ("doctor",)))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert "the current folder was removed, and no process can be started in it" in result.stderr
+    assert vkssim(*_words(folder, tmp_path / "one.json")).exit_code == 0
+
+
+FORKED = """
+import os, time
+from tests.engine.in_ranges import CPU
+from tests.engine.test_processes import TASK
+from vkssim.engine.processes import ProcessHandle
+if __name__ == "__main__":
+    worker = ProcessHandle(CPU)
+    worker.submit(TASK, lambda _job, _event: None).exception()
+    fork = os.fork()
+    if not fork:
+        time.sleep(1000)
+    print(worker._process.pid, fork, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_workers_end_with_a_parent_that_forked(tmp_path: Path) -> None:
+    """The fork has a copy of its end of the connection, so that this stays open."""
+    path = write(tmp_path / "script.py", FORKED.encode())
+    root = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = start_program(sys.executable, path, stdout=subprocess.PIPE, env=root)
+    assert process.stdout is not None
+    with process, process.stdout:
+        worker, fork = map(int, process.stdout.readline().split())
+        process.wait(PATIENCE)
+        try:
+            until(lambda: are_gone([worker]))
+        finally:
+            os.kill(fork, signal.SIGKILL)
+
+
+PATIENT = """
+from vkssim.engine import processes
+processes.SECONDS_TO_BEGIN, processes.SECONDS_OF_SILENCE, processes.SECONDS_TO_END = 20, 6, 1
+from vkssim.__main__ import run
+run()
+"""
+
+
+def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """Both: one of them may just have ended its last task, and nobody waits for it.
+
+    A worker that stands still is killed after a while, another one does its task, and the end is written.
+    """
+    output = tmp_path / "scores.json"
+    process = start_program(sys.executable, "-c", PATIENT, *_words(folder, output, *two), stderr=subprocess.PIPE)
+    until(lambda: len(complete_ranges(output)) > 1)
+    processes = family(process)
+    for number in workers(process):
+        os.kill(number, signal.SIGSTOP)
+    try:
+        messages = ended(process)
+    finally:
+        for number in processes:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+    assert process.returncode == 0, messages
+    assert re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", messages)
+    assert _is_right(folder, output)
+    assert are_gone(processes)
+
+
+def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connection: Connection) -> None:
+    """In place of a worker: end, or stand still, while what came of a task is on its way."""
+    connection.recv()
+    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
+    os.kill(os.getpid(), number)
+
+
+MESSAGES = 200
+
+
+def _talkative(_spec: WorkerSpec, connection: Connection) -> None:
+    """In place of a worker: send many messages for each task."""
+    with suppress(EOFError):
+        while True:
+            connection.recv()
+            for _ in range(MESSAGES):
+                connection.send(None)
+            connection.send(_Outcome(InputError("the end")))
+
+
+def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    start = threading.Thread.start
+
+    def note(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        start(thread)
+
+    worker = ProcessHandle(CPU)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_work", _talkative)
+        patch.setattr(threading.Thread, "start", note)
+        for _ in range(2):
+            with pytest.raises(InputError, match="the end"):
+                worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+    assert started == ["vkssim-process-0", "vkssim-watch"]
+    worker.close()
+    until(lambda: "vkssim-watch" not in [thread.name for thread in threading.enumerate()])
+
+
+class _CodedError(Exception):
+    """Is pickled with one argument, and cannot be made of one."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{text} ({code})")
+
+
+def _failing(leaves: bool, _spec: WorkerSpec, connection: Connection) -> None:
+    """Do tasks as a worker whose clips fail with an error that cannot be pickled, or that cannot be unpickled."""
+
+    class LibraryError(Exception):
+        pass
+
+    def fail(self: Worker, task: Task, tell: Tell) -> TaskResult:
+        raise _CodedError(7, "of some library") if leaves else LibraryError("of some library")
+
+    Worker.do = fail  # type: ignore[method-assign]
+    _work(_spec, connection)
+
+
+TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    """Nothing waits for the rest of a message, and the next task has a new process."""
+    monkeypatch.setattr(processes, "SECONDS_OF_SILENCE", 1)
+    worker = ProcessHandle(CPU)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_work", partial(_signalled_in_the_middle, number))
+        with pytest.raises(WorkerDiedError, match="exit code -9"):
+            worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="a cannot be read"):
+        worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("leaves", "message"), [(False, "LibraryError: of some library"), (True, r"_CodedError: of some library \(7\)")]
+)
+def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, leaves: bool, message: str) -> None:
+    monkeypatch.setattr(processes, "_work", partial(_failing, leaves))
+    worker = ProcessHandle(CPU)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=message) as raised:
+            worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+        assert "in fail" in str(raised.value.__cause__)
+    worker.close()
+
+
+def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """What is scored without a gap is in a valid file that says so; going on gives the file of a run that was not stopped.
+
+    tests/utils/test_interruption.py sends every signal; from there on all take one way.
+    """
+    number = signal.SIGTERM
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: len(complete_ranges(output)) > 2 and 0 in complete_ranges(output))  # else no frame can be reported
+    processes = family(process)
+    process.send_signal(number)
+    messages = ended(process)
+    assert process.returncode == 128 + number
+    until(lambda: are_gone(processes))
+    whole, partial = (json.loads(path.read_text()) for path in (folder / "scores.json", output))
+    frames = len(partial["frames"])
+    assert 0 < frames < FRAMES
+    assert partial["frames"] == whole["frames"][:frames]
+    assert partial["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those after them are missing"]
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in messages
+    result = vkssim(*_words(folder, output, *two, "--resume"))
+    assert result.exit_code == 0, result.output
+    assert _is_right(folder, output)
+
+
+def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """They leave it to their parent."""
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: complete_ranges(output))
+    for number in workers(process):
+        os.kill(number, signal.SIGINT)
+    messages = ended(process)
+    assert process.returncode == 0
+    assert "warning" not in messages
+    assert _is_right(folder, output)
+
+
+def test_workers_start_with_signals_blocked(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """The first of them as well, with which multiprocessing starts a process of its own."""
+    process = started(*_words(folder, tmp_path / "scores.json", *two))
+    until(lambda: len(workers(process)) == 2)
+    blocked = [re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{number}/status").read_text(), re.M) for number in workers(process)]
+    process.kill()
+    process.communicate()
+    for found in blocked:
+        assert found is not None
+        assert all(int(found[1], 16) >> number - 1 & 1 for number in SIGNALS)
+
+
+@pytest.mark.parametrize("delay", [0, 100])
+def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str, str], delay: int) -> None:
+    """At no moment is there a traceback, or a process that stays."""
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: family(process))
+    processes: list[int] = []
+    passes = iter(range(delay + 1))
+    until(lambda: next(passes, None) is None)
+    processes = family(process)
+    process.send_signal(signal.SIGINT)
+    messages = ended(process)
+    # On a busy machine all may have been scored by then.
+    assert process.returncode == 130 or (process.returncode == 0 and _is_right(folder, output)), messages
+    until(lambda: are_gone(processes))
+
+
+# -- gone on from -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def killed(
+    request: pytest.FixtureRequest, folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """What a run leaves that was killed on its way, on one device or on two."""
+    output = tmp_path_factory.mktemp("killed") / "scores.json"
+    journal = Path(f"{output}.journal")
+    process = started(*_words(folder, output, *(two if request.param == 2 else ())))
+    if request.param == 2:
+        until(lambda: len(complete_ranges(output)) > 2)
+    else:
+        until(lambda: journal.exists() and journal.stat().st_size > 2000)
+    processes = family(process)
+    process.kill()
+    process.communicate()
+    until(lambda: are_gone(processes))  # workers end with their parent
+    assert [path.name for path in output.parent.iterdir()] == [journal.name]
+    return output.parent
+
+
+@pytest.fixture
+def output(killed: Path, tmp_path: Path) -> Path:
+    """The output of a run that was killed, which may be gone on with."""
+    shutil.copytree(killed, tmp_path / "out")
+    return tmp_path / "out" / "scores.json"
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        (["--resume"], r"note: the run continues after \d+ frames that an earlier run scored"),
+        ([], r"\.journal had \d+ frames of a run that was cut off; with --resume the run would have continued from them"),
+    ],
+    ids=["resume", "anew"],
+)
+@pytest.mark.parametrize("devices", [1, 2])
+def test_after_a_killed_run(folder: Path, output: Path, two: tuple[str, str], devices: int, more: list[str], note: str) -> None:
+    where = two if devices == 2 else ()
+    result = vkssim(*[word for word in _words(folder, output, *where, *more) if word != "-q"])
+    assert result.exit_code == 0, result.output
+    assert re.search(note, result.output)
+    assert _is_right(folder, output)

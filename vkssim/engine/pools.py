@@ -1,0 +1,246 @@
+"""Choose where workers run, and start them: in the thread of the caller, on threads, in processes, or on a Ray cluster.
+
+Every device that scores clips is opened by a worker.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+from ..backends.cpu import INFO
+from ..backends.decoding import hardware_decoder, sessions
+from ..backends.device_cache import DeviceCache
+from ..backends.open import check_backend, info_of
+from ..backends.shared import Share, SharedBackend
+from ..errors import OptionError
+from ..frames.decode.hardware import HardwareDecoder
+from ..frames.open import can_reopen, may_be_container
+from ..host.devices import DeviceInfo, choose_device, list_devices
+from ..host.instance import shared_instance
+from ..report.results import BackendInfo
+from ..utils.choices import ENGINES
+from ..utils.spawning import current_folder
+from ..utils.thread_pool import ThreadPool
+from .devices import chosen_devices, spec_of
+from .options import Clips, ScoreOptions, Selector
+from .task import FixedPool, Task, TaskResult, Tell, WorkerHandle, WorkerPool, WorkerSpec
+from .worker import Worker, slots_for
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """The place where workers run.
+
+    With the engine ``"local"`` they run on this machine, on `device` as in `score_files`. With ``"ray"`` they run on the
+    cluster at `address`. Without an address that is the cluster that RAY_ADDRESS names, or the one that runs on this machine,
+    or else a new one. `software` also uses nodes without a GPU, on Mesa's lavapipe. Raises OptionError for options that exclude
+    each other.
+    """
+
+    engine: str = "local"
+    backend: str = "vulkan"
+    device: Selector = None
+    address: str | None = None
+    software: bool = False
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise OptionError(f"engine is {self.engine!r}; {' or '.join(ENGINES)} is possible")
+        if self.engine == "ray" and self.device is not None:
+            raise OptionError(f"`device={self.device}` is for one machine; Ray gives each worker its GPU. Leave it out")
+        if self.engine != "ray" and (self.address is not None or self.software):
+            raise OptionError("`address` and `software` are for `engine=ray`")
+
+    @property
+    def several(self) -> list[DeviceInfo]:
+        """Return the devices of this machine if several are named; see `chosen_devices`."""
+        return chosen_devices(self.backend, self.device)
+
+    def _devices(self) -> list[DeviceInfo]:
+        """Return the devices of this machine that score; none for the backend ``"cpu"``. Raises DeviceError or OptionError."""
+        if self.several or self.backend != "vulkan":
+            return self.several
+        assert self.device is None or isinstance(self.device, str | int)
+        return [choose_device(list_devices(shared_instance()), self.device)]
+
+    def open(self, clips: Sequence[Clips], options: ScoreOptions, in_step: int = 1, profile: bool = False) -> WorkerPool:
+        """Start the workers for clips; `in_step` pairs may share a reference.
+
+        Raises DeviceError if there is no device, and InputError for several devices if the current folder was removed.
+
+        One GPU gets several workers if its video engines can decode more clips than one worker does. If `clips` are empty, one
+        worker scores everything in order.
+        """
+        if self.engine == "ray":
+            from .cluster import Cluster
+
+            return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
+        specs = self.specs(profile=profile)
+        if len(specs) > 1:
+            from .processes import ProcessHandle
+
+            current_folder()
+            return FixedPool([ProcessHandle(spec) for spec in specs])
+        (spec,) = specs
+        engines = _engines(spec, clips, options)
+        workers = workers_of(engines)
+        if workers > 1 and (in_step == 1 or engines // (1 + in_step) > 1):
+            return DevicePool(spec, workers)
+        return DevicePool(spec, in_step=in_step)
+
+    def kinds(self) -> tuple[list[str], int]:
+        """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
+        if self.engine == "ray":
+            from .cluster import kinds
+
+            return kinds(self.backend, self.address, self.software)
+        return [spec.kind for spec in self.specs()], os.cpu_count() or 1
+
+    def backends(self) -> list[BackendInfo]:
+        """Return the devices of this machine as reports name them."""
+        return [info_of(device) for device in self._devices()] or [INFO]
+
+    def specs(self, *, profile: bool = False) -> list[WorkerSpec]:
+        """Return the workers of this machine."""
+        specs = [spec_of(device, profile=profile) for device in self._devices()]
+        if not specs:
+            check_backend(self.backend, self.device)
+            return [WorkerSpec(self.backend, None, "cpu", self.backend, profile)]
+        if self.several:
+            return specs
+        assert self.device is None or isinstance(self.device, str | int)
+        # A selector means the same device until the process ends; see `backends.open`.
+        return [replace(specs[0], device=self.device)]
+
+
+def has_lock() -> bool:
+    """Return whether Python's global interpreter lock is on: then only one thread runs Python code at a time."""
+    is_on: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)  # Python 3.12 has a lock, and no such function
+    return is_on()
+
+
+def workers_of(engines: int) -> int:
+    """Return how many workers of a GPU keep its video engines busy, without making each other slower.
+
+    A worker has two decoders, one for each clip, and an engine needs two of them to be always busy. So there is a worker for
+    each engine. With Python's lock there are half as many, rounded up: the threads of more workers wait longer for the lock.
+    """
+    return -(-engines // 2) if has_lock() else engines
+
+
+def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) -> int:
+    """Return how many video engines of a GPU could decode the clips, or 0 if a hardware decoder cannot decode them."""
+    paths = [path for pair in clips for path in pair.paths]
+    if spec.backend != "vulkan" or not paths or not can_reopen(*paths):
+        return 0
+    if not all(may_be_container(path, clips[0].raw) for path in paths[:2]):  # CUDA is not loaded for other files
+        return 0
+    decoder = hardware_decoder(options.decode, spec.backend, spec.device)
+    return 0 if decoder is None else sessions(decoder)
+
+
+class InlineHandle(WorkerHandle):
+    """A worker in the thread of the caller."""
+
+    def __init__(self, worker: Worker, label: str) -> None:
+        self.label = label
+        self._worker = worker
+
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
+        """See WorkerHandle."""
+        future: Future[TaskResult] = Future()
+        raised: list[Exception] = []
+
+        def pass_on(job: int, event: object) -> None:
+            try:
+                tell(job, event)  # type: ignore[arg-type]
+            except Exception as error:
+                raised.append(error)
+                raise
+
+        try:
+            future.set_result(self._worker.do(task, pass_on))
+        except Exception as error:
+            if raised:
+                raise raised[0] from None
+            future.set_exception(error)
+        return future
+
+    def close(self) -> None:
+        """See WorkerHandle."""
+        self._worker.close()
+
+
+class ThreadHandle(WorkerHandle):
+    """A worker on a thread, which cannot be killed like a process."""
+
+    shares_decoder = True
+
+    def __init__(self, worker: Worker, label: str) -> None:
+        self.label = label
+        self._worker = worker
+        self._thread = ThreadPool(1, "vkssim-worker")
+
+    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
+        """See WorkerHandle."""
+        return self._thread.submit(self._worker.do, task, tell)
+
+    def open_ahead(self, task: Task) -> None:
+        """See WorkerHandle."""
+        self._thread.submit(self._worker.open_ahead, task)
+
+    def rest(self) -> None:
+        """See WorkerHandle."""
+        self._thread.submit(self._worker.rest)
+
+    def begin_to_close(self) -> None:
+        """See WorkerHandle. A hardware decoder takes some 0.02 s to close its clips."""
+        self._worker.stop()
+        self._thread.submit(self._worker.close)
+
+    def close(self) -> None:
+        """See WorkerHandle."""
+        self.begin_to_close()
+        self._thread.close(cancel=False)
+        self._worker.close()  # if the thread did not end
+
+
+kept: DeviceCache[SharedBackend] = DeviceCache(most=1)
+"""The backend of the last pool that ended well, which the next pool of the process finds open."""
+
+
+class DevicePool(FixedPool):
+    """Workers of one device in this process: one in the thread of the caller, or several on threads.
+
+    One worker scores up to `in_step` pairs of a reference at a time. Several workers keep the video engines of a GPU busy. They
+    share a backend, because opening a device takes longer than scoring a short clip. Times of stages are measured for a whole
+    backend, so with `profile` each of several workers has its own.
+    """
+
+    def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
+        self.by_hardware = workers > 1
+        slots = slots_for(workers if workers > 1 else in_step)
+        self._key = spec.backend, spec.device, slots, spec.profile
+        self._backend: SharedBackend | None = None
+        if workers == 1 or not spec.profile:
+            self._backend = kept.take(self._key)
+            self._backend = self._backend or SharedBackend(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
+        shares = [Share(self._backend, number, workers) if self._backend else None for number in range(workers)]
+        handle = ThreadHandle if workers > 1 else InlineHandle
+        decoders: dict[str, HardwareDecoder | None] = {}  # shared, so that a clip's first frame is compared once
+        super().__init__([handle(Worker(spec, share, in_step, decoders), spec.label) for share in shares])
+
+    def close(self, *, failed: bool = False) -> None:
+        """See WorkerPool. The backend is closed if it may still be at work for a run that failed."""
+        super().close()
+        backend, self._backend = self._backend, None
+        if backend is None:
+            return
+        if not failed and backend.begin_again():
+            kept.put(self._key, backend)
+        else:
+            backend.close()

@@ -1,0 +1,356 @@
+"""Score a range of the frames of two open clips: threads read ahead of the device, batch by batch."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from ..backends.base import Backend, Batch, OutOfRangeSample
+from ..errors import InputError, RangeError
+from ..frames.options import Selection
+from ..frames.pairing.preprocessing import colour_warnings, common_format
+from ..frames.pairing.schedule import Schedule, schedule_pairs
+from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
+from ..metrics.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
+from ..report.results import ScoreReport, merged_info, rows
+from ..storage.location import redact_url
+from ..types import ExternalFrame, Samples
+from ..utils.interruption import interruptible, result_of
+from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
+from ..utils.wording import counted
+from .options import Clips, ScoreOptions
+from .ranges import BatchScored, Event, Fingerprints, FrameRange, RangeBegun, RangeBoundary, RangeScores, ScoredFrame
+from .record import ClipPackets, scoring_record
+
+_MOST_READERS = 4  # for each file; more threads would only wait for each other between reads
+
+OpenBackend = Callable[[Sequence[PlaneMetrics]], Backend]
+"""A function that opens the backend for the given planes and their metrics."""
+
+
+def score_range(
+    sources: tuple[FrameSource, FrameSource],
+    clips: Clips,
+    open_backend: OpenBackend,
+    options: ScoreOptions,
+    frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
+    earlier: Sequence[ScoredFrame] = (),
+    tell: Callable[[Event], object] = lambda _event: None,
+    *,
+    live: bool = False,
+    profile: bool = False,
+) -> RangeScores:
+    """Score a range of the pairs of two open sources, reference first, that are still unread.
+
+    `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
+    `options.pictures` to the sources. The backend is closed at the end; the sources are not. `tell` gets the events of the
+    range, except its end. The frames of `earlier` are the first of the range; they are read again, because only reading shows
+    how the clips continue, but only the last of them is scored again. With `live`, `tell` gets frames as soon as they are
+    scored.
+
+    This function does not judge the scores: `verdict.py` does that once all ranges are complete. Raises RangeError if the
+    sources turn out not to be readable in ranges, and VkssimError as `score_files` does.
+    """
+    with ExitStack() as stack:
+        metrics = frame_metrics(sources, options)
+        schedule = schedule_pairs(options.selection, *sources, options.sync)
+        begins = _seek(frame_range.start, sources, schedule)
+        backend = close_at_end(stack, open_backend(metrics.planes))
+        before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
+        report = _new_report(sources, clips, metrics, backend, options)
+        tell(RangeBegun(replace(report, frames=[], warnings=[*report.warnings]), backend.batch_size))
+        report.backend = merged_info([report.backend, *(scored_by for _, _, scored_by in earlier)])
+        report.frames += [frame for frame, _, _ in earlier[:-1]]  # the last is scored again
+        others = [other for _, other, _ in earlier[:-1]]
+        run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, tell, live, others))
+        run.score()
+        follows = _check_range(frame_range, sources, schedule, report)
+        reference, distorted = sources
+        pairs, skips = frame_range.first + len(report.frames), schedule.pairing.skips
+        last = schedule.frames(pairs - 1) if pairs else (None, None)
+        if profile:
+            seconds = {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
+            report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
+        return RangeScores(
+            report,
+            run.others,
+            (ReadOutcome.of(reference, last[0]), ReadOutcome.of(distorted, last[1])),
+            run.shorter,
+            (_time(reference, skips[0]), _time(distorted, skips[1])) if options.sync == "pts" else None,
+            schedule.pairs,
+            begins,
+            follows,
+            video_packets(sources, options.selection) if frame_range.is_whole else None,
+        )
+
+
+def _time(source: FrameSource, number: int) -> float:
+    (time,) = source.times_of([number])
+    return time or 0.0
+
+
+def _seek(cut: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    """Seek both sources to the first frames after a cut, and return the fingerprints of these frames."""
+    if cut is None:
+        return None, None
+    (reference, distorted), (first, second), (position, other) = sources, schedule.frames(cut.pairs), cut.next
+    return reference.seek(first, position), distorted.seek(second, other)
+
+
+def _check_range(
+    frame_range: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
+) -> Fingerprints:
+    """Return the fingerprints of the frames after the range. Raises RangeError if a read from the start may differ."""
+    if frame_range.is_whole:
+        return None, None
+    for source in sources:
+        if source.damage or source.remarks or source.problem is not None:
+            raise RangeError(f"{source.info.path} is damaged; the decoder's frames depend on where it begins")
+        try:
+            check_unchanged(source)
+        except InputError as error:
+            raise RangeError(str(error)) from None
+    if frame_range.end is None:
+        return None, None
+    if frame_range.first + len(report.frames) != frame_range.end.pairs:
+        raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
+    (reference, distorted), (last, other) = sources, frame_range.end.last
+    first, second = schedule.frames(frame_range.end.pairs)
+    return reference.verify_boundary(first, last), distorted.verify_boundary(second, other)
+
+
+def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
+    """Return the metrics that the options ask for, of the planes that two sources have in common. Raises InputError."""
+    luma = common_format(*sources, chroma=options.chroma)
+    if all(source.external for source in sources):
+        luma = luma.in_surfaces()
+    formats = plane_formats(luma, options.planes, sources[0].info.chroma)
+    return FrameMetrics(options.features, formats, total=options.planes == "all")
+
+
+def _new_report(
+    sources: tuple[FrameSource, FrameSource],
+    clips: Clips,
+    metrics: FrameMetrics,
+    backend: Backend,
+    options: ScoreOptions,
+) -> ScoreReport:
+    """Return the report as it is before the first frame."""
+    info = sources[0].info
+    warnings = [warning for source in sources for warning in source.info.warnings]
+    return ScoreReport(
+        redact_url(clips.reference),
+        redact_url(clips.distorted),
+        info.width,
+        info.height,
+        info.bits,
+        metrics.names,
+        backend.info,
+        warnings=[*warnings, *colour_warnings(info, sources[1].info), *map(str, backend.warnings)],
+        notes=[f"{source.info.path}: {note}" for source in sources for note in source.info.notes],
+        rate=None if info.fps is None else float(info.fps),
+        selection=options.selection,
+        sync=options.sync,
+        pictures=options.pictures,
+        scoring=scoring_record(sources, clips, metrics, backend.info.backend, options),
+        similarities=metrics.similarities,
+    )
+
+
+def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:
+    """Return the packets of both video streams; None if only some frames were selected, or if a clip ended early."""
+    if not selection.takes_all or any(source.problem is not None for source in sources):
+        return None
+    return sources[0].packets(), sources[1].packets()
+
+
+@dataclass
+class _Run:
+    """The loop that reads batches, passes them to the device, and collects their scores; use with `with`.
+
+    If the report has frames already, the run continues after them. `others` are the presentation times of all frames in the
+    distorted clip. Only the pairs of `frame_range` are read, from sources that are positioned there already. `on_batch` gets
+    the frames of each batch. A `live` run collects a batch before the next one is read.
+    """
+
+    sources: tuple[FrameSource, FrameSource]
+    backend: Backend
+    schedule: Schedule
+    report: ScoreReport
+    metrics: FrameMetrics
+    frame_range: FrameRange
+    on_batch: Callable[[BatchScored], object]
+    live: bool
+    others: list[float | None]
+    read_seconds: float = 0.0
+    host_seconds: float = 0.0
+    found_beyond: bool = False
+
+    def __post_init__(self) -> None:
+        self.readers = [_SourceReader(source) for source in self.sources]
+        self.shorter = self.schedule.unmatched
+
+    def score(self) -> None:
+        """Read, submit and collect until a source ends, beginning after the frames that are already in the report."""
+        backend, schedule, step = self.backend, self.schedule, self.schedule.step
+        limit = schedule.stop if self.frame_range.stop is None else schedule.start + self.frame_range.stop * step
+        free = deque(backend.batches)
+        reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
+        in_flight: deque[tuple[Batch, range]] = deque()
+        next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
+        ended = False
+        # A video engine takes much longer for a batch than the kernels. So the batch in flight is collected meanwhile, and the
+        # decoders never wait for a free one. Other frames may be read so quickly that the device would wait.
+        collects_early = self.live or backend.batches[0].external is not None
+        started = time.perf_counter()
+        while not self.found_beyond:
+            while free and not ended and (limit is None or next_number < limit):
+                batch = free.popleft()
+                stop = next_number + backend.batch_size * step
+                numbers = range(next_number, stop if limit is None else min(stop, limit), step)
+                reading.append((batch, numbers, self._start_reading(batch, numbers)))
+                next_number = stop
+            if in_flight and (
+                not reading
+                or (not free and backend.is_done(in_flight[0][0]))
+                or (collects_early and not _are_read(reading[0][2]))
+            ):
+                free.append(self._collect(*in_flight.popleft(), started))
+            elif reading:
+                batch, numbers, futures = reading.popleft()
+                # Frames after a bad one may be good, but do not count.
+                frames = 0 if ended else self._frames_read(numbers, futures)
+                ended = ended or frames < len(numbers)
+                if frames:
+                    backend.submit(batch, frames)
+                    in_flight.append((batch, numbers[:frames]))
+                else:
+                    free.append(batch)
+            else:
+                break
+        self._note_lengths()
+
+    def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
+        pairing = self.schedule.pairing
+        first, second = pairing.reference(numbers), pairing.distorted(numbers)
+        reference, distorted = self.readers
+        if batch.external is not None:
+            return [reference.start_external(first, batch.external[0]), distorted.start_external(second, batch.external[1])]
+        return [reference.start(first, batch.reference), distorted.start(second, batch.distorted)]
+
+    def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
+        waited = time.perf_counter()
+        counts = [reader.finish(reads, len(numbers)) for reader, reads in zip(self.readers, futures, strict=True)]
+        self.read_seconds += time.perf_counter() - waited
+        if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self.sources):
+            short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
+            scored = (numbers.start - self.schedule.start) // numbers.step + counts[short]
+            self.shorter = (
+                f"{self.sources[short].info.path} is shorter than {self.sources[long].info.path}; the first"
+                f" {counted(scored, 'pair')} {'was' if scored == 1 else 'were'} scored"
+            )
+        return min(counts)
+
+    def _collect(self, batch: Batch, numbers: range, started: float) -> Batch:
+        report = self.report
+        with interruptible():
+            means = self.backend.collect(batch)
+        collected = time.perf_counter()
+        columns = self.metrics.finish(means)
+        if batch.beyond is not None:
+            self._end_at(numbers, batch.beyond)
+            numbers = numbers[: batch.beyond.frame]
+            columns = {name: column[: len(numbers)] for name, column in columns.items()}
+        times, others = self._times(numbers)
+        self.others += others
+        scored = rows(columns, self.schedule.pairing.indices(numbers), times)
+        report.frames += scored
+        report.seconds = time.perf_counter() - started
+        self.host_seconds += time.perf_counter() - collected
+        if scored:
+            first = (numbers.start - self.schedule.start) // numbers.step
+            self.on_batch(BatchScored(first, scored, others, self.schedule.pairs, self.backend.info))
+        return batch
+
+    def _end_at(self, numbers: range, beyond: OutOfRangeSample) -> None:
+        """End the run before a pair with a sample that is larger than its depth allows."""
+        pairing, source = self.schedule.pairing, self.sources[beyond.clip]
+        frame = (pairing.reference, pairing.distorted)[beyond.clip](numbers)[beyond.frame]
+        source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
+        self.found_beyond = True
+
+    def _times(self, pairs: range) -> tuple[list[float | None], list[float | None]]:
+        pairing, (reference, distorted) = self.schedule.pairing, self.sources
+        return reference.times_of(pairing.reference(pairs)), distorted.times_of(pairing.distorted(pairs))
+
+    def _note_lengths(self) -> None:
+        """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""
+        pairing, asked = self.schedule.pairing, self.schedule.selected_stop
+        lengths = [source.length for source in self.sources]
+        left = [length - skip for length, skip in zip(lengths, pairing.skips, strict=True) if length is not None]
+        if self.shorter is not None or len(left) < 2 or left[0] == left[1]:
+            return
+        if asked is None or min(left) < asked:
+            self.shorter = (
+                f"{self.sources[0].info.path} has {counted(left[0], 'frame')} to compare,"
+                f" {self.sources[1].info.path} {left[1]}; the {counted(min(left), 'pair')} that both have"
+                f" {'was' if min(left) == 1 else 'were'} compared"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: type[BaseException] | None, failure: BaseException | None, _trace: TracebackType | None) -> None:
+        for source in self.sources:
+            if failure is not None:  # nobody needs the frames that are being read
+                source.give_up()
+        ended = [reader.close() for reader in self.readers]
+        if failure is not None and not all(ended):
+            mark_in_use(failure)
+
+
+def _are_read(clips: Sequence[Sequence[Future[int]]]) -> bool:
+    return all(future.done() for reads in clips for future in reads)
+
+
+class _SourceReader:
+    """The threads that read one source, so that reading overlaps with the device and with the other source."""
+
+    def __init__(self, source: FrameSource) -> None:
+        self._source = source
+        self._threads = min(_MOST_READERS, os.cpu_count() or 1) if source.concurrent else 1
+        self._pool = ThreadPool(self._threads, "vkssim-read")
+
+    def start_external(self, numbers: Sequence[int], frames: Sequence[ExternalFrame]) -> list[Future[int]]:
+        return [self._pool.submit(self._source.read_external, numbers, frames[: len(numbers)])]
+
+    def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
+        size = self._frames_each(len(numbers))
+        targets = list(zip(*planes, strict=True))[: len(numbers)]
+        return [
+            self._pool.submit(self._source.read, numbers[first : first + size], targets[first : first + size])
+            for first in range(0, len(numbers), size)
+        ]
+
+    def finish(self, reads: list[Future[int]], frames: int) -> int:
+        """Return how many of `frames` frames were read without a gap: a file may be truncated while it is read."""
+        size, count = self._frames_each(frames), 0
+        for read in [result_of(future) for future in reads]:
+            count += read
+            if read < size:
+                break
+        return count
+
+    def _frames_each(self, frames: int) -> int:
+        return max(1, -(-frames // self._threads))
+
+    def close(self) -> bool:
+        """Wait for the reads in progress, and return False if they do not end in time."""
+        return self._pool.close()

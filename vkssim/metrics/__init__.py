@@ -1,0 +1,44 @@
+"""The metrics, one file each. A metric builds its share of a frame's plan, and turns sums into scores in double precision.
+
+A metric uses the kernels of `shaders`, the plan of `host`, and its NumPy twin beside it (`ssim`, `window`, `uniform`,
+`samples`). It opens no device and no file. Read `base` first, then `float_ssim`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import OptionError
+from ..types import FrameFormat
+from ..utils.wording import did_you_mean
+from .base import FrameScorer
+from .float_ms_ssim import FloatMsSsimScorer
+from .float_psnr import FloatPsnrScorer
+from .float_ssim import FloatSsimScorer
+from .options import OptionValue, option_text, split_feature
+
+FEATURES: Mapping[str, type[FrameScorer]] = {
+    scorer.name: scorer for scorer in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer)
+}
+"""All metrics by name."""
+
+
+def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
+    """Return a metric for frames of one format.
+
+    `feature` is a name, or a name with options as `name=key=value:key=value`. Raises OptionError for an unknown name or option,
+    and FrameError if the frames are too small.
+    """
+    name, options = split_feature(feature)
+    if name not in FEATURES:
+        available = ", ".join(sorted(FEATURES))
+        raise OptionError(f"unknown feature {name!r}{did_you_mean(name, FEATURES)}. Available features: {available}")
+    return FEATURES[name](frame, options)
+
+
+def with_options(feature: str, **options: OptionValue) -> str:
+    """Return a feature, such as ``"float_ssim=scale=1"``, with those of the given options that its metric has."""
+    name, given = split_feature(feature)
+    added = {option: value for option, value in options.items() if option in FEATURES[name].options}
+    words = [f"{option}={option_text(value)}" for option, value in {**given, **added}.items()]
+    return f"{name}={':'.join(words)}" if words else name

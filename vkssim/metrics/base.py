@@ -1,0 +1,129 @@
+"""A metric, for every backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..host.plan import BufferSpec, Dispatch
+from ..report.decibel import decibel
+from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from .dispatches import KernelShape, PlanePair
+from .options import MetricOption, OptionValue, option_text, parse_options
+
+
+@dataclass(frozen=True)
+class FeaturePlan:
+    """A metric's share of a plan: buffers, steps, and the buffer of its partial sums.
+
+    Its buffers have names that no other metric uses, because one plan has all metrics of a run.
+    `groups` has the number of workgroups that write sums for each scale. The backend needs it to add the sums.
+    """
+
+    buffers: tuple[BufferSpec, ...]
+    steps: tuple[tuple[Dispatch, ...], ...]
+    partials: BufferSpec
+    groups: tuple[int, ...]
+
+
+class FrameScorer(ABC):
+    """A metric with its options, for frames of one format.
+
+    A larger score means a better frame, for whatever compares scores: thresholds, searches, worst frames. Raises OptionError
+    for an unknown option or an invalid value, and FrameError if the frames are too small.
+    """
+
+    name: ClassVar[str]
+    options: ClassVar[Mapping[str, MetricOption]]
+    """The options that it declares, by name."""
+    names: tuple[str, ...]
+    """The names of its scores, in the order in which they are written; the first one is `name`."""
+    similarities: tuple[str, ...] = ()
+    """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
+    settings: dict[str, OptionValue]
+    """All options with the values that are used for these frames."""
+    automatic: tuple[str, ...] = ()
+    """The options that the size of the frames determined."""
+    limit_db: float | None = None
+    """The largest dB that a score can have; None if there is no limit."""
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        self._options: Any = parse_options(self.name, self.options, options)
+        self.settings = {**self._options}
+        self.names = (self.name,)
+
+    @property
+    def text(self) -> str:
+        """Return the request, `name=key=value:key=value` with the options that differ from their defaults."""
+        changed = [f"{key}={option_text(value)}" for key, value in self._options.items() if value != self.options[key].default]
+        return "=".join([self.name, *([":".join(changed)] if changed else [])])
+
+    @abstractmethod
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return the steps that compute the metric's partial sums from a pair of planes."""
+
+    @abstractmethod
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return (frames, terms) means from (frames, n) partial sums, added in double precision."""
+
+    @abstractmethod
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+        """Return (terms,) means of one frame from two (H, W) planes on the 0..255 scale, computed by NumPy."""
+
+    @abstractmethod
+    def score(self, means: Doubles) -> Doubles:
+        """Return (frames,) numbers from (frames, terms) means, NaN for a frame without a score.
+
+        It can be averaged over planes, as a similarity or a noise can: the number of several planes is the mean of their
+        numbers, weighted by area.
+        """
+
+    @abstractmethod
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Convert the numbers of `score` to the unit in which the metric is written, such as dB; NaN stays NaN."""
+
+    def terms(self, means: Doubles) -> Iterable[Doubles]:
+        """Return the further scores that the options may request, each (frames,), in the order of `names`."""
+        return ()
+
+    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
+        """Return scores by name from (frames, terms) means. Each is (frames,) float64, with NaN for frames without a score."""
+        return dict(zip(self.names, [self.as_requested(self.score(means)), *self.terms(means)], strict=False))
+
+
+class SimilarityScorer(FrameScorer):
+    """A metric whose score is a similarity, or in dB if `enable_db` requests it; it has the options of `SimilarityOptions`.
+
+    `terms` are the names of the means that `enable_lcs` adds. In dB, the score is min(-10 log10(1 - score), limit). The limit
+    is ceil(10 log10(peak^2 2 w h)) with `clip_db`. Without it there is none, and a perfect score is infinite.
+    """
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue], terms: Sequence[str]) -> None:
+        super().__init__(frame, options)
+        if self._options["enable_lcs"]:
+            self.names += tuple(terms)
+        if not self._options["enable_db"]:
+            self.similarities = (self.name,)
+        elif self._options["clip_db"]:
+            self.limit_db = float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
+
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return a score in the requested unit."""
+        if not self._options["enable_db"]:
+            return score
+        limited: Doubles = np.minimum(decibel(score), np.inf if self.limit_db is None else self.limit_db)
+        return limited
+
+
+def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:
+    """Add partial sums in double precision: (frames, sum(groups) * terms + padding) float32 to (frames, len(groups), terms)."""
+    frames = len(partial_sums)
+    total = sum(groups)
+    table = partial_sums[:, : total * terms].reshape(frames, total, terms)
+    starts = np.concatenate(([0], np.cumsum(groups)[:-1]))
+    return np.add.reduceat(table, starts, axis=1, dtype=np.float64)
