@@ -20,7 +20,7 @@ from .waiting import Compilations
 PUSH_BYTES = 64
 """The bytes of push constants that every pipeline layout declares; Vulkan guarantees 128."""
 
-_MOST_BYTES = 1 << 26  # of a cache file; typical files have some 100 kB
+_MAX_BYTES = 1 << 26  # of a cache file; typical files have some 100 kB
 _OWN_HEADER = struct.Struct("<16sIQ32s")  # magic, form, length of the data, its SHA-256
 
 
@@ -52,7 +52,7 @@ class PipelineCache:
         self._device = device
         info = device.info
         self._file = folder / f"{info.cache_name}.pipelines" if folder else None
-        stored = b"" if self._file is None else unpacked(private.load(self._file, _MOST_BYTES))
+        stored = b"" if self._file is None else unpacked(private.load(self._file, _MAX_BYTES))
         create_info = vk.VkPipelineCacheCreateInfo(
             initialDataSize=len(stored), pInitialData=vk.ffi.from_buffer(stored) if stored else None
         )

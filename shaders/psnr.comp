@@ -63,7 +63,7 @@ void add_squares(inout SquareSums sums, uint a, uint b) {
 }
 
 #ifdef STAGED
-shared float subgroup_most[MOST_SUBGROUPS];
+shared float subgroup_most[MAX_SUBGROUPS];
 #endif
 
 // Returns the largest of the values of a workgroup's threads.

@@ -169,6 +169,6 @@ def test_runs_and_ways_of_running_agree(raw: tuple[str, str], monkeypatch: pytes
     assert _of_files(raw, profile=True) == first
     assert _of_files(raw, selection=vkssim.Selection(subsample=3)) == first[::3]
     for readers in (1, 3):
-        monkeypatch.setattr(run, "_MOST_READERS", readers)
+        monkeypatch.setattr(run, "_MAX_READERS", readers)
         monkeypatch.setattr("vkssim.engine.run.os.cpu_count", lambda: 4)
         assert _of_files(raw) == first

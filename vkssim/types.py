@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .errors import DepthWarning, FrameError, OptionError
 from .shaders.interface import SampleCode
-from .utils.limits import LARGEST_SIDE, MOST_PIXELS, abbreviated
+from .utils.limits import LARGEST_SIDE, MAX_PIXELS, abbreviated
 from .utils.numbers import real_number
 
 FloatPlane = npt.NDArray[np.float32]
@@ -84,8 +84,8 @@ def size_problem(width: int, height: int) -> str | None:
     """Return why a frame cannot have that size; None if it can."""
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
         return f"a frame of {abbreviated(width)}x{abbreviated(height)}; each side must be 1 to {LARGEST_SIDE}"
-    if width * height > MOST_PIXELS:
-        return f"a frame of {width}x{height} has {width * height} pixels; the limit is {MOST_PIXELS}"
+    if width * height > MAX_PIXELS:
+        return f"a frame of {width}x{height} has {width * height} pixels; the limit is {MAX_PIXELS}"
     return None
 
 

@@ -2,9 +2,9 @@
 // staged shape.
 #ifdef STAGED
 
-const int MOST_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4
+const int MAX_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4
 
-shared float subgroup_sums[SUMS][MOST_SUBGROUPS];
+shared float subgroup_sums[SUMS][MAX_SUBGROUPS];
 
 void store_sums(const float sums[SUMS]) {
     [[unroll]] for (int s = 0; s < SUMS; ++s) {

@@ -57,8 +57,8 @@ class _InTurn(InlineHandle):
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
     """Have clips divided into ranges of about `pairs` pairs, however short they are."""
-    monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
-    monkeypatch.setattr(worker, "_LEAST_SECONDS_EACH", 0.0)
+    monkeypatch.setattr(division, "_MIN_PAIRS", pairs)
+    monkeypatch.setattr(worker, "_MIN_SECONDS_EACH", 0.0)
     monkeypatch.setattr(engine, "_SHARES_EACH", 100)
 
 

@@ -24,7 +24,7 @@ from vkssim.engine.cluster import Cluster
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.journal import open_journal
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.scheduler import MOST_ATTEMPTS, TaskKey
+from vkssim.engine.scheduler import MAX_ATTEMPTS, TaskKey
 from vkssim.engine.task import TaskResult
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.options import RawDescription
@@ -268,7 +268,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
+    assert f"{poison} was tried {MAX_ATTEMPTS} times and given up" in str(lost)
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.ranges) == _full(jobs) - {("2", 0)}
 
@@ -326,7 +326,7 @@ def test_no_gpu_and_one_that_vulkan_does_not_know(
     nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ray counts one that is not there; nothing else takes its place."""
-    monkeypatch.setattr(cluster_module, "SECONDS_WITHOUT_WORKER", 0.1)
+    monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT_S", 0.1)
     with Cluster(address=nodes.address) as engine:
         with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*`software`"):
             engine.workers()

@@ -70,7 +70,7 @@ def _ranges(folder: Path, kind: str, most: int, shares: int = 1, **selection: An
 
 def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _ranges(folder, "raw", 5) == [FrameRange()], "fewer would only wait"
-    monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
+    monkeypatch.setattr(division, "_MIN_PAIRS", 1)
     limits = [(frame_range.first, frame_range.stop) for frame_range in _ranges(folder, "raw", 10)]
     assert limits == [(0, 10), (10, 20), (20, None)]
     assert [frame_range.first for frame_range in _ranges(folder, "raw", 100, shares=3)] == [0, 9, 15, 19, 21, 23, 24]
@@ -79,7 +79,7 @@ def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.Monk
 
 def test_ranges_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference has one every four frames, the distorted clip every five: the one that is further back counts."""
-    monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
+    monkeypatch.setattr(division, "_MIN_PAIRS", 1)
     assert [frame_range.first for frame_range in _ranges(folder, "mp4", 6)] == [0, 4, 10, 15, 20]
 
 

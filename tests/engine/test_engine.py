@@ -20,7 +20,7 @@ from vkssim.engine.journal import Journal, open_journal
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import DevicePool, InlineHandle, WorkerOptions
 from vkssim.engine.ranges import BatchScored, FrameRange, RangeScores
-from vkssim.engine.scheduler import MOST_ATTEMPTS
+from vkssim.engine.scheduler import MAX_ATTEMPTS
 from vkssim.engine.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
 from vkssim.engine.worker import Worker
 from vkssim.errors import (
@@ -348,14 +348,14 @@ def test_what_fails_with_all_in_one_range_is_an_error(clips: Clips, monkeypatch:
 @pytest.mark.parametrize(
     ("error", "expected", "message"),
     [
-        (WorkerDiedError("gone"), WorkerLostError, f"was tried {MOST_ATTEMPTS} times and given up"),
+        (WorkerDiedError("gone"), WorkerLostError, f"was tried {MAX_ATTEMPTS} times and given up"),
         (MemoryError(), HostMemoryError, "there is not enough memory"),
     ],
 )
 def test_what_was_scored_comes_with_the_error(
     clips: Clips, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: type[VkssimError], message: str
 ) -> None:
-    _fail_at(monkeypatch, 8, error, MOST_ATTEMPTS)
+    _fail_at(monkeypatch, 8, error, MAX_ATTEMPTS)
     with pytest.raises(expected, match=message) as raised:
         _score(clips)
     assert raised.value.report is not None

@@ -234,20 +234,20 @@ def test_the_record_of_a_finished_pair_replaces_its_frames(tmp_path: Path, monke
 def test_frames_by_url_are_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object takes long to write; what a killed process loses is bounded."""
     folder = Folder(tmp_path)
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 3600.0)
+    monkeypatch.setattr(module, "_OBJECT_INTERVAL_S", 3600.0)
     journal = RemoteJournal(folder)
     pair = journal.pair(KEYS[0])
     pair.add(WHOLE, 0, [FRAMES[0]])
     assert folder.names() == set()
     pair.divide(RANGES, None)
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 0.0)
+    monkeypatch.setattr(module, "_OBJECT_INTERVAL_S", 0.0)
     pair.add(WHOLE, 1, [FRAMES[1]])
     assert len(folder.names()) == 2
     assert RemoteJournal(folder).frames == 2
 
 
 def test_the_end_of_a_range_by_url_needs_all_of_its_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS_BETWEEN_OBJECTS", 0.0)
+    monkeypatch.setattr(module, "_OBJECT_INTERVAL_S", 0.0)
     folder = Folder(tmp_path)
     pair = RemoteJournal(folder).pair(KEYS[0])
     for number, frame in FRAMES.items():
@@ -263,7 +263,7 @@ def test_the_end_of_a_range_by_url_needs_all_of_its_frames(tmp_path: Path, monke
 
 def test_a_journal_does_not_grow_without_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that nobody needs are dropped, and what is needed stays as it was."""
-    monkeypatch.setattr(module, "_LEAST_TO_REWRITE", 20_000)
+    monkeypatch.setattr(module, "_MIN_TO_REWRITE", 20_000)
     path = tmp_path / "r.csv.journal"
     sizes = []
     with open_journal(tmp_path / "r.csv") as journal:

@@ -11,7 +11,7 @@ import pytest
 from vkssim.engine import scheduler as pool_module
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.ranges import RangeBegun
-from vkssim.engine.scheduler import MOST_ATTEMPTS, Scheduler, TaskKey
+from vkssim.engine.scheduler import MAX_ATTEMPTS, Scheduler, TaskKey
 from vkssim.engine.task import ClipsOpened, Part, Task, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
 from vkssim.errors import (
     DeviceError,
@@ -155,7 +155,7 @@ def _indices(scheduler: Scheduler, count: int) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "_SECONDS_BETWEEN_LOOKS", 0.001)
+    monkeypatch.setattr(pool_module, "_POLL_INTERVAL_S", 0.001)
 
 
 @pytest.fixture
@@ -314,10 +314,10 @@ def test_a_task_that_ends_every_worker_is_given_up_and_the_others_go_on() -> Non
     outcomes = dict(scheduler.take() for _ in range(6))
     lost = outcomes.pop(TaskKey(0, 1))
     assert isinstance(lost, WorkerLostError)
-    assert str(lost).startswith(f"1.mp4 was tried {MOST_ATTEMPTS} times and given up: a worker on ")
+    assert str(lost).startswith(f"1.mp4 was tried {MAX_ATTEMPTS} times and given up: a worker on ")
     assert all(isinstance(done, TaskResult) for done in outcomes.values())
     tried = [worker.tasks.count("0/1") for worker in workers]
-    assert sum(tried) == MOST_ATTEMPTS
+    assert sum(tried) == MAX_ATTEMPTS
     assert min(tried) == 1, "nobody tries again what it failed at as long as another one has not"
 
 
@@ -329,7 +329,7 @@ def test_a_worker_that_fails_at_everything_is_used_no_more() -> None:
     failing, sound = FakeHandle("failing", _failing(DeviceLostError("lost"))), FakeHandle("sound")
     scheduler, _, warned = _scheduler(failing, sound, tasks=30)
     assert _indices(scheduler, 30) == list(range(30))
-    assert len(failing.tasks) == MOST_ATTEMPTS
+    assert len(failing.tasks) == MAX_ATTEMPTS
     assert warned[-1] == "failing is no longer used: lost"
     assert scheduler.workers == 1
 
@@ -342,7 +342,7 @@ def test_nothing_is_believed_when_every_worker_always_dies(count: int) -> None:
     with pytest.raises(VkssimError) as raised:
         _given_up_one_after_the_other(scheduler)
     assert isinstance(raised.value, WorkerLostError | DeviceError)
-    assert sum(len(worker.tasks) for worker in workers) <= MOST_ATTEMPTS * (MOST_ATTEMPTS + count)
+    assert sum(len(worker.tasks) for worker in workers) <= MAX_ATTEMPTS * (MAX_ATTEMPTS + count)
 
 
 def _given_up_one_after_the_other(scheduler: Scheduler) -> None:
@@ -353,7 +353,7 @@ def _given_up_one_after_the_other(scheduler: Scheduler) -> None:
 @pytest.mark.parametrize("error", [UnsuitableDeviceError("not that one"), NoDeviceError("none")])
 def test_a_device_that_cannot_be_used_is_not_the_tasks_fault(error: DeviceError) -> None:
     """Its task is tried elsewhere as if nothing had been: however many devices fail."""
-    failing = [FakeHandle(f"failing {number}", _failing(error)) for number in range(MOST_ATTEMPTS + 1)]
+    failing = [FakeHandle(f"failing {number}", _failing(error)) for number in range(MAX_ATTEMPTS + 1)]
     sound = FakeHandle("sound", None)
     scheduler, pool, warned = _scheduler(*failing, tasks=1)
     pool.there.append(sound)
@@ -507,14 +507,14 @@ def test_a_late_task_ends_an_idle_worker_a_few_times_at_most(clock: list[float])
 
     def die() -> TaskResult:
         clock[0] += 10.0  # much longer than a task takes
-        if quick.tasks.count("0/0") > MOST_ATTEMPTS:
+        if quick.tasks.count("0/0") > MAX_ATTEMPTS:
             pytest.fail("it is tried for ever")
         raise DIED
 
     quick.settle(die)
     quick.answer = die
     _find_none_finished(scheduler)
-    assert quick.tasks.count("0/0") == MOST_ATTEMPTS - 1
+    assert quick.tasks.count("0/0") == MAX_ATTEMPTS - 1
     slow.settle(_done)
     assert _indices(scheduler, 1) == [0]
 

@@ -297,13 +297,13 @@ def test_decoders_start_one_after_the_other(folder: Path, stand_in: list[Changed
         return frame
 
     stand_in.append(wait)
-    monkeypatch.setattr(hardware, "SECONDS_TO_START", 60.0)
+    monkeypatch.setattr(hardware, "START_TIMEOUT_S", 60.0)
     with ThreadPoolExecutor(3) as pool, ExitStack() as stack:
         stack.callback(go_on.set)
         first, second = (pool.submit(_planes, folder / name, CUDA) for name in ("ref.mp4", "dis.mp4"))
         begun.acquire()
         assert not begun.acquire(timeout=0.1)
-        monkeypatch.setattr(hardware, "SECONDS_TO_START", 0.01)
+        monkeypatch.setattr(hardware, "START_TIMEOUT_S", 0.01)
         third = pool.submit(_planes, folder / "ten.mp4", CUDA)
         begun.acquire()
         go_on.set()
@@ -439,7 +439,7 @@ def test_a_short_pair_is_left_to_one_engine(
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     for kind in "gpu", "software":
         monkeypatch.setitem(rates.PIXELS_A_SECOND, kind, frames_each * 48 * 64)
-    monkeypatch.setattr(worker, "_LEAST_SECONDS_EACH", 1.0)
+    monkeypatch.setattr(worker, "_MIN_SECONDS_EACH", 1.0)
     opened: list[str] = []
     open_clip = open_file
 

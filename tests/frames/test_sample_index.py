@@ -146,7 +146,7 @@ def test_packets_that_are_not_as_they_are_listed(folder: Path, monkeypatch: pyte
     for ask in (index.before, index.position):
         with pytest.raises(RangeError, match="not as the container lists them"):
             ask(70)
-    monkeypatch.setattr(ranges, "_LEAST_PAIRS", 10)
+    monkeypatch.setattr(ranges, "_MIN_PAIRS", 10)
     with ContainerFile(str(path), None, None) as first, ContainerFile(str(path), None, None) as second:
         monkeypatch.setattr(first, "seek_index", lambda: index)
         monkeypatch.setattr(second, "seek_index", lambda: index)

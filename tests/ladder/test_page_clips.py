@@ -190,7 +190,7 @@ def test_what_is_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         read_clips([tmp_path / "scores.csv"])
     with pytest.raises(InputError, match=r"no clip was scored; .* was not scored: why"):
         read_clips([table(tmp_path / "r.jsonl", [{**row("old", 100.0), "error": "why"}])])
-    monkeypatch.setattr(page_clips, "MOST_CLIPS", 1)
+    monkeypatch.setattr(page_clips, "MAX_CLIPS", 1)
     with pytest.raises(OptionError, match="2 clips; a page has 1 at most"):
         read_clips([table(tmp_path / "r.jsonl", [row("old", 100.0), row("old", 200.0)])])
     (tmp_path / "a.json").write_text(render(small_report(), "json"))

@@ -27,7 +27,7 @@ TRENDS = ("memory", "heap", "blocks", "python", "mappings")
 _PROCESS = Path("/proc/self")
 _DRIVERS_CACHE = "mesa_shader_cache"
 _SAMPLES = 10, 100
-_LEAST_SAMPLES = 4
+_MIN_SAMPLES = 4
 _PAIRS = {
     "device": ("vkCreateDevice", "vkDestroyDevice"),
     "memory": ("vkAllocateMemory", "vkFreeMemory"),
@@ -179,7 +179,7 @@ def watch(load: Load, place: Place, seconds: float | None) -> dict[str, Any]:
         load(place, tick)
     spent = time.perf_counter() - started
     warm = samples[len(samples) // 10 :]
-    if len(warm) < _LEAST_SAMPLES:
+    if len(warm) < _MIN_SAMPLES:
         raise ValueError(f"{load.__name__}: {done} of {place.amount} are too few to see a trend in; allow more seconds")
     return {
         "done": done,

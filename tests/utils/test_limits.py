@@ -31,7 +31,7 @@ from vkssim.utils.limits import (
     LARGEST_REPORT_BYTES,
     LARGEST_TABLE_BYTES,
     LONGEST_OPTION,
-    MOST_PIXELS,
+    MAX_PIXELS,
     RUN_BYTES_PER_PIXEL,
     abbreviated,
     file_name,
@@ -43,7 +43,7 @@ from ..support.clips import write, y4m_bytes
 from ..support.commands import TINY, python_process, vkssim, vkssim_process
 from ..support.pictures import clip
 
-SIDE = 16384  # MOST_PIXELS is its square
+SIDE = 16384  # MAX_PIXELS is its square
 LARGE = 1024
 MEMORY = 3 << 30
 """Of addresses: enough for the interpreter and its libraries, not for frames of SIDE."""
@@ -73,7 +73,7 @@ def _png(width: int, height: int) -> bytes:
     ("content", "told", "flags"),
     [
         (f"YUV4MPEG2 W{SIDE} H{SIDE} C444p16\nFRAME\n".encode(), "within frame 0", ()),
-        (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"the limit is {MOST_PIXELS}", ()),
+        (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"the limit is {MAX_PIXELS}", ()),
         (b"YUV4MPEG2 W99999999 H99999999\nFRAME\n", "each side must be 1 to 32768", ()),
         (b"YUV4MPEG2 W16 H12 " + b"X" * 5000 + b"\n", "no complete YUV4MPEG2 header", ()),
         (_png(SIDE, SIDE + 1), "no frame can be decoded", ()),
@@ -89,7 +89,7 @@ def test_claims_of_size_take_no_memory(tmp_path: Path, content: bytes, told: str
 
 
 def test_size_of_arrays_has_the_same_limit() -> None:
-    with pytest.raises(FrameError, match=f"{SIDE * 2 * SIDE} pixels; the limit is {MOST_PIXELS}"):
+    with pytest.raises(FrameError, match=f"{SIDE * 2 * SIDE} pixels; the limit is {MAX_PIXELS}"):
         FrameFormat.of_bits(2 * SIDE, SIDE, 8)
     assert FrameFormat.of_bits(SIDE, SIDE, 8).width == SIDE
 
@@ -212,8 +212,8 @@ def test_parquet_of_ordinary_types_is_read(tmp_path: Path) -> None:
 def test_text_with_too_many_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, told: str
 ) -> None:
-    monkeypatch.setattr(manifest, "MOST_CELLS", 100)
-    monkeypatch.setattr(tables, "MOST_CELLS", 100)
+    monkeypatch.setattr(manifest, "MAX_CELLS", 100)
+    monkeypatch.setattr(tables, "MAX_CELLS", 100)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=told):
         tables.read_table(tmp_path / name)
@@ -227,7 +227,7 @@ def test_files_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(InputError, match="bytes"):
             read(long)
     assert LARGEST_TABLE_BYTES < 1 << 40
-    monkeypatch.setattr(reading, "MOST_REPORT_VALUES", 10)
+    monkeypatch.setattr(reading, "MAX_REPORT_VALUES", 10)
     short = tmp_path / "report.json"
     short.write_text("[" + "{}," * 10 + "{}]")
     with pytest.raises(InputError, match="more than 10 values"):

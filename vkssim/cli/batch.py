@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..storage.location import PathOrUrl
 
 
-_MOST_FAILURES = 8  # the most failures that a plan lists
+_MAX_FAILURES = 8  # the most failures that a plan lists
 
 
 @make_command(
@@ -199,9 +199,9 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
     print_table("plan", ["", "expected"], rows)
     if expected.opened < expected.pairs:
         say(f"note: {expected.opened} of {expected.pairs} pairs were looked at")
-    for failure in expected.failed[:_MOST_FAILURES]:
+    for failure in expected.failed[:_MAX_FAILURES]:
         say(f"warning: {failure}")
-    if (more := len(expected.failed) - _MOST_FAILURES) > 0:
+    if (more := len(expected.failed) - _MAX_FAILURES) > 0:
         say(f"warning: {more:,} more of these pairs cannot be scored")
     say(
         "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"

@@ -148,7 +148,7 @@ def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: st
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
     """Return all rows, and the rows of each value of a column if there are enough; warn about the other values."""
-    from ..ladder.correlate import LEAST_PAIRS
+    from ..ladder.correlate import MIN_PAIRS
 
     groups: list[tuple[str, Sequence[Row]]] = [("all", rows)]
     if by is None:
@@ -156,10 +156,10 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
     names = [_NO_VALUE if row[by] in (None, "") else str(row[by]) for row in rows]  # Parquet has null for CSV's empty cell
     for value in dict.fromkeys(names):
         chosen = [row for row, name in zip(rows, names, strict=True) if name == value]
-        if len(chosen) >= LEAST_PAIRS:
+        if len(chosen) >= MIN_PAIRS:
             groups.append((value, chosen))
         else:
-            say(f"warning: {by} {value} is left out: {counted(len(chosen), 'pair')}, {LEAST_PAIRS} are needed")
+            say(f"warning: {by} {value} is left out: {counted(len(chosen), 'pair')}, {MIN_PAIRS} are needed")
     return groups
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..frames.options import SourcePictures
-from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
+from ..search.defaults import ENCODER, ENCODER_NAMES, MIN_SECONDS, STEP
 from ..storage.folder import write_output
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
@@ -48,7 +48,7 @@ encoder_options = add_options(
         "--samples",
         Section.FRAMES,
         "Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
-        default=LEAST_SECONDS,
+        default=MIN_SECONDS,
         metavar="SECONDS",
     ),
     option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError, ThresholdError
-from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
+from ..search.defaults import LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, RATE_FACTOR
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
@@ -60,14 +60,14 @@ _APPLE, _NONE = "apple", "none"
     "--least-bitrate",
     Section.ENCODER,
     "Let the lowest rung have about that bit rate.",
-    default=LEAST_BITRATE,
+    default=MIN_BITRATE,
     metavar="KBPS",
 )
 @option(
     "--most-bitrate",
     Section.ENCODER,
     "Let the first rung have about that bit rate, or less.",
-    default=MOST_BITRATE,
+    default=MAX_BITRATE,
     metavar="KBPS",
 )
 @option(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..report.thresholds import Threshold
 
 _MEGA = 1_000_000
-_MOST_NAMED = 5  # the most clips below their limits that an error names
+_MAX_NAMED = 5  # the most clips below their limits that an error names
 
 budget_option = option(
     "--picture-budget budget",
@@ -211,7 +211,7 @@ def write_page_of(
 def check_limits(failed: Sequence[str], clips: int) -> None:
     """Raise ThresholdError, which names the clips below their limits, if any is."""
     if failed:
-        listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
+        listed = ", ".join(failed[:_MAX_NAMED]) + (", …" if len(failed) > _MAX_NAMED else "")
         raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from ..errors import OptionError, ThresholdError
 from ..report.numbers import percent, shortest
-from ..search.defaults import MOST_TRIALS, SURE, TARGET
+from ..search.defaults import MAX_TRIALS, SURE, TARGET
 from ..utils.choices import Section
 from ..utils.wording import counted
 from .command import make_command, option
@@ -71,7 +71,7 @@ _USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
     "--trials",
     Section.FRAMES,
     "Encode the samples with N settings at most.",
-    default=MOST_TRIALS,
+    default=MAX_TRIALS,
     metavar="N",
 )
 @option(

@@ -12,7 +12,7 @@ from ..report.record import FeatureFacts, ScoringRecord
 from ..report.results import ScoreReport
 from ..utils.facts import ComparisonRule, Difference, as_text, compared_facts, differences, facts_of, sentence
 
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
         said[differs].append(f"{pairs[0]}{more} {verdict}: {text}")
     unknown = [entry.name for entry in scored if entry.record is None]
     if unknown and len(scored) > 1:
-        more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-        named = f"{', '.join(unknown[:_MOST_NAMED])}{more} {'was' if len(unknown) == 1 else 'were'}"
+        more = f" and {len(unknown) - _MAX_NAMED} more" if len(unknown) > _MAX_NAMED else ""
+        named = f"{', '.join(unknown[:_MAX_NAMED])}{more} {'was' if len(unknown) == 1 else 'were'}"
         said[ComparisonRule.NOTED].append(f"it is unknown how {named} scored, by another tool or an older version")
     return Findings(said[ComparisonRule.REFUSED], said[ComparisonRule.WARNED], said[ComparisonRule.NOTED])
 

@@ -43,7 +43,7 @@ from .task import Part, Task, TaskResult, WorkerPool
 from .unfinished import Unfinished, bounds
 from .verdict import joined, merged
 
-MOST_IN_STEP = 8
+MAX_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
 _SHARES_EACH = 2  # of the frames that are left, for each worker of a pair, so that no worker waits long for the last range
@@ -412,7 +412,7 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         groups.setdefault((job.clips.reference, job.clips.raw, job.options), []).append(job)
-    most = MOST_IN_STEP
+    most = MAX_IN_STEP
     return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
 
 

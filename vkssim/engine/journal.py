@@ -56,8 +56,8 @@ Record = Mapping[str, Any]
 CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostError)
 """The errors after which a run can continue."""
 
-_LEAST_TO_REWRITE = 1 << 24  # bytes of entries that nobody needs any more
-_SECONDS_BETWEEN_OBJECTS = 10.0
+_MIN_TO_REWRITE = 1 << 24  # bytes of entries that nobody needs any more
+_OBJECT_INTERVAL_S = 10.0
 _READ_AT_ONCE = 32
 
 
@@ -184,7 +184,7 @@ class Journal(Closable):
         self._file.add(entry)
         self._say_continued()
         self._common = common
-        if "record" in entry and self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
+        if "record" in entry and self._file.size > 2 * self._rewritten + _MIN_TO_REWRITE:
             self._file.rewrite(self._identity or {}, self._entries())
             self._common = {}
             self._rewritten = self._file.size
@@ -303,7 +303,7 @@ class RemoteJournal(Journal):
             self._folder.remove([name for name in self._names.pop(key) if name != f"{key}.json"])
             return
         self._waiting.setdefault(key, []).append({"pair": key, **entry})
-        if "frames" not in entry or time.monotonic() - self._written >= _SECONDS_BETWEEN_OBJECTS:
+        if "frames" not in entry or time.monotonic() - self._written >= _OBJECT_INTERVAL_S:
             self._flush()
 
     def _flush(self) -> None:

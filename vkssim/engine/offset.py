@@ -40,13 +40,13 @@ _HINT_FRAMES = 96  # frames of each clip that are decoded for a hint; they show 
 _LEAST = 8  # fewest frames to compare; at least a quarter of the shorter clip as well
 # Another offset counts as equally good if its variance is at most 1.2 times the least variance plus 0.02 of noise.
 _AS_GOOD, _NOISE = 1.2, 0.02
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 _LOW = 0.9  # mean similarity below which clips are suspected to be shifted
 _ALIKE = 0.5  # share of the median variance; the right offset must stay below it
 # Half of the moving blocks must follow the other clip by a line, up to this variance or this share of their own. Encodes of
 # the lowest quality leave 5, another range or gamma 3 %, and flicker that is almost periodic 15 % or more at a wrong offset.
 _RESIDUAL, _RESIDUAL_SHARE = 8.0, 0.03
-_MOST_PARTS = 4
+_MAX_PARTS = 4
 _NEAR = 3  # offsets that are compared in each part, on both sides of the one that was found
 
 Signatures = npt.NDArray[np.float64]
@@ -259,7 +259,7 @@ def _better_in_part(reference: Signatures, distorted: Signatures, offset: int) -
     """Return an offset that matches some part of the clips far better than `offset` does; None if there is none."""
     near = np.arange(offset - _NEAR, offset + _NEAR + 1)
     frames = np.arange(max(0, near[-1]), min(len(distorted), len(reference) + near[0]))  # of the distorted clip
-    parts = max(1, min(_MOST_PARTS, len(frames) // _LEAST))
+    parts = max(1, min(_MAX_PARTS, len(frames) // _LEAST))
     for part in np.array_split(frames, parts) if len(frames) else []:
         variances = np.array([_variance(distorted[part] - reference[part - other]) for other in near])
         if variances.min() + _NOISE < _ALIKE * variances[_NEAR]:
@@ -288,4 +288,4 @@ def _variance(differences: Signatures) -> float:
 
 def _listed(offsets: npt.NDArray[np.intp]) -> str:
     texts = [str(offset) for offset in offsets]
-    return ", ".join(texts if len(texts) <= _MOST_NAMED else [*texts[: _MOST_NAMED - 1], "…", texts[-1]])
+    return ", ".join(texts if len(texts) <= _MAX_NAMED else [*texts[: _MAX_NAMED - 1], "…", texts[-1]])

@@ -13,7 +13,7 @@ from ..utils.interruption import result_of
 from ..utils.thread_pool import run_in_thread
 from .record import ClipPackets
 
-_LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes
+_MIN_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes
 
 Fingerprints = tuple[int | None, int | None]
 """The fingerprints of a frame of the reference and of a frame of the distorted clip."""
@@ -137,7 +137,7 @@ def divided(sources: tuple[FrameSource, FrameSource], schedule: Schedule, most: 
 
 
 def _pairs_of_range(left: int, most: int, shares: int) -> int:
-    return max(_LEAST_PAIRS, min(most, -(-left // shares)))
+    return max(_MIN_PAIRS, min(most, -(-left // shares)))
 
 
 def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], most: int, shares: int) -> Iterator[RangeBoundary]:

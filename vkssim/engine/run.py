@@ -29,7 +29,7 @@ from .options import Clips, ScoreOptions
 from .ranges import BatchScored, Event, Fingerprints, FrameRange, RangeBegun, RangeBoundary, RangeScores, ScoredFrame
 from .record import ClipPackets, scoring_record
 
-_MOST_READERS = 4  # for each file; more threads would only wait for each other between reads
+_MAX_READERS = 4  # for each file; more threads would only wait for each other between reads
 
 OpenBackend = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""
@@ -325,7 +325,7 @@ class _SourceReader:
 
     def __init__(self, source: FrameSource) -> None:
         self._source = source
-        self._threads = min(_MOST_READERS, os.cpu_count() or 1) if source.concurrent else 1
+        self._threads = min(_MAX_READERS, os.cpu_count() or 1) if source.concurrent else 1
         self._pool = ThreadPool(self._threads, "vkssim-read")
 
     def start_external(self, numbers: Sequence[int], frames: Sequence[ExternalFrame]) -> list[Future[int]]:

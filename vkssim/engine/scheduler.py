@@ -32,12 +32,12 @@ from .options import Clips, ScoreOptions
 from .ranges import Event, RangeBegun
 from .task import ClipsOpened, Task, TaskEvent, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool
 
-MOST_ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 """How often a task is tried, how often in a row a worker may fail, and how many tasks in a row may be given up."""
 
-_SECONDS_BETWEEN_LOOKS = 0.5
+_POLL_INTERVAL_S = 0.5
 _LATE = 2.0  # multiple of the mean duration of a task, after which an idle worker tries it as well
-_LEAST_DURATIONS, _MOST_DURATIONS = 3, 100
+_MIN_DURATIONS, _MAX_DURATIONS = 3, 100
 # The time after which a task counts as late while fewer durations are known. Then only workers of other machines try it.
 _SECONDS_UNTIL_LATE = 60.0
 
@@ -94,7 +94,7 @@ class Scheduler:
     A worker goes on with the group of its last task, so that several pairs are scored side by side and few clips are opened.
     While clips of a hardware decoder are divided, idle workers open them as well, and wait for their ranges.
 
-    A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If there
+    A task whose worker died or lost its device goes to another worker, until it was tried MAX_ATTEMPTS times. If there
     is no other worker, or memory runs out, the `FailurePolicy` of the task decides. If no task waits, an idle worker also
     tries a task that takes much longer than usual on another device, and the first result counts. `tell` gets warnings about
     workers that fail.
@@ -121,7 +121,7 @@ class Scheduler:
         self._retired: set[WorkerHandle] = set()
         self._busy_decoders: set[str] = set()  # messages that were passed on, because many workers have the same one
         self._given_up = 0  # consecutive tasks
-        self._durations: deque[float] = deque(maxlen=_MOST_DURATIONS)
+        self._durations: deque[float] = deque(maxlen=_MAX_DURATIONS)
         self._last_error: VkssimError = NoDeviceError("no worker is left")
         self._workers: list[WorkerHandle] = []
 
@@ -162,7 +162,7 @@ class Scheduler:
             self._hand_out()
             try:
                 with interruptible():
-                    step = self._finished.get(timeout=_SECONDS_BETWEEN_LOOKS)
+                    step = self._finished.get(timeout=_POLL_INTERVAL_S)
             except Empty:
                 continue
             if isinstance(step, tuple):
@@ -253,13 +253,13 @@ class Scheduler:
             return best
         if worker.shares_decoder:  # it would not be quicker on the same GPU
             return None
-        known = len(self._durations) >= _LEAST_DURATIONS
+        known = len(self._durations) >= _MIN_DURATIONS
         since = time.monotonic() - (_LATE * fmean(self._durations) if known else _SECONDS_UNTIL_LATE)
         late = [
             pending
             for pending, other in self._running.values()
             if pending.started < since and not pending.done and (known or other.host != worker.host)
-            if len(pending.workers) == 1 and pending.attempts + 1 < MOST_ATTEMPTS and self._may_try(pending, worker)
+            if len(pending.workers) == 1 and pending.attempts + 1 < MAX_ATTEMPTS and self._may_try(pending, worker)
         ]
         return min(late, key=lambda pending: pending.started, default=None)
 
@@ -323,10 +323,10 @@ class Scheduler:
         pending.attempts += 1
         if pending.done or pending.workers:
             return None
-        if pending.attempts < MOST_ATTEMPTS:
+        if pending.attempts < MAX_ATTEMPTS:
             self._failures[worker] += 1
             self._tell(f"{why}; its task is tried again")
-            if self._failures[worker] >= MOST_ATTEMPTS:
+            if self._failures[worker] >= MAX_ATTEMPTS:
                 self._retire(worker, why)
             self._requeue(pending)
             return None
@@ -334,7 +334,7 @@ class Scheduler:
         self._given_up += 1
         clip, attempts = redact_url(pending.clip), counted(pending.attempts, "time")
         lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
-        if self._given_up >= MOST_ATTEMPTS:
+        if self._given_up >= MAX_ATTEMPTS:
             raise lost
         return lost
 

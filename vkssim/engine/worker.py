@@ -35,17 +35,17 @@ from .rates import PIXELS_A_SECOND
 from .run import OpenBackend, frame_metrics, score_range, video_packets
 from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, TaskStoppedError, Tell, WorkerSpec
 
-_LEAST_BATCHES = 4
+_MIN_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
 
-_LEAST_SECONDS_EACH = 0.2
+_MIN_SECONDS_EACH = 0.2
 """The least time in seconds for which workers of a GPU share a pair, for each of them, at the assumed speed. Each opens two
 decoders, and the driver starts one after the other, so that several workers would take longer for a short pair than one."""
 
 
 def slots_for(runs: int) -> int:
     """Return the number of batches of a backend for that many runs at a time."""
-    return max(_LEAST_BATCHES, _BATCHES_EACH * runs)
+    return max(_MIN_BATCHES, _BATCHES_EACH * runs)
 
 
 class Worker(Closable):
@@ -152,7 +152,7 @@ class Worker(Closable):
     def _is_short(self, schedule: Schedule, info: VideoInfo, workers: int) -> bool:
         """Return whether one worker scores a pair sooner than several, each of which would open the clips."""
         pixels = (schedule.pairs or 0) * schedule.step * info.width * info.height  # those of all frames, which are decoded
-        return pixels < workers * _LEAST_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind]
+        return pixels < workers * _MIN_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind]
 
     def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: OpenBackend, tell: Tell) -> None:
         tell_of = partial(tell, part.job)

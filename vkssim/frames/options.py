@@ -14,7 +14,7 @@ from functools import partial
 from ..errors import OptionError
 from ..utils.choices import BIT_DEPTHS, FILM_GRAIN, RESAMPLERS, SYNCS, Section
 from ..utils.facts import ComparisonRule
-from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
+from ..utils.limits import MAX_DIGITS, abbreviated, whole_number
 from ..utils.options import check_declared, option
 from ..utils.wording import either
 
@@ -23,7 +23,7 @@ _input_option = partial(option, section=Section.INPUTS)
 _picture_option = partial(option, section=Section.PICTURES)
 _frame_option = partial(option, section=Section.FRAMES, differs=ComparisonRule.WARNED)
 
-_DIGITS = rf"\d{{1,{MOST_DIGITS}}}"
+_DIGITS = rf"\d{{1,{MAX_DIGITS}}}"
 _SECONDS = re.compile(rf"({_DIGITS}(?:\.{_DIGITS})?)s")
 _CLOCK = re.compile(rf"(?:({_DIGITS}):)?({_DIGITS}):({_DIGITS}(?:\.{_DIGITS})?)")
 

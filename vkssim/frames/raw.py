@@ -29,7 +29,7 @@ from .info import VideoInfo, check_size
 from .source import FrameSource, KeyframeIndex, SequentialSource
 
 _BYTES_AT_ONCE = 1 << 26  # bytes of one request, which take memory besides the frames themselves
-_MOST_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
+_MAX_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
 
 PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 
@@ -125,7 +125,7 @@ class _RawFrames(FrameSource):
     def _check_depth(self, frames: int) -> None:
         """Add a warning if luma stays within a quarter of the range. The first bright frame, mostly frame 0, ends the check."""
         check = DepthCheck(2**self.info.bits - 1)
-        numbers = sorted({step * (frames - 1) // (_MOST_FRAMES_CHECKED - 1) for step in range(_MOST_FRAMES_CHECKED)})
+        numbers = sorted({step * (frames - 1) // (_MAX_FRAMES_CHECKED - 1) for step in range(_MAX_FRAMES_CHECKED)})
         planes = self.info.new_planes(1)
         for number in numbers:
             if check.is_over or not self.read([number], [planes]):

@@ -287,8 +287,8 @@ def changed_error(path: str, problem: InputError | None = None) -> InputError:
     )
 
 
-_MOST_NAMED_FRAMES = 8
-_MOST_REMARKS = 8
+_MAX_NAMED_FRAMES = 8
+_MAX_REMARKS = 8
 
 Remarks = tuple[tuple[int, str], ...]
 """Messages about frames, each with the number of its frame."""
@@ -359,8 +359,8 @@ class ReadOutcome:
         by_text = sorted(self.remarks, key=lambda remark: remark[1])
         texts = [(text, [number for number, _ in remarks]) for text, remarks in groupby(by_text, lambda remark: remark[1])]
         texts.sort(key=lambda entry: entry[1][0])
-        warnings += [f"{self.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
-        left = len(texts) - _MOST_REMARKS
+        warnings += [f"{self.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MAX_REMARKS]]
+        left = len(texts) - _MAX_REMARKS
         return warnings + ([f"{self.path}: {left} more messages about its frames are left out"] if left > 0 else [])
 
     def missing_frames(self) -> str | None:
@@ -376,7 +376,7 @@ class ReadOutcome:
 
 def listed_frames(frames: Sequence[int]) -> str:
     """Return the numbers of frames for a message; only the first ones if there are many."""
-    return ", ".join(map(str, frames[:_MOST_NAMED_FRAMES])) + (", …" if len(frames) > _MOST_NAMED_FRAMES else "")
+    return ", ".join(map(str, frames[:_MAX_NAMED_FRAMES])) + (", …" if len(frames) > _MAX_NAMED_FRAMES else "")
 
 
 # -- sources around a source ------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ..types import Doubles
 from ..utils.extras import require_extra
 from ..utils.wording import counted
 
-LEAST_PAIRS = 6
+MIN_PAIRS = 6
 
 _PARAMETERS = 4
 _CONFIDENCE = 0.95
@@ -66,15 +66,13 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 
     Intervals: PLCC, before and after the fit, uses Fisher's z. SROCC uses z with the variance (1 + r²/2) / (N - 3) of Bonett
     and Wright (2000). KROCC uses z with the variance 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957). RMSE uses
-    chi-squared with N - 4 degrees of freedom, as in ITU-T P.1401. Raises InputError if there are fewer than LEAST_PAIRS pairs,
+    chi-squared with N - 4 degrees of freedom, as in ITU-T P.1401. Raises InputError if there are fewer than MIN_PAIRS pairs,
     or if all scores or all opinions are equal.
     """
     stats = require_extra("scipy.stats", "report", "a correlation")
     count = len(scores)
-    if count < LEAST_PAIRS:
-        raise InputError(
-            f"{counted(count, 'pair')}; a fit of {_PARAMETERS} parameters and its error need {LEAST_PAIRS} or more"
-        )
+    if count < MIN_PAIRS:
+        raise InputError(f"{counted(count, 'pair')}; a fit of {_PARAMETERS} parameters and its error need {MIN_PAIRS} or more")
     for what, values in (("scores", scores), ("opinions", opinions)):
         if np.ptp(values) == 0:
             raise InputError(f"all {what} are {values[0]:g}; equal values cannot be correlated")

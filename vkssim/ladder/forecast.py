@@ -20,7 +20,7 @@ from ..storage.location import is_url
 from ..storage.remote import size as remote_size
 from .manifest import Pair
 
-MOST_OPENED = 1000
+MAX_OPENED = 1000
 """The number of pairs that are opened; larger batches are estimated from these."""
 
 
@@ -44,7 +44,7 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
     Clips are opened, but nothing is scored. The speeds come from `rates`, so the time is right within a factor, not within
     percents.
     """
-    chosen = pairs if len(pairs) <= MOST_OPENED else [pairs[len(pairs) * n // MOST_OPENED] for n in range(MOST_OPENED)]
+    chosen = pairs if len(pairs) <= MAX_OPENED else [pairs[len(pairs) * n // MAX_OPENED] for n in range(MAX_OPENED)]
 
     def look(pair: Pair) -> tuple[int, int, float] | str:
         try:

@@ -18,7 +18,7 @@ from ..frames.raw import PIXEL_FORMATS
 from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of, unsupported_url
 from ..storage.reading import read_whole
 from ..utils.choices import BIT_DEPTHS
-from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated, whole_number
+from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated, whole_number
 from ..utils.sanitize import encodable
 from ..utils.wording import counted
 
@@ -88,8 +88,8 @@ def read_rows(path: PathOrUrl) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         for count, (line, row) in enumerate((_json_rows if is_json else _csv_rows)(name, text), 1):
             values += len(row)
-            if count > MOST_ROWS or values > MOST_CELLS:
-                raise InputError(f"{name}, line {line}: the limit is {MOST_ROWS} rows and {MOST_CELLS} cells")
+            if count > MAX_ROWS or values > MAX_CELLS:
+                raise InputError(f"{name}, line {line}: the limit is {MAX_ROWS} rows and {MAX_CELLS} cells")
             yield line, row
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not text in UTF-8: {error}") from None
@@ -127,8 +127,8 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
     reader = csv.reader(text, strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
-        if len(header) > MOST_COLUMNS:
-            raise InputError(f"{path} has {len(header)} columns; the limit is {MOST_COLUMNS}")
+        if len(header) > MAX_COLUMNS:
+            raise InputError(f"{path} has {len(header)} columns; the limit is {MAX_COLUMNS}")
         twice = _twice(header)
         if twice:
             raise InputError(f"{path} has more than one column {twice}")

@@ -16,7 +16,7 @@ from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
 from .tables import FORMS, RATES, Row, is_results, labels_of, number, read_table, scores_of, scoring_of
 
-MOST_CLIPS = 500
+MAX_CLIPS = 500
 """The most clips of a page."""
 
 _TABLES = (*FORMS, *JSON_LINES)
@@ -51,7 +51,7 @@ def read_clips(
     without it ``bitrate`` if all clips come from tables that have it, otherwise the measured bit rate of the video in kbit/s.
 
     Raises InputError for a file that cannot be read, or is neither a report nor results, and OptionError for a column that does
-    not exist, or more than `MOST_CLIPS` clips.
+    not exist, or more than `MAX_CLIPS` clips.
     """
     tables = {path: read_table(path) for path in paths if suffix_of(path) in _TABLES}
     for path, rows in tables.items():
@@ -77,8 +77,8 @@ def read_clips(
     if not clips:
         errors = "; ".join(f"{name} was not scored: {error}" for name, error in failed)
         raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
-    if len(clips) > MOST_CLIPS:
-        raise OptionError(f"{len(clips)} clips; a page has {MOST_CLIPS} at most. Make several pages")
+    if len(clips) > MAX_CLIPS:
+        raise OptionError(f"{len(clips)} clips; a page has {MAX_CLIPS} at most. Make several pages")
     return clips, _MEASURED if rate == RATES[1] else rate, failed
 
 

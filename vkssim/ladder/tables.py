@@ -23,7 +23,7 @@ from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..storage.reading import read_whole
 from ..utils.extras import require_extra
 from ..utils.facts import facts_of, from_json
-from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated
+from ..utils.limits import LARGEST_TABLE_BYTES, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.wording import counted, did_you_mean
 from .manifest import Label, Pair, read_rows
@@ -159,9 +159,9 @@ def read_table(path: PathOrUrl) -> list[Row]:
     if not rows:
         raise InputError(f"{shown} has no rows")
     columns: Row = dict.fromkeys(name for row in rows for name in row)
-    if len(rows) * len(columns) > MOST_CELLS:
+    if len(rows) * len(columns) > MAX_CELLS:
         raise InputError(
-            f"{shown} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')}; the limit is {MOST_CELLS} cells"
+            f"{shown} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')}; the limit is {MAX_CELLS} cells"
         )
     for line, row in enumerate(rows, 1):
         for name, value in row.items():
@@ -326,12 +326,12 @@ def _read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
 def _check_declared(path: str, file: Any) -> list[str]:
     """Return the names of the columns of text. Raises InputError."""
     metadata, schema = file.metadata, file.schema
-    columns = [schema.column(number) for number in range(min(len(schema), MOST_COLUMNS + 1))]
+    columns = [schema.column(number) for number in range(min(len(schema), MAX_COLUMNS + 1))]
     rows = metadata.num_rows
-    if len(columns) > MOST_COLUMNS or rows > MOST_ROWS or rows * len(columns) > MOST_CELLS:
+    if len(columns) > MAX_COLUMNS or rows > MAX_ROWS or rows * len(columns) > MAX_CELLS:
         raise InputError(
             f"{path} has {counted(len(schema), 'column')} and {counted(rows, 'row')};"
-            f" the limits are {MOST_COLUMNS} columns, {MOST_ROWS} rows and {MOST_CELLS} cells"
+            f" the limits are {MAX_COLUMNS} columns, {MAX_ROWS} rows and {MAX_CELLS} cells"
         )
     for column in columns:
         if column.max_repetition_level or column.max_definition_level > 1:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils import choices
-from ..utils.limits import MOST_FEATURES
+from ..utils.limits import MAX_FEATURES
 from . import make_scorer
 from .base import FrameScorer
 
@@ -55,8 +55,8 @@ class FrameMetrics:
         texts = feature_texts(features)
         if not texts:
             raise OptionError("no feature asked for")
-        if len(texts) > MOST_FEATURES:
-            raise OptionError(f"{len(texts)} features were given; the limit is {MOST_FEATURES}")
+        if len(texts) > MAX_FEATURES:
+            raise OptionError(f"{len(texts)} features were given; the limit is {MAX_FEATURES}")
         self._total = total
         self.planes = tuple(
             PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)

@@ -18,7 +18,7 @@ Step = tuple[int, int]
 STEPS: tuple[Step, ...] = ((4096, 90), (1920, 90), (1920, 80), (960, 90), (960, 80), (720, 80), (480, 75))
 """The encodings, tried in this order. Maps have fewer pixels; see `_width`."""
 
-_LEAST_MAP = 480  # pixels across: below it, only the budget makes a map smaller
+_MIN_MAP = 480  # pixels across: below it, only the budget makes a map smaller
 _MANY = 24  # with more pictures, a page begins with smaller ones: few would fit in full size
 _OF_MANY = STEPS.index((960, 90))
 _DOWN = 2  # the largest height of a picture, in multiples of its largest width
@@ -68,11 +68,11 @@ def _width(step: Step, full: int, *, is_map: bool) -> int:
     """Return the largest width at a step for a picture that is `full` pixels wide.
 
     A map has half the width of its clip, because its windows of 11x11 samples have no finer detail, but not less than
-    `_LEAST_MAP`, because smaller maps are hard to read. If bytes have to be saved, it has half the width of the step all the
+    `_MIN_MAP`, because smaller maps are hard to read. If bytes have to be saved, it has half the width of the step all the
     same: larger maps would cost whole frames.
     """
     if is_map:
-        return min(step[0] // 2, max(full // 2, _LEAST_MAP))
+        return min(step[0] // 2, max(full // 2, _MIN_MAP))
     return min(step[0], full)
 
 

@@ -13,7 +13,7 @@ from ..report.bd_rate import RateCurve, bjontegaard_deltas
 from ..report.results import ScoreReport
 from .tables import split_names
 
-_LEAST_RUNGS = 2  # one clip is not a curve
+_MIN_RUNGS = 2  # one clip is not a curve
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def find_ladders(reports: Sequence[ScoreReport], names: Sequence[str], rates: Se
     ladders = tuple(
         Ladder(name, reference, tuple(sorted(rungs, key=lambda rung: (rung.rate, rung.clip))))
         for (reference, name), rungs in groups.items()
-        if len(rungs) >= _LEAST_RUNGS
+        if len(rungs) >= _MIN_RUNGS
     )
     deltas = list(_deltas(Ladders(ladders), reports))
     return Ladders(ladders, (*deltas, *_means(deltas)), unit)

@@ -2,7 +2,7 @@
 
 const NEAR = 24; // pixels between the pointer and the line that stands out
 const DRAG = 6; // pixels after which a drag draws a range; below, it points at a frame
-const LEAST_FRAMES = 4; // that are shown at the closest zoom
+const MIN_FRAMES = 4; // that are shown at the closest zoom
 const AROUND = 60; // frames on either side of the cursor that are shown below a chart too narrow to show each of them
 
 const visible = () => drawable.filter((series) => !state.hidden.has(series) && clips[series].scores[state.metric]);
@@ -148,10 +148,10 @@ function lineNear(chart, event) {
 
 // -- zoom --------------------------------------------------------------------------------------------------------------
 
-/** Show the frames from `first` to `last`, as far as they exist, and at least LEAST_FRAMES of them. */
+/** Show the frames from `first` to `last`, as far as they exist, and at least MIN_FRAMES of them. */
 function setRange(first, last, more = {}) {
   const [low, high] = [numbers[0], numbers.at(-1)];
-  const extent = Math.max(Math.round(last - first), Math.min(LEAST_FRAMES, high - low));
+  const extent = Math.max(Math.round(last - first), Math.min(MIN_FRAMES, high - low));
   const start = Math.round(Math.max(low, Math.min(high - extent, first)));
   change({ range: extent >= high - low ? null : [start, start + extent], ...more });
 }
@@ -293,5 +293,5 @@ function setUpScores() {
   setUpKeys(over);
   setUpZoom(figure);
   setUpLegend();
-  change({ hidden: new Set(drawable.slice(MOST_AT_FIRST)) });
+  change({ hidden: new Set(drawable.slice(MAX_FIRST_FRAMES)) });
 }

@@ -3,7 +3,7 @@
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const clips = page.clips; // label, style, frames, times, scores and means (a column or a number for each metric) of each
-const MOST_AT_FIRST = 12; // clips that are drawn before the reader chooses
+const MAX_FIRST_FRAMES = 12; // clips that are drawn before the reader chooses
 
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const SVG = "http://www.w3.org/2000/svg";

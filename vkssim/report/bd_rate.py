@@ -14,7 +14,7 @@ from ..utils.extras import require_extra
 from ..utils.wording import counted
 from .decibel import decibel
 
-LEAST_POINTS = 4
+MIN_POINTS = 4
 """The fewest points of a curve."""
 
 _ENOUGH_OVERLAP = 0.75
@@ -37,8 +37,8 @@ class RateCurve:
         rates, scores = np.array(sorted(points), np.float64).reshape(-1, 2).T
         if decibels:
             scores = in_decibels(scores)
-        if len(points) < LEAST_POINTS:
-            raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {LEAST_POINTS} or more")
+        if len(points) < MIN_POINTS:
+            raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {MIN_POINTS} or more")
         if rates[0] <= 0:
             raise InputError(f"{name} has a bit rate of {rates[0]:g}; all must be over 0")
         for what, values in (("bit rate", rates), ("score", np.sort(scores))):

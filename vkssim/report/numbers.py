@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import OptionError
 from ..utils.limits import abbreviated, whole_number
 
-_MOST_DECIMALS = 17
+_MAX_DECIMALS = 17
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class NumberFormat:
         if precision == "max":
             return cls(None)
         decimals = whole_number(precision)
-        if decimals is not None and decimals <= _MOST_DECIMALS:
+        if decimals is not None and decimals <= _MAX_DECIMALS:
             return cls(decimals)
         raise OptionError(
-            f"precision is {abbreviated(precision)}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}"
+            f"precision is {abbreviated(precision)}; it must be max or a number of decimals, 0 to {_MAX_DECIMALS}"
         )
 
     def text(self, value: float, missing: str) -> str:
@@ -45,10 +45,10 @@ class NumberFormat:
 
 def told_apart(value: float, limit: float | None, digits: int = 6, kind: str = "f") -> str:
     """Return a number with `digits` digits of a format, or as many more as tell it from a limit; without the sign of a zero."""
-    texts = (f"{value:z.{count}{kind}}" for count in range(digits, _MOST_DECIMALS + 1))
+    texts = (f"{value:z.{count}{kind}}" for count in range(digits, _MAX_DECIMALS + 1))
     if limit is None or value == limit or not (math.isfinite(value) and math.isfinite(limit)):
         return next(texts)
-    limits = (f"{limit:z.{count}{kind}}" for count in range(digits, _MOST_DECIMALS + 1))
+    limits = (f"{limit:z.{count}{kind}}" for count in range(digits, _MAX_DECIMALS + 1))
     return next((text for text, other in zip(texts, limits, strict=True) if text != other), repr(value))
 
 

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..utils.facts import from_json
-from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES, abbreviated
+from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MAX_REPORT_VALUES, abbreviated
 from .record import ScoringRecord
 from .results import BackendInfo, FrameScores, ScoreReport
 
@@ -53,8 +53,8 @@ def read_report(path: Path) -> ScoreReport:
     """
     try:
         text = read_whole(path, LARGEST_REPORT_BYTES)
-        if sum(map(text.count, (b",", b"[", b"{"))) > MOST_REPORT_VALUES:
-            raise InputError(f"{path} has more than {MOST_REPORT_VALUES} values; that is no report")
+        if sum(map(text.count, (b",", b"[", b"{"))) > MAX_REPORT_VALUES:
+            raise InputError(f"{path} has more than {MAX_REPORT_VALUES} values; that is no report")
         data = json.loads(text.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # the placeholders in the name of a sequence
 _NOT_OF_NAMES = re.compile(r"[^\w.,+]+")
-_MOST_OF_OPTIONS = 100  # characters of them in a name
+_MAX_OPTION_LENGTH = 100  # characters of them in a name
 _SCRIPT = """\
 #!{interpreter}
 set -e
@@ -87,7 +87,7 @@ def encode_name(path: str, recipe: Recipe, place: int | None) -> str:
     clip = _OF_PICTURES.sub("", Path(path).stem) or "pictures"
     size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
     given = {**recipe.options, **recipe.own}
-    options = "_".join(f"{name}-{_NOT_OF_NAMES.sub('-', value)}" for name, value in given.items())[:_MOST_OF_OPTIONS]
+    options = "_".join(f"{name}-{_NOT_OF_NAMES.sub('-', value)}" for name, value in given.items())[:_MAX_OPTION_LENGTH]
     setting = "shots" if place is None else f"{recipe.parameter.name}{recipe.parameter.text(place)}"
     end = "_".join(("", *size, *filter(None, (options,)), setting)) + ".mkv"
     return operand(file_name(clip, end))

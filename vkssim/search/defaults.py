@@ -22,10 +22,10 @@ SURE = 0.9
 STEP = 1.0
 """The distance of two values of a parameter."""
 
-LEAST_SECONDS = 40.0
+MIN_SECONDS = 40.0
 """The length of all samples together; those of a long clip are 1 % of it."""
 
-MOST_TRIALS = 12
+MAX_TRIALS = 12
 """The most trials of samples. Few searches need more than four."""
 
 RESAMPLER = "bicubic"
@@ -34,7 +34,7 @@ RESAMPLER = "bicubic"
 LADDER_TRIALS = 60
 """The most trials of a ladder, of all sizes together."""
 
-LEAST_BITRATE, MOST_BITRATE = 145.0, 7800.0
+MIN_BITRATE, MAX_BITRATE = 145.0, 7800.0
 """The bit rates between which a ladder has rungs, in kbit/s: the lowest and the highest of APPLE_H264."""
 
 RATE_FACTOR = 1.8

@@ -11,7 +11,7 @@ from ..utils.wording import did_you_mean
 from .defaults import STEP
 from .model import Prior
 
-_LEAST_STEP = 0.001  # encoders print no more decimals of a CRF, and a model of all values stays small
+_MIN_STEP = 0.001  # encoders print no more decimals of a CRF, and a model of all values stays small
 _BITRATES = 50, 100_000  # kbit/s
 _BITRATE_RATIO = 1.03  # from one bit rate to the next
 
@@ -84,8 +84,8 @@ class Encoder:
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
             rates = (round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1))
             return Parameter(chosen, tuple(dict.fromkeys(rates)))  # the lowest ones lie further apart than the ratio
-        if not _LEAST_STEP <= step <= 10:
-            raise OptionError(f"`step` is {step:g}; it must be {_LEAST_STEP:g} to 10")
+        if not _MIN_STEP <= step <= 10:
+            raise OptionError(f"`step` is {step:g}; it must be {_MIN_STEP:g} to 10")
         if not first <= low <= high <= last:
             raise OptionError(f"{chosen} from {low:g} to {high:g}; for {self.name} it is between {first} and {last}")
         return Parameter(chosen, tuple(round(low + n * step, 6) for n in range(math.floor((high - low) / step + 1e-9) + 1)))

@@ -10,11 +10,11 @@ from itertools import islice
 
 from ..errors import EncodeError, OptionError
 from ..frames.options import SourcePictures
-from ..report.bd_rate import LEAST_POINTS
+from ..report.bd_rate import MIN_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
-from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, LEAST_BITRATE, LEAST_SECONDS, MOST_BITRATE, RATE_FACTOR, UNCHANGED
+from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, MIN_SECONDS, RATE_FACTOR, UNCHANGED
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
@@ -23,11 +23,11 @@ from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets
 from .samples import Sampling
 from .search_run import SampledSearch
 from .source import Source, SourceFacts
-from .trial import MOST_UNUSABLE, Target, TrialHistory, damage_notes, first_curves, pooled_values
+from .trial import MAX_UNUSABLE, Target, TrialHistory, damage_notes, first_curves, pooled_values
 
-_LEAST_MS_SSIM = 176  # samples of a side
+_MIN_MS_SSIM = 176  # samples of a side
 _BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has
-_LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
+_MIN_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
 
 
 class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
@@ -63,7 +63,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             except EncodeError as error:
                 rendition.history.drop(place, error)
                 unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
-                if not self.trials and len(unusable) >= MOST_UNUSABLE:
+                if not self.trials and len(unusable) >= MAX_UNUSABLE:
                     break
                 continue
             rendition.add(place, done.trial, score.score(done.trial))
@@ -130,12 +130,12 @@ def search_ladder(
     pictures: SourcePictures = UNCHANGED,
     targets: Sequence[str] | str = (),
     score: str | None = None,
-    least_bitrate: float = LEAST_BITRATE,
-    most_bitrate: float = MOST_BITRATE,
+    least_bitrate: float = MIN_BITRATE,
+    most_bitrate: float = MAX_BITRATE,
     factor: float = RATE_FACTOR,
     fixed: str | None = APPLE_H264,
     features: Sequence[str] | str = (),
-    samples: float = LEAST_SECONDS,
+    samples: float = MIN_SECONDS,
     backend: str = "vulkan",
     device: str | int | None = None,
     trials: int = LADDER_TRIALS,
@@ -212,7 +212,7 @@ def search_ladder(
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]
     recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
     if score is None:
-        large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
+        large = min(clip.facts.width, clip.facts.height) >= _MIN_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else "float_ms_ssim" if large else "float_ssim"
     options = SearchOptions.of(arguments, thresholds=[parse_pooled(score, "score"), *thresholds])
     ladder = LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor)
@@ -233,12 +233,12 @@ def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, 
 
 def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
     """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the other rungs."""
-    low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _LEAST_SIDE]
-    notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_LEAST_SIDE}")
+    low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _MIN_SIDE]
+    notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_MIN_SIDE}")
     compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]
-    if len(compared) < LEAST_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+    if len(compared) < MIN_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
         there = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
-        needed = f"it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source"
+        needed = f"it needs {MIN_POINTS} rungs of the fixed ladder that are no larger than the source"
         return [], [*notes, f"no BD-rate: {needed}; {there}"] if rungs else notes
     larger = [height for height, _ in rungs if height > facts.height]
     return compared, notes + _left_out("rungs of the fixed ladder", larger, f"the source's height is {facts.height}")
@@ -273,10 +273,10 @@ def _size(height: int, facts: SourceFacts, name: str = "heights") -> tuple[int, 
     width, _ = size = _scaled(height, facts)
     if height == facts.height:
         return size
-    if height % 2 or not _LEAST_SIDE <= height < facts.height:
+    if height % 2 or not _MIN_SIDE <= height < facts.height:
         raise OptionError(
-            f"`{name}` {height}: it must be even, between {_LEAST_SIDE} and the source's height, which is {facts.height}"
+            f"`{name}` {height}: it must be even, between {_MIN_SIDE} and the source's height, which is {facts.height}"
         )
-    if width < _LEAST_SIDE:
-        raise OptionError(f"`{name}` {height}: the width would be {width}, and it must be {_LEAST_SIDE} or more")
+    if width < _MIN_SIDE:
+        raise OptionError(f"`{name}` {height}: the width would be {width}, and it must be {_MIN_SIDE} or more")
     return size

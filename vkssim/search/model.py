@@ -26,7 +26,7 @@ _ODD = 0.005  # the share of searches with a curve that no model expects, as was
 _FAR = 25.0  # deviations of a trial, 1 dB of a mean: sound scores rise by less from a setting to a cheaper one
 _FAR_OFF = 2.0  # deviations of the forecast: a score may be so much lower than that
 _APART = 1.5  # dB by the usual slope: trials that are so far apart are not damaged alike
-_MOST_APART = 20  # places, however flat the usual slope is
+_MAX_APART = 20  # places, however flat the usual slope is
 _CERTAIN = 1e-9  # the least variance of a prediction: rounding must not make it negative
 
 
@@ -76,7 +76,7 @@ class SettingCurve:
     @property
     def near(self) -> int:
         """Return the distance in places from which on one trial confirms another."""
-        return max(2, min(math.ceil(_APART / abs(self.prior.slope)), _MOST_APART))
+        return max(2, min(math.ceil(_APART / abs(self.prior.slope)), _MAX_APART))
 
     @property
     def outdone(self) -> set[float]:

@@ -16,7 +16,7 @@ from ..errors import OptionError
 from ..report.thresholds import Threshold, parse_threshold
 from ..utils.progress import Progress
 
-_MOST_SURE = 0.999
+_MAX_SURE = 0.999
 """The largest `sure`: samples prove no more about a clip."""
 
 
@@ -45,9 +45,9 @@ class SearchOptions:
             raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
         if self.trials < 1:
             raise OptionError(f"`trials` is {self.trials}; it must be 1 or more")
-        if not 0.5 <= self.sure <= _MOST_SURE:
+        if not 0.5 <= self.sure <= _MAX_SURE:
             raise OptionError(
-                f"`sure` is {self.sure:g}; it must be 0.5 to {_MOST_SURE:g}, the probability that the whole clip meets the"
+                f"`sure` is {self.sure:g}; it must be 0.5 to {_MAX_SURE:g}, the probability that the whole clip meets the"
                 " targets"
             )
         if self.samples is not None and not 0 < self.samples < math.inf:

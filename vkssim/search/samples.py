@@ -20,13 +20,13 @@ LEAD = GROUP + 1
 TAIL = 16
 """The frames after each sample that are encoded and not counted."""
 
-_LEAST_CHANGE = 6.0  # of the mean block of a picture, on the 0..255 scale
+_MIN_CHANGE = 6.0  # of the mean block of a picture, on the 0..255 scale
 _TIMES_NEIGHBOURS = 3.0
 _NEIGHBOURS = 3
 SHORTEST_SHOT = 12
 """The least frames of a shot. Shorter ones belong to the previous shot."""
 
-_MOST_CORRECTION = 2.0  # a weight is not corrected by more than this factor
+_MAX_CORRECTION = 2.0  # a weight is not corrected by more than this factor
 _ROUNDS = 30
 
 
@@ -75,14 +75,14 @@ class Sampling:
 def find_cuts(changes: Sequence[float]) -> list[int]:
     """Return the numbers of the frames that begin a shot, 0 first.
 
-    A cut is a frame that differs from the one before it by _LEAST_CHANGE, and _TIMES_NEIGHBOURS times as much as its neighbours
+    A cut is a frame that differs from the one before it by _MIN_CHANGE, and _TIMES_NEIGHBOURS times as much as its neighbours
     do from theirs: a flash has two such changes, and fast motion has many.
     """
     array = np.asarray(changes, np.float64)
     cuts = [0]
     for place in range(1, len(array)):
         around = np.r_[array[max(1, place - _NEIGHBOURS) : place], array[place + 1 : place + 1 + _NEIGHBOURS]]
-        is_cut = array[place] >= max(_LEAST_CHANGE, _TIMES_NEIGHBOURS * around.max(initial=0.0))
+        is_cut = array[place] >= max(_MIN_CHANGE, _TIMES_NEIGHBOURS * around.max(initial=0.0))
         if is_cut and place - cuts[-1] >= SHORTEST_SHOT and len(array) - place >= SHORTEST_SHOT:
             cuts.append(place)
     return cuts
@@ -136,7 +136,7 @@ def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) ->
             current = weights * np.exp(factors @ seen)
             slope = (seen * current) @ seen.T
             factors = factors + np.linalg.lstsq(slope, totals - seen @ current, rcond=1e-9)[0]
-            if np.abs(factors @ seen).max() > np.log(_MOST_CORRECTION):
+            if np.abs(factors @ seen).max() > np.log(_MAX_CORRECTION):
                 factors = np.zeros(len(columns))
                 break
     current = weights * np.exp(factors @ seen)

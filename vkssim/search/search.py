@@ -11,7 +11,7 @@ from ..errors import EncodeError
 from ..frames.options import SourcePictures
 from ..utils.progress import Progress
 from ..utils.wording import counted
-from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SURE, TARGET, UNCHANGED
+from .defaults import ENCODER, MAX_TRIALS, MIN_SECONDS, SURE, TARGET, UNCHANGED
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
@@ -21,7 +21,7 @@ from .source import Source
 from .trial import Trial, TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
-_MOST_WHOLE = 4  # trials of the whole clip
+_MAX_WHOLE = 4  # trials of the whole clip
 _OFF_WHOLE = 0.5  # how far the score of the whole clip may be from that of its samples beyond what these show, in dB
 _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that of its samples, in parts of it
 
@@ -102,7 +102,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
         A setting between one that meets them and one that does not is tried as well.
         """
         whole, path, met = Sampling.whole(sampling.frames, sampling.cuts), self._options.output, False
-        for _ in range(_MOST_WHOLE):
+        for _ in range(_MAX_WHOLE):
             if place is None:
                 break
             try:
@@ -131,13 +131,13 @@ def search_setting(
     targets: Sequence[str] | str = TARGET,
     sure: float = SURE,
     features: Sequence[str] | str = (),
-    samples: float = LEAST_SECONDS,
+    samples: float = MIN_SECONDS,
     whole: bool = False,
     output: str | os.PathLike[str] | None = None,
     force: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
-    trials: int = MOST_TRIALS,
+    trials: int = MAX_TRIALS,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Search:

@@ -11,7 +11,7 @@ from ..frames.options import SourcePictures
 from ..report.results import FrameScores, ScoreReport
 from ..utils.progress import Progress
 from .command_line import av1an_command, av1an_zones, x264_zones
-from .defaults import ENCODER, MOST_TRIALS, TARGET, UNCHANGED
+from .defaults import ENCODER, MAX_TRIALS, TARGET, UNCHANGED
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
@@ -149,7 +149,7 @@ def search_shots(
     force: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
-    trials: int = MOST_TRIALS,
+    trials: int = MAX_TRIALS,
     resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> ShotSearch:

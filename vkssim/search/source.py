@@ -32,7 +32,7 @@ _SMALL_SIDE = 32
 
 _INTERLACED = "the source is interlaced; it was encoded as frames; `deinterlace` makes progressive pictures of them"
 _USUAL_RATE = Fraction(25)  # frames a second, if the clip has no usable rate
-_MOST_RATE = 240  # SVT-AV1 takes no higher one
+_MAX_RATE = 240  # SVT-AV1 takes no higher one
 _UNSTATED = 2, 2, 2  # FFmpeg's numbers of primaries, transfer and matrix that a clip does not state
 _RANGES = {"limited": 1, "full": 2}  # FFmpeg's numbers
 
@@ -362,7 +362,7 @@ def _rate(*stated: Fraction | None) -> Fraction:
     """Return the frame rate that encoders are told; 25 if a file states only the ticks of its times, such as 1,000."""
     known = [rate for rate in stated if rate is not None and rate.denominator]
     rates = [Fraction(rate.numerator, rate.denominator) for rate in known if rate.numerator > 0]
-    return next((rate for rate in rates if rate <= _MOST_RATE), _USUAL_RATE)
+    return next((rate for rate in rates if rate <= _MAX_RATE), _USUAL_RATE)
 
 
 def _print(plane: npt.NDArray[Any]) -> int:

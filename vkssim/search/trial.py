@@ -27,7 +27,7 @@ _DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: the effect of frames that ar
 HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
 
-MOST_UNUSABLE = 3
+MAX_UNUSABLE = 3
 """The number of settings after which no further one is tried if none of them can be used."""
 
 
@@ -223,7 +223,7 @@ class TrialHistory(SettingsModel):
 
         The last trial is for a setting that probably meets the targets, if there is one that is cheaper than the answer so far.
         """
-        left = (most if self.tried else min(most, MOST_UNUSABLE)) - len(self)
+        left = (most if self.tried else min(most, MAX_UNUSABLE)) - len(self)
         if left <= 0:
             return None
         return self.cheapest(self.sure, self.next()) if left == 1 else self.next()

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from ..errors import InputError, OptionError, OutputError
 from ..host.closing import closing_on_error
 from ..host.private import open_private
-from ..utils.limits import LARGEST_JOURNAL_BYTES, MOST_NAME_BYTES, file_name
+from ..utils.limits import LARGEST_JOURNAL_BYTES, MAX_NAME_BYTES, file_name
 from ..utils.thread_pool import Closable
 from .atomic import replace_file, sync_folder
 
@@ -55,7 +55,7 @@ def journal_path(results: Path) -> Path:
     if not results.name:
         raise OptionError(f"a journal is beside a file of results, and {str(results)!r} names no file; give the name of a file")
     name = results.name + _ENDING
-    if len(os.fsencode(name)) > MOST_NAME_BYTES:
+    if len(os.fsencode(name)) > MAX_NAME_BYTES:
         digest = hashlib.sha256(os.fsencode(results.name)).hexdigest()[:16]
         name = file_name(results.name, f"-{digest}{_ENDING}")
     return results.with_name(name)

@@ -37,9 +37,9 @@ from ..loss.spec import Negative
 from ..utils.thread_pool import Closable
 
 _GRANULE = 1 << 21
-_MOST_IDLE = 16
-_MOST_LOSSES = 8
-_MOST_BOUND = 16
+_MAX_IDLE = 16
+_MAX_LOSSES = 8
+_MAX_BOUND = 16
 
 _OUT_OF_MEMORY = (DeviceMemoryError, torch.OutOfMemoryError)
 
@@ -227,7 +227,7 @@ class Sharing(Closable):
         return tensor_of(lease, self._place)
 
     def _new_block(self, size: int) -> _Block:
-        if sum(map(len, self._memory.idle.values())) >= _MOST_IDLE:
+        if sum(map(len, self._memory.idle.values())) >= _MAX_IDLE:
             self._release_idle()
         block = self.in_memory(lambda: _Block(self.device, self._cuda, size))
         self._memory.by_address[block.address] = block
@@ -369,7 +369,7 @@ class Sharing(Closable):
             return self._last[1]
         made = self._losses.get(step)
         if made is None:
-            if len(self._losses) >= _MOST_LOSSES:
+            if len(self._losses) >= _MAX_LOSSES:
                 self._losses.popitem(last=False)[1].close_executor()
             made = _TensorLoss(self, step, self._pipelines)
             check(self.device.info, made.plan, self._selector)
@@ -422,7 +422,7 @@ class _TensorLoss(LossExecutor):
         key = tuple([block.address for block in blocks.values()])
         found = self._bound.get(key)
         if found is None:
-            if len(self._bound) >= _MOST_BOUND:
+            if len(self._bound) >= _MAX_BOUND:
                 self.device.wait_idle()
                 self.unbind()
             with ExitStack() as stack:

@@ -15,7 +15,7 @@ from .wording import counted
 LARGEST_SIDE = 32768
 """Most samples of a row or a column. Kernels count in 32 bits, and FFmpeg's own limit is not much higher."""
 
-MOST_PIXELS = 1 << 28
+MAX_PIXELS = 1 << 28
 """Most pixels of a frame: 16384x16384, eight times 8K UHD. FFmpeg itself refuses larger frames before it decodes them."""
 
 RUN_BYTES = 1 << 30
@@ -30,25 +30,25 @@ LONGEST_LINE = 4096
 LONGEST_PATH = 4096
 """Most characters of a file's name: Linux's PATH_MAX."""
 
-MOST_NAME_BYTES = 255
+MAX_NAME_BYTES = 255
 """Most bytes of a file's name without its folder, by the limit of file systems: Linux's NAME_MAX."""
 
 LARGEST_TABLE_BYTES = 1 << 28
 """Most bytes of a manifest or of results, in the file and unpacked. A row of results has some 2,000, so 100,000 pairs fit."""
 
-MOST_ROWS = 1 << 20
+MAX_ROWS = 1 << 20
 """Most rows of a table. A row takes memory in addition to its cells."""
 
-MOST_CELLS = 1 << 23
+MAX_CELLS = 1 << 23
 """Most cells of a table, rows times columns: 100,000 rows of 80 columns."""
 
-MOST_COLUMNS = 4096
+MAX_COLUMNS = 4096
 """Most columns of a table. All scores with all poolings are some 900."""
 
 LARGEST_REPORT_BYTES = 1 << 28
 """Most bytes of a report in JSON: three hours of video with every possible score."""
 
-MOST_REPORT_VALUES = 1 << 24
+MAX_REPORT_VALUES = 1 << 24
 """Most values of a report in JSON. Each takes up to 100 bytes in memory."""
 
 LARGEST_JOURNAL_BYTES = 1 << 29
@@ -57,7 +57,7 @@ LARGEST_JOURNAL_BYTES = 1 << 29
 LONGEST_OPTION = 1024
 """Most characters of the text of an option: a feature with its options, a threshold, a selection of frames, a position."""
 
-MOST_FEATURES = 32
+MAX_FEATURES = 32
 """Most features in one run. Each of them may appear only once in any case."""
 
 LARGEST_NUMBER = (1 << 53) - 1
@@ -66,7 +66,7 @@ LARGEST_NUMBER = (1 << 53) - 1
 LARGEST_SCORE = 1e9
 """The largest score in a report: a similarity is at most 1, in dB some 200, and libvmaf's other metrics are no larger."""
 
-MOST_DIGITS = 15
+MAX_DIGITS = 15
 """Most digits of a whole number in text: below LARGEST_NUMBER, and far from the 4300 digits that Python refuses to parse."""
 
 LONGEST_SHOWN = 80
@@ -84,7 +84,7 @@ def abbreviated(value: object) -> str:
 
 def file_name(start: str, end: str) -> str:
     """Return the name of a file, whose start is cut if the whole would be longer than file systems allow."""
-    while start and len(os.fsencode(start + end)) > MOST_NAME_BYTES:
+    while start and len(os.fsencode(start + end)) > MAX_NAME_BYTES:
         start = start[:-1]
     return start + end
 
@@ -96,5 +96,5 @@ def check_option(flag: str, text: str) -> None:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number that a text of at most MOST_DIGITS ASCII digits gives; None for any other text."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None
+    """Return the whole number that a text of at most MAX_DIGITS ASCII digits gives; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None

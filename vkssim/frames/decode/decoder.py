@@ -12,10 +12,10 @@ from operator import attrgetter
 from typing import Any
 
 from . import ffmpeg_log
-from .demuxer import MOST_PIXELS_OPTION
+from .demuxer import MAX_PIXELS_OPTION
 from .packets import PacketCount, PacketOrder
 
-_MOST_TORN_PACKETS = 1000
+_MAX_TORN_PACKETS = 1000
 
 _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
 """Decoders that return no frame for some packets of sound streams: second fields, uncoded pictures, hidden pictures."""
@@ -41,7 +41,7 @@ _CUT_OFF = "File ended prematurely"
 
 _KEPT_FRAMES = 2
 
-_MOST_LEADING = 16  # packets, the key frame included, among which one may be presented before it
+_MAX_LEADING = 16  # packets, the key frame included, among which one may be presented before it
 
 _is_corrupt = attrgetter("is_corrupt")
 
@@ -173,7 +173,7 @@ class Decoder:
         self._close = weakref.finalize(self, _close, parked, os.getpid(), self._listens, self._channel)
         self._heard = 0 if self._channel is None else ffmpeg_log.worrying_messages(self._channel)
         self._codec.options = {
-            **MOST_PIXELS_OPTION,
+            **MAX_PIXELS_OPTION,
             **(_EXPLODE if is_strict else {}),
             **({} if adds_grain else _WITHOUT_GRAIN),
             **({} if self._channel is None else self._channel.options),
@@ -210,7 +210,7 @@ class Decoder:
         `next` takes longer, because a decoder that reorders frames returns the first one after several packets. Nothing can be
         decoded afterwards.
         """
-        packets, unread = _up_to_error(islice(self._container.demux(self._stream), _MOST_LEADING))
+        packets, unread = _up_to_error(islice(self._container.demux(self._stream), _MAX_LEADING))
         times = [packet.pts for packet in packets if packet.size]
         if unread or not times or None in times or times[0] != min(times) or not packets[0].is_keyframe:
             return None
@@ -372,7 +372,7 @@ class Decoder:
             if failure is not None:
                 self.failure = str(failure)
                 failures += 1
-                if not began and failures == _MOST_TORN_PACKETS:
+                if not began and failures == _MAX_TORN_PACKETS:
                     return
                 if began and (lost is None or _is_before(failure.pts, lost.pts)):
                     lost = failure

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import InputError
 from ...storage.location import is_url
 from ...storage.remote import open_description, open_url
-from ...utils.limits import MOST_PIXELS
+from ...utils.limits import MAX_PIXELS
 from ..inputs import PictureSequence, sequence
 from .ffmpeg_log import parked
 
@@ -20,14 +20,14 @@ _LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they nam
 _OTHERS = "avisynth", "dvdvideo", "lavfi", "rtp", "rtsp", "sap", "vapoursynth"  # they wait for future data, or are programs
 _OPENS_BY_NAME = "image2"  # even if it is given data; for pictures, there are other formats
 
-MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
+MAX_PIXELS_OPTION = {"max_pixels": str(MAX_PIXELS)}
 """Options of decoders, which check the size before they allocate a frame. FFmpeg also probes files with decoders."""
 
 _CONFINED = {
     "protocol_whitelist": "file",
     "enable_drefs": "0",  # MOV: no data from other files
     "pattern_type": "none",  # a picture named frame_%d.png is one file, not a pattern
-    **MOST_PIXELS_OPTION,
+    **MAX_PIXELS_OPTION,
 }
 
 
@@ -38,7 +38,7 @@ _LEAVES_TAGS = 19
 BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 """The possible names of the first box of an MP4 or MOV file (ISO/IEC 14496-12)."""
 
-_MOST_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
+_MAX_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
 
 
 def open_container(
@@ -87,7 +87,7 @@ def lacks_index(path: str) -> bool:
     is_mp4 = False
     with suppress(OSError, struct.error), open_description(path) as file:
         start, end = 0, file.seek(0, os.SEEK_END)
-        for _ in range(_MOST_BOXES):
+        for _ in range(_MAX_BOXES):
             file.seek(start)
             size, name = struct.unpack(">I4s", file.read(8))
             is_mp4 |= start == 0 and name in BOXES

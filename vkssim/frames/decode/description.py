@@ -21,7 +21,7 @@ from . import ffmpeg_log
 from .clip_decoder import FAILURES, ClipDecoder
 from .demuxer import listed_streams
 
-_MOST_PAGES = 10_000  # limit for a file of tiny pages
+_MAX_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 
 
@@ -253,7 +253,7 @@ def _tiff_pages(path: str) -> int:
     with suppress(OSError, struct.error), open_description(path) as file:
         order = ">" if file.read(4).startswith(b"MM") else "<"
         (at,) = struct.unpack(f"{order}I", file.read(4))
-        while at and at not in seen and len(seen) < _MOST_PAGES:
+        while at and at not in seen and len(seen) < _MAX_PAGES:
             seen.add(at)
             file.seek(at)
             (count,) = struct.unpack(f"{order}H", file.read(2))
@@ -291,7 +291,7 @@ def _field_order(frame: Any) -> str:
     )
 
 
-_MOST_KINDS = 64  # of side data: FFmpeg 8 has 33
+_MAX_KINDS = 64  # of side data: FFmpeg 8 has 33
 
 
 def side_data(frame: Any, name: str) -> bytes | None:
@@ -306,7 +306,7 @@ def side_data(frame: Any, name: str) -> bytes | None:
     kind = Type[name]
     if not _passes(frame, "sidedata", f"mode=select:type={kind.value}"):
         return None
-    others = set(range(_MOST_KINDS)) - {kind.value}
+    others = set(range(_MAX_KINDS)) - {kind.value}
     deleting = [("sidedata", f"mode=delete:type={other}") for other in others]
     return bytes(_filtered(frame, *deleting).side_data[kind])
 

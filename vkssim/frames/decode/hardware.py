@@ -36,9 +36,9 @@ EXACT = {"h264": "H.264", "hevc": "HEVC", "vp8": "VP8", "vp9": "VP9", "av1": "AV
 UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 """The codecs whose packets are the frames themselves, by FFmpeg's names."""
 
-_MOST_COMPARED = 256  # clips: workers open the same ones at about the same time
+_MAX_COMPARED = 256  # clips: workers open the same ones at about the same time
 
-SECONDS_TO_START = 1.0
+START_TIMEOUT_S = 1.0
 """The longest wait for a decoder that is being started, many times as long as usual."""
 
 _opening, _starting = threading.Lock(), threading.Lock()
@@ -128,7 +128,7 @@ class HardwareDecoder:
 
     def note_compared(self, clip: ClipKey, facts: ClipDescription, begin: Begin) -> None:
         """Note a clip for `compared`."""
-        if len(self.compared) >= _MOST_COMPARED:
+        if len(self.compared) >= _MAX_COMPARED:
             self.compared.clear()
         self.compared[clip] = facts, begin
 
@@ -255,7 +255,7 @@ def _turn(lock: threading.Lock) -> Iterator[None]:
     A driver starts decoders one at a time. If it has many to start at once, all of them start late. PyAV keeps Python's lock
     while it opens a file for hardware, so all threads wait if the driver is busy with another decoder.
     """
-    has_turn = lock.acquire(timeout=SECONDS_TO_START)
+    has_turn = lock.acquire(timeout=START_TIMEOUT_S)
     try:
         yield
     finally:

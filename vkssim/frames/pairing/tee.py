@@ -14,23 +14,23 @@ from ...types import ExternalFrame, Planes
 from ..picture.pixels import DecodedFrame
 from ..source import FrameSource, WrappedSource
 
-_MOST_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest
-_MOST_SURFACES = 4  # the same if a hardware decoder owns the frames, of which it has few
+_MAX_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest
+_MAX_SURFACES = 4  # the same if a hardware decoder owns the frames, of which it has few
 
 
 class Tee:
     """A source that is not concurrent, for several readers in step, each on a thread of its own.
 
     All readers have to ask for the same frames. A reader that stops early has to be closed, or the other readers wait for it.
-    The reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
+    The reader that comes first reads the source, and the owner of the source closes it. At most `_MAX_FRAMES` frames are kept.
 
-    Of an `external` source, at most `_MOST_SURFACES` frames are kept, in the decoder's memory. Each reader copies them from
+    Of an `external` source, at most `_MAX_SURFACES` frames are kept, in the decoder's memory. Each reader copies them from
     there to its own memory of the GPU. Readers on the host share one copy.
     """
 
     def __init__(self, source: FrameSource, readers: int) -> None:
         self._source = source
-        self._most = _MOST_SURFACES if source.external else _MOST_FRAMES
+        self._most = _MAX_SURFACES if source.external else _MAX_FRAMES
         self._changed = threading.Condition()
         self._reading = False
         self._frames: dict[int, _Frame] = {}
