@@ -16,10 +16,10 @@ import machine
 import measure
 
 from vkssim.backends.shared import SharedBackend
-from vkssim.engine.open_sources import open_sources
 from vkssim.engine.options import Clips as PairClips
 from vkssim.engine.options import ScoreOptions
 from vkssim.engine.run import score_range
+from vkssim.engine.source_cache import open_sources
 from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.closing import Closable
 from vkssim.host.devices import DeviceInfo

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .api import vk
-from .binding import Binding, Timestamps, barrier
+from .bound_plan import Binding, Timestamps, barrier
 from .closing import Closable, closing_on_error
 from .device import Device
-from .division import SubmissionBudget, divide, work_of
 from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import Timelines, TimelineSubmitter
+from .submissions import SubmissionBudget, divide, work_of
 from .waiting import check_answering, timeout_seconds, wait_for_fences
 
 Bytes = npt.NDArray[np.uint8]

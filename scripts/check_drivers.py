@@ -15,7 +15,7 @@ import click
 import driver_checks
 from exit_codes import AGREE, COULD_NOT_RUN, MISMATCH
 
-from vkssim.doctor.apart import run_in_process
+from vkssim.doctor.in_subprocess import run_in_process
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES, driver_files
 from vkssim.host.machine import Machine

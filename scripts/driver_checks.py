@@ -24,7 +24,7 @@ from vkssim.backends.known_answers import CASES
 from vkssim.backends.open import open_device
 from vkssim.backends.selftest import TOLERANCE
 from vkssim.backends.sessions import close_sessions
-from vkssim.doctor.apart import Send
+from vkssim.doctor.in_subprocess import Send
 from vkssim.frames.options import Selection
 from vkssim.host import executor, notices
 from vkssim.host.device import Device

@@ -7,7 +7,7 @@
 //   1 - l c s, 1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each of the (w-10) x (h-10) Gaussian 11x11 windows inside the plane
 //
 // A workgroup has four sums, in this order. The host adds the sums in double precision and subtracts the mean from 1. With
-// constant 4, the kernel also writes l c s of each window (include/keep.glsl). The build with FAST adds in float32, the other one
+// constant 4, the kernel also writes l c s of each window (include/map.glsl). The build with FAST adds in float32, the other one
 // rounds as libvmaf does.
 
 #include "constants.glsl"

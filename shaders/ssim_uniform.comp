@@ -7,7 +7,7 @@
 //   1 - l c s, 1 - l, 1 - c, 1 - s  (include/uniform.glsl) of each of the (w-7) x (h-7) windows inside the plane
 //
 // A workgroup has four sums, in this order. The host adds them in double precision and subtracts the mean from 1. With constant 4,
-// the kernel also writes l c s of each window (include/keep.glsl).
+// the kernel also writes l c s of each window (include/map.glsl).
 
 #include "constants.glsl"
 #include "uniform.glsl"

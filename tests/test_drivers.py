@@ -108,7 +108,7 @@ def test_the_exit_code_says_whether_drivers_agree(
 
 
 def test_each_check_has_a_process_with_the_driver_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What it sends becomes the row; so does the reason for which its process ended. tests/doctor/test_apart.py has those."""
+    """What it sends becomes the row; so does the reason for which its process ended (tests/doctor/test_in_subprocess.py)."""
 
     def run(work: object, arguments: tuple[str, int], seconds: float, heard: Any, environment: dict[str, str | None]) -> Any:
         assert (work, seconds, environment["VK_DRIVER_FILES"]) == (driver_checks.run, 60.0, str(tmp_path))

@@ -20,7 +20,7 @@ from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
-from vkssim.host.division import SubmissionBudget
+from vkssim.host.submissions import SubmissionBudget
 from vkssim.metrics import with_options
 from vkssim.metrics.dispatches import KernelShape
 from vkssim.metrics.plane_metrics import FrameMetrics

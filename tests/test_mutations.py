@@ -13,7 +13,7 @@ from .stress.mutations import GATE, MUTATIONS
 
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
 GENERATED = "constants.glsl"
-ONLY_CHOOSE = {"format.glsl", "samples.glsl", "window.glsl", "keep.glsl"}
+ONLY_CHOOSE = {"format.glsl", "samples.glsl", "window.glsl", "map.glsl"}
 """Files without arithmetic of a score."""
 
 

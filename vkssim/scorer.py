@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .backends.base import Batch
-from .backends.lending import Lending
+from .backends.borrowed_arrays import Lending
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .metrics.plane_metrics import FrameMetrics, plane_formats

@@ -46,7 +46,7 @@ float[SUMS] deficits(Block window) {
 
 const int SIDE = UNIFORM;
 
-#include "keep.glsl"
+#include "map.glsl"
 
 #ifdef STAGED
 #include "uniform_staged.glsl"

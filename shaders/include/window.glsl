@@ -12,7 +12,7 @@ const int SIDE = 11;
 const int MARGIN = SIDE - 1;  // rows and columns by which there are fewer windows than samples
 
 #ifdef WITH_MAPS
-#include "keep.glsl"
+#include "map.glsl"
 #else
 #define KEEP_WINDOW(exists, row, column, deficit)
 #endif

@@ -14,14 +14,14 @@ import torch
 
 from vkssim.backends.loss_engine import LossEngine, LossStep
 from vkssim.errors import FrameError, SmallerBatchWarning
-from vkssim.host import division, executor
+from vkssim.host import executor, submissions
 from vkssim.host.api import vk
-from vkssim.host.binding import Binding
+from vkssim.host.bound_plan import Binding
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
-from vkssim.host.division import TARGET_SECONDS, Submission, SubmissionBudget
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
+from vkssim.host.submissions import TARGET_SECONDS, Submission, SubmissionBudget
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
 from vkssim.scorer import Scorer
@@ -98,8 +98,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     )
     monkeypatch.setattr(SubmissionBudget, "note", noted)
     monkeypatch.setattr(Binding, "record", recorded)
-    monkeypatch.setattr(division, "_SMALLEST_WORK", 1)
-    monkeypatch.setattr(division, "_FIRST_WORK_OF_OTHERS", FIRST)
+    monkeypatch.setattr(submissions, "_SMALLEST_WORK", 1)
+    monkeypatch.setattr(submissions, "_FIRST_WORK_OF_OTHERS", FIRST)
     return seen
 
 

@@ -35,7 +35,9 @@ CALLS = {
 }
 """What is called nowhere."""
 
-OPEN = {f"vkssim/{name}": {"multiprocessing"} for name in ("distributed/processes.py", "doctor/apart.py", "utils/spawning.py")}
+OPEN = {
+    f"vkssim/{name}": {"multiprocessing"} for name in ("engine/processes.py", "doctor/in_subprocess.py", "utils/spawning.py")
+}
 OPEN["vkssim/doctor/survey.py"] = {"subprocess"}
 """The modules that are there to open a door, and which: several devices have a process each, and so have the steps of `vkssim
 doctor` in which a driver may crash. The doctor also asks the dynamic loader of Linux which libraries a driver lacks: the loader

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from vkssim.doctor import devices
-from vkssim.doctor.apart import Send
 from vkssim.doctor.devices import DeviceTrial, devices_section, try_devices
 from vkssim.doctor.diagnosis import _summary
 from vkssim.doctor.findings import Finding, Level
+from vkssim.doctor.in_subprocess import Send
 from vkssim.doctor.survey import Survey
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind
 

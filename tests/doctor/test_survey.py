@@ -12,8 +12,8 @@ import pytest
 from vkssim.backends import known_answers
 from vkssim.doctor import devices as trial_module
 from vkssim.doctor import survey as survey_module
-from vkssim.doctor.apart import Send
 from vkssim.doctor.devices import DeviceTrial, try_device
+from vkssim.doctor.in_subprocess import Send
 from vkssim.doctor.survey import Survey, list_libraries, make_survey, survey
 from vkssim.errors import WrongNumbersError
 from vkssim.host.device import Device

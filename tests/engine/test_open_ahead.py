@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import vkssim
-from vkssim.engine import open_sources
-from vkssim.engine.open_sources import SourceCache
+from vkssim.engine import source_cache
 from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.source_cache import SourceCache
 from vkssim.engine.task import Part, Task
 from vkssim.errors import InputError
 from vkssim.frames.decode.container import ContainerFile
@@ -98,7 +98,7 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, end: str) -> None:
 def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clips, sources = _clips(tmp_path, "a"), SourceCache()
     sources.open_ahead(clips, OPTIONS)
-    monkeypatch.setattr(open_sources, "open_sources", pytest.fail)
+    monkeypatch.setattr(source_cache, "open_sources", pytest.fail)
     with sources.use(Task((Part(0, clips),), OPTIONS), OPTIONS) as (reference, _):
         assert reference.info.path == clips.reference
         assert _open_files(tmp_path) == {"a": 2}

@@ -21,11 +21,11 @@ import vkssim.vapoursynth
 from vkssim.backends import open as opened
 from vkssim.backends import vulkan
 from vkssim.backends.sessions import close_sessions
-from vkssim.engine import open_sources as opening
+from vkssim.engine import source_cache as opening
 from vkssim.engine.journal import open_journal
-from vkssim.engine.open_sources import open_sources as opened_sources
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import WorkerOptions, kept
+from vkssim.engine.source_cache import open_sources as opened_sources
 from vkssim.errors import (
     DeviceLostError,
     DeviceMemoryError,

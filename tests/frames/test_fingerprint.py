@@ -69,7 +69,7 @@ def test_small_and_empty_files_and_what_is_no_file(tmp_path: Path) -> None:
 
 def test_a_url_of_no_known_version_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     bucket = put_in_place(monkeypatch)
-    monkeypatch.setattr("vkssim.storage.remote._TAGS", ())
+    monkeypatch.setattr("vkssim.storage.urls._TAGS", ())
     bucket.pipe_file("clips/a", bytes(9000))
     before = input_states("s3://clips/a")
     assert input_states("s3://clips/a") == before

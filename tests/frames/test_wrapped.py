@@ -11,7 +11,7 @@ import pytest
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.steps import Crop
+from vkssim.frames.picture.transforms import Crop
 from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, WrappedSource
 from vkssim.search.pictures import Deinterlaced
 

@@ -12,7 +12,7 @@ import imageio_ffmpeg
 import pytest
 
 import vkssim as library
-from vkssim.frames.picture.steps import Crop
+from vkssim.frames.picture.transforms import Crop
 from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe

@@ -17,7 +17,7 @@ from fsspec.implementations.http import HTTPFileSystem
 
 from vkssim import score_files
 from vkssim.errors import InputError, VkssimError
-from vkssim.storage import https, remote
+from vkssim.storage import https, urls
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import describe, open_source, read
@@ -103,8 +103,8 @@ class _Plain(HTTPFileSystem):  # type: ignore[misc]
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     filesystem = _Plain(skip_instance_cache=True, use_listings_cache=False, **https.options())
-    monkeypatch.setattr(remote, "_filesystem", lambda _scheme, _process: filesystem)
-    monkeypatch.setattr(remote, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(urls, "_filesystem", lambda _scheme, _process: filesystem)
+    monkeypatch.setattr(urls, "_PAUSES", (0.0, 0.0))
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -177,7 +177,7 @@ def test_versions_of_few_files_are_kept(server: Server, monkeypatch: pytest.Monk
     server.data, server.modified = raw_bytes(LUMA), "Mon, 01 Jan 2024 00:00:00 GMT"
     with open_source(server.url, describe(LUMA)) as source:
         for number in range(6):
-            assert remote.size(f"{server.url}?{number}") == len(server.data)
+            assert urls.size(f"{server.url}?{number}") == len(server.data)
             assert len(read(source, range(number, number + 1))) == (number < 5)
             assert len(https._known) <= 3
             if number == 4:
@@ -187,7 +187,7 @@ def test_versions_of_few_files_are_kept(server: Server, monkeypatch: pytest.Monk
 
 def test_a_container_that_is_changed(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """FFmpeg fetches its ranges: a range that can no longer be read is not the end."""
-    monkeypatch.setattr(remote, "STREAM_BLOCK", 4096)
+    monkeypatch.setattr(urls, "STREAM_BLOCK", 4096)
     grey = np.full((80, 100), 128, np.uint8)
     frames = [video_frame(200, 160, "yuv420p", (picture, grey, grey)) for picture in clip(20, 160, 200)]
     server.data = Path(encode_frames(tmp_path / "clip.mkv", frames, "ffv1")).read_bytes()

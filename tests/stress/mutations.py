@@ -398,7 +398,7 @@ MUTATIONS = (
     # -- the host
     Mutation(
         "divided work: every part begins at the first row",
-        "host/division.py",
+        "host/submissions.py",
         "DispatchPart(whole.number, row, layer,",
         "DispatchPart(whole.number, 0, layer,",
         f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
@@ -412,7 +412,7 @@ MUTATIONS = (
     ),
     Mutation(
         "divided work: every part begins at workgroup 0",
-        "host/binding.py",
+        "host/bound_plan.py",
         "_FIRST_WORKGROUP.pack(part.first_row, part.first_layer)",
         "_FIRST_WORKGROUP.pack(0, 0)",
         f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",

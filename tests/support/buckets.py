@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from vkssim.storage import remote
+from vkssim.storage import urls
 
 
 class Bucket(MemoryFileSystem):  # type: ignore[misc]
@@ -40,7 +40,7 @@ class Bucket(MemoryFileSystem):  # type: ignore[misc]
 
 def put_in_place(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """Return an empty bucket, which ``s3://`` URLs name until the test is over. It is asked again without a pause."""
-    bucket, others = Bucket(), remote._filesystem
-    monkeypatch.setattr(remote, "_PAUSES", (0.0,) * len(remote._PAUSES))
-    monkeypatch.setattr(remote, "_filesystem", lambda scheme, process: bucket if scheme == "s3" else others(scheme, process))
+    bucket, others = Bucket(), urls._filesystem
+    monkeypatch.setattr(urls, "_PAUSES", (0.0,) * len(urls._PAUSES))
+    monkeypatch.setattr(urls, "_filesystem", lambda scheme, process: bucket if scheme == "s3" else others(scheme, process))
     return bucket

@@ -31,7 +31,7 @@ class FailurePolicy:
     =================  =============================================================================================
 
     Work that came from a pipe is not tried again, because it cannot be read again. If there are several devices, the others
-    take over the work of one that is lost or does not answer; see `distributed.scheduler`.
+    take over the work of one that is lost or does not answer; see `engine.scheduler`.
 
     `batch` is the number of frames of a batch, None until it is known.
     """

@@ -12,8 +12,8 @@ from av.codec.codec import UnknownCodecError
 from ..backends.cuda import ask, cuda_of
 from ..frames.decode.hardware import EXACT, FORMATS, offered
 from ..host.devices import NVIDIA
-from .apart import Send, run_in_process
 from .findings import DiagnosisSection, Finding, Level
+from .in_subprocess import Send, run_in_process
 from .survey import Survey
 
 _ENGINES_SECONDS = 30.0  # in which NVIDIA's driver may say which codecs it decodes

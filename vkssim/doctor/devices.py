@@ -19,8 +19,8 @@ from ..host.instance import shared_instance
 from ..host.machine import Machine
 from ..metrics.plane_metrics import FrameMetrics
 from ..types import FrameFormat
-from .apart import OUT_OF_TIME, Send, run_in_process
 from .findings import DiagnosisSection, Finding, Level
+from .in_subprocess import OUT_OF_TIME, Send, run_in_process
 from .survey import Survey
 
 _FEATURES = ("float_ms_ssim", "float_ssim")

@@ -22,7 +22,7 @@ from ..host.driver_files import NAMED_FILES, DriverFile, load_problem
 from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.vectors import choose_width
-from .apart import Send, run_in_process
+from .in_subprocess import Send, run_in_process
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
 _LIST_SECONDS = 20.0

@@ -70,7 +70,7 @@ class ClusterHandle(WorkerHandle):
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        from .remote import RemoteWorker
+        from .ray_worker import RemoteWorker
 
         place, folder = self._place, current_folder()
         actor: Any = ray.remote(RemoteWorker).options(

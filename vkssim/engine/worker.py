@@ -28,11 +28,11 @@ from ..frames.source import FrameSource
 from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open, run_in_thread
-from .open_sources import SourceCache, Sources
 from .options import Clips, ScoreOptions
 from .ranges import BatchScored, FrameRange, RangeBegun, divided
 from .rates import PIXELS_A_SECOND
 from .run import OpenBackend, frame_metrics, score_range, video_packets
+from .source_cache import SourceCache, Sources
 from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, TaskStoppedError, Tell, WorkerSpec
 
 _MIN_BATCHES = 4

@@ -21,7 +21,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from ..errors import InputError
-from ..storage import remote
+from ..storage import urls
 from ..storage.location import as_path, is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # two digits at most: a name with millions of zeros would fill the memory
@@ -215,8 +215,8 @@ def _look(path: str) -> tuple[Content, os.stat_result | None]:
     try:
         name = as_path(path)
         if is_url(name):
-            size, version = remote.state(path)
-            return (size, version or _sample(size, partial(remote.read, path))), None
+            size, version = urls.state(path)
+            return (size, version or _sample(size, partial(urls.read, path))), None
         found = os.stat(name)
         if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
             return (None, None), found

@@ -13,7 +13,7 @@ from functools import partial
 from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
-from ..storage import remote
+from ..storage import urls
 from ..storage.location import is_url, redact_url, unsupported_url
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
@@ -198,12 +198,12 @@ def _open_file(path: str, raw: RawDescription, open_container: OpenContainer) ->
 
 def _open_url(url: str, raw: RawDescription, open_container: OpenContainer) -> FrameSource:
     try:
-        size = remote.size(url)
+        size = urls.size(url)
         if not size:
             raise InputError(f"{url} is empty")
-        head = remote.read(url, 0, min(size, _PEEK))
+        head = urls.read(url, 0, min(size, _PEEK))
         if head.startswith(y4m.MAGIC):
-            return y4m.Y4mStream(url, remote.open_url(url))
+            return y4m.Y4mStream(url, urls.open_url(url))
     except OSError as error:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or raw.is_empty:

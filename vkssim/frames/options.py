@@ -51,7 +51,7 @@ def check_sync(sync: str) -> None:
 
 
 def _parse_crop(_name: str, text: str) -> None:
-    from .picture.steps import Crop
+    from .picture.transforms import Crop
 
     if text != "auto":
         Crop.parse(str(text))

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from ..errors import InputError, ReadError, TruncatedInputError
-from ..storage.remote import read_ranges
+from ..storage.urls import read_ranges
 from ..types import CHROMA_STEPS, DepthCheck, Planes, Samples, plane_shapes
 from ..utils.choices import BIT_DEPTHS
 from ..utils.interruption import check

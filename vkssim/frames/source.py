@@ -24,7 +24,7 @@ from .info import ClipFacts, VideoInfo, VideoPackets
 from .inputs import Opened
 from .picture.colour import Colour
 from .picture.pixels import DecodedFrame
-from .picture.steps import Crop, Orientation
+from .picture.transforms import Crop, Orientation
 
 Frame = TypeVar("Frame")
 

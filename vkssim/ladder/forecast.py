@@ -17,7 +17,7 @@ from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.schedule import schedule_pairs
 from ..frames.source import FrameSource
 from ..storage.location import is_url
-from ..storage.remote import size as remote_size
+from ..storage.urls import size as remote_size
 from .manifest import Pair
 
 MAX_OPENED = 1000

@@ -1,4 +1,4 @@
-"""Twins of `ssim_downscale.comp`, of `ms_ssim_decimate.comp`, and of `ssim.comp` with its map (`include/keep.glsl`)."""
+"""Twins of `ssim_downscale.comp`, of `ms_ssim_decimate.comp`, and of `ssim.comp` with its map (`include/map.glsl`)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..errors import EncodeError
 from ..frames.decode.ffmpeg_log import parked
 from ..frames.picture.pixels import new_scaler, plane_of
-from ..frames.picture.steps import Scale, interpolation
+from ..frames.picture.transforms import Scale, interpolation
 from ..types import Doubles
 from ..utils.interruption import wait_for
 from ..utils.thread_pool import ThreadPool, run_in_thread

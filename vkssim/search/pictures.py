@@ -12,7 +12,7 @@ from ..frames.info import VideoInfo
 from ..frames.open import oriented
 from ..frames.options import SourcePictures
 from ..frames.picture.pixels import new_picture, planar_name, plane_of
-from ..frames.picture.steps import Crop, Scale, without_bars
+from ..frames.picture.transforms import Crop, Scale, without_bars
 from ..frames.source import FrameSource, ProcessedSource, SeekIndex, WrappedSource
 from ..types import Planes
 from ..utils.thread_pool import closing_on_error

@@ -21,7 +21,7 @@ from ..frames.inputs import Opened
 from ..frames.open import can_reopen, open_file
 from ..frames.options import RawDescription, SourcePictures
 from ..frames.picture.pixels import new_picture, new_scaler, planar_name, plane_of
-from ..frames.picture.steps import Crop, Orientation
+from ..frames.picture.transforms import Crop, Orientation
 from ..frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error, check_unchanged
 from ..utils.thread_pool import closing_on_error
 from .defaults import UNCHANGED

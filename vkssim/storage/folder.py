@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import OutputError, VkssimError
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
 from .location import PathOrUrl, as_path, is_url, join, redact, redact_url, unsupported_url
-from .remote import filesystem_of, os_error
+from .urls import filesystem_of, os_error
 
 _WRITABLE = ("gs://", "s3://")
 

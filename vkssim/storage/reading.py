@@ -7,7 +7,7 @@ import stat
 
 from ..errors import InputError
 from ..utils.limits import abbreviated
-from . import remote
+from . import urls
 from .location import is_url, redact_url
 
 _HEAD_BYTES = 512  # by which a video is known
@@ -35,8 +35,8 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
     name = redact_url(path)
     try:
         if is_url(name):
-            size = remote.size(name)
-            data = remote.read(name, 0, min(size, _HEAD_BYTES) if size > most else size)
+            size = urls.size(name)
+            data = urls.read(name, 0, min(size, _HEAD_BYTES) if size > most else size)
         else:
             with open(path, "rb") as file:
                 state = os.fstat(file.fileno())

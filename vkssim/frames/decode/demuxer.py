@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...storage.location import is_url
-from ...storage.remote import open_description, open_url
+from ...storage.urls import open_description, open_url
 from ...utils.limits import MAX_PIXELS
 from ..inputs import PictureSequence, sequence
 from .ffmpeg_log import parked

@@ -8,8 +8,8 @@ from itertools import chain
 import pytest
 
 from vkssim.host.devices import DeviceKind
-from vkssim.host.division import TARGET_SECONDS, DispatchPart, SubmissionBudget, divide, work_of
 from vkssim.host.plan import Dispatch, Kernel, Plan
+from vkssim.host.submissions import TARGET_SECONDS, DispatchPart, SubmissionBudget, divide, work_of
 
 from .made_up import dispatch, plan
 

@@ -161,7 +161,7 @@ def test_a_raw_clip_that_shrinks(bucket: Bucket) -> None:
 def test_a_stream_that_fails_on_the_way_keeps_its_frames(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("vkssim.storage.remote.STREAM_BLOCK", 1 << 16)
+    monkeypatch.setattr("vkssim.storage.urls.STREAM_BLOCK", 1 << 16)
     luma = np.random.default_rng(0).integers(0, 255, (40, 64, 96), np.uint8)
     path = tmp_path / f"a.{kind}"
     if kind == "y4m":

@@ -13,10 +13,10 @@ import numpy as np
 
 from .api import vk
 from .device import Device
-from .division import DispatchPart, Submission
 from .memory import Buffer
 from .pipelines import PipelineBuilder
 from .plan import Plan
+from .submissions import DispatchPart, Submission
 
 _FIRST_WORKGROUP = struct.Struct("<ii")  # in y and in z, after the push constants of the plan
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.doctor.apart import Send, run_in_process
+from vkssim.doctor.in_subprocess import Send, run_in_process
 from vkssim.errors import DeviceError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer
-from vkssim.backends.lending import Lending
+from vkssim.backends.borrowed_arrays import Lending
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError
 
