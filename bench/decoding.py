@@ -40,7 +40,7 @@ class DifferingScoresError(Exception):
 class Streams:
     """Decoders that work without scoring: streams at a time, each a thread, and whether each has FFmpeg's threads.
 
-    `hardware` is the hardware decoder, whose frames stay on the device if they do so in a score. None is the processor.
+    `hardware` is the hardware decoder, whose frames stay on the device if they do so in a score. None is the CPU.
     """
 
     count: int
@@ -171,7 +171,7 @@ def decoding(
             batch: lambda decode: _score_batch(clips, decode, device, batch),
         }
         expected = _scores(_score(clips, "cpu", device))
-        found = [Contender("cpu", _on_processor())]
+        found = [Contender("cpu", _on_cpu())]
         differing: list[str] = []
         for kind in sorted(offered()):
             try:
@@ -201,7 +201,7 @@ def decoding(
         raise DifferingScoresError(differing[0])
 
 
-def _on_processor() -> list[Streams]:
+def _on_cpu() -> list[Streams]:
     return [Streams(count, threads) for threads in (False, True) for count in _counts(cores())]
 
 
@@ -230,7 +230,7 @@ def _scores(report: ScoreReport) -> list[str]:
 
 
 def _difference(decode: str, expected: Sequence[str], found: Sequence[str]) -> Iterable[str]:
-    """Return a sentence if scores differ from the scores by the processor's decoder, else nothing."""
+    """Return a sentence if scores differ from the scores by the CPU's decoder, else nothing."""
     if list(expected) == list(found):
         return []
     if len(expected) != len(found):
@@ -239,5 +239,5 @@ def _difference(decode: str, expected: Sequence[str], found: Sequence[str]) -> I
     first = frames[0]
     return [
         f"decode={decode} gives other scores than decode=cpu in {len(frames)} of {len(expected)} frames; frame {first}:"
-        f" {found[first]}, by the processor {expected[first]}"
+        f" {found[first]}, by the CPU {expected[first]}"
     ]

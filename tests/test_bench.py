@@ -99,18 +99,18 @@ def test_the_share_of_other_programs_is_neither_idle_nor_ours(tmp_path: Path, mo
 
 
 def test_scores_that_differ_fail_the_section_after_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processor decodes for `cuda`, with a score that differs in its last bits, and `qsv` fails."""
-    on_the_processor: dict[str, Any] = {"features": ["float_ssim=scale=1"], "backend": "cpu", "decode": "cpu"}
+    """The CPU decodes for `cuda`, with a score that differs in its last bits, and `qsv` fails."""
+    on_the_cpu: dict[str, Any] = {"features": ["float_ssim=scale=1"], "backend": "cpu", "decode": "cpu"}
 
     def score_files(*clips: Path, decode: str, **_: Any) -> Any:
         if decode == "qsv":
             raise OSError(f"{clips[0]} is nothing for it")
-        report = vkssim.score_files(*clips, **on_the_processor)
+        report = vkssim.score_files(*clips, **on_the_cpu)
         report.frames[2].metrics["float_ssim"] += 2**-50 * (decode == "cuda")  # type: ignore[index]
         return report
 
     monkeypatch.setattr(decoding, "score_files", score_files)
-    monkeypatch.setattr(decoding, "score_many", lambda pairs, **_: vkssim.score_many(pairs, **on_the_processor))
+    monkeypatch.setattr(decoding, "score_many", lambda pairs, **_: vkssim.score_many(pairs, **on_the_cpu))
     monkeypatch.setattr(decoding, "offered", lambda: {"cuda", "qsv"})
     monkeypatch.setattr(decoding, "_on_hardware", lambda _kind, _device: [decoding.Streams(1)])
     run = Sections(("decoding",), print, lambda: None)

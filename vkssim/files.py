@@ -65,8 +65,8 @@ def score_files(
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
-        The decoder of containers. ``"auto"`` is the GPU that scores for each clip that it can decode, and the processor for
-        every other clip. ``"cpu"`` is the processor. The others are hardware by FFmpeg's name for it; a clip that it cannot
+        The decoder of containers. ``"auto"`` is the GPU that scores for each clip that it can decode, and the CPU for
+        every other clip. ``"cpu"`` is the CPU. The others are hardware by FFmpeg's name for it; a clip that it cannot
         decode raises InputError. The samples are the same. `ScoreReport.scoring` names the decoder of each clip.
     device : int, str, sequence or None
         Index, part of the name, or UUID of the Vulkan device; see `Scorer`. Several devices, ``"all"`` or a list, score ranges

@@ -37,7 +37,7 @@ TWICE = [_gpu(0, "0000:3b:00.0"), _gpu(1, "0000:3b:00.0"), _gpu(2, "0000:af:00.0
 @pytest.mark.parametrize(
     ("devices", "assigned", "index"),
     [
-        (DEVICES, "0", 1),  # by PCI address, and the graphics unit of the processor is not counted beside NVIDIA's
+        (DEVICES, "0", 1),  # by PCI address, and the graphics unit of the CPU is not counted beside NVIDIA's
         (DEVICES, "1", 0),
         (DEVICES, "2", 2),
         ([DEVICES[3], SOFTWARE], "0", 3),

@@ -73,7 +73,7 @@ def driver(monkeypatch: pytest.MonkeyPatch, device: Device, stand_in: list[Chang
 
 @pytest.mark.parametrize(("error", "ends"), [(NoDeviceError, False), (NoLoaderError, False), (DeviceMemoryError, True)])
 def test_a_failure_while_devices_are_listed(error: type[Exception], ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no device, the backend says so. Another failure ends the run, or the processor would decode in silence."""
+    """Where there is no device, the backend says so. Another failure ends the run, or the CPU would decode in silence."""
 
     def fail(_instance: object) -> None:
         raise error("it fails")
@@ -84,7 +84,7 @@ def test_a_failure_while_devices_are_listed(error: type[Exception], ends: bool, 
         assert hardware_decoder("auto", "vulkan", None) is None
 
 
-def test_without_a_gpu_of_nvidia_it_is_the_processor(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_of_nvidia_it_is_the_cpu(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of CUDA is imported where the device that scores is another one."""
     bindings = tmp_path / "cuda" / "bindings"
     bindings.mkdir(parents=True)
@@ -96,20 +96,18 @@ def test_without_a_gpu_of_nvidia_it_is_the_processor(device: Device, tmp_path: P
     assert not [name for name in set(sys.modules) - before if name.partition(".")[0] == "cuda"]
 
 
-def test_without_cuda_bindings_it_is_the_processor(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cuda_bindings_it_is_the_cpu(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
     for present in ((), ("cuda",)):
         monkeypatch.setattr(decoding, "find_spec", lambda name, present=present: True if name in present else None)
         assert hardware_decoder("auto", "vulkan", None) is None
 
 
-def test_where_ffmpeg_lacks_cuda_it_is_the_processor(
-    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_ffmpeg_lacks_cuda_it_is_the_cpu(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
-    (expected, on_processor), (found, preferred) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, PREFERRED))
+    (expected, on_cpu), (found, preferred) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, PREFERRED))
     np.testing.assert_array_equal(found, expected)
-    assert (preferred.clip_facts(), preferred.info) == (on_processor.clip_facts(), on_processor.info)
+    assert (preferred.clip_facts(), preferred.info) == (on_cpu.clip_facts(), on_cpu.info)
 
 
 def _json(clips: tuple[Path, Path], device: Device, decode: str) -> str:
@@ -119,25 +117,25 @@ def _json(clips: tuple[Path, Path], device: Device, decode: str) -> str:
 REASON = "the GPU has no decoder for H.264 4:2:2 of 8 bits"
 
 
-def test_the_processor_decodes_what_the_gpu_cannot(folder: Path, driver: Answers, device: Device) -> None:
-    """The report says so and why, and is otherwise equal to the processor's; a required decoder is an error."""
+def test_the_cpu_decodes_what_the_gpu_cannot(folder: Path, driver: Answers, device: Device) -> None:
+    """The report says so and why, and is otherwise equal to the CPU's; a required decoder is an error."""
     clips = folder / "wide.mp4", folder / "dis.mp4"
-    preferred, processor = (json.loads(_json(clips, device, decode)) for decode in ("auto", "cpu"))
+    preferred, by_cpu = (json.loads(_json(clips, device, decode)) for decode in ("auto", "cpu"))
     reference, distorted = preferred["scoring"]["reference"], preferred["scoring"]["distorted"]
     assert (reference["decoder"], distorted["decoder"]) == ("h264", "h264 (cuda)")
     assert reference.pop("decoder_reason") == f"cuda: {REASON}"
     assert preferred.pop("notes") == [
-        f"{clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}",
-        f"{clips[1]}: decoded by cuda, which notices less damage than the processor's decoder",
+        f"{clips[0]}: decoded on the CPU, because the cuda decoder cannot decode it: {REASON}",
+        f"{clips[1]}: decoded by cuda, which notices less damage than the CPU's decoder",
     ]
     distorted["decoder"] = "h264"
-    del processor["notes"]
-    assert preferred == processor
+    del by_cpu["notes"]
+    assert preferred == by_cpu
     with pytest.raises(InputError, match=f"wide.mp4: the cuda decoder cannot decode it: {REASON}. `decode=cpu`"):
         _json(clips, device, "cuda")
 
 
-def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
+def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_cpu(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, _ = _planes(folder / "ref.mp4", None)
@@ -321,7 +319,7 @@ def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: D
 
 
 def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> None:
-    """Both clips are opened side by side. The processor decodes the late one, which is an error if hardware is required."""
+    """Both clips are opened side by side. The CPU decodes the late one, which is an error if hardware is required."""
     clips = folder / "ref.mp4", folder / "dis.mp4"
     expected = json.loads(_json(clips, device, "cpu"))
     limit[0] = 1
@@ -330,7 +328,7 @@ def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> 
     decoded = {report["scoring"][name]["decoder"]: report["scoring"][name] for name in ("reference", "distorted")}
     assert decoded.keys() == {"h264", "h264 (cuda)"}
     assert decoded["h264"]["decoder_reason"].startswith("cuda: its driver or its device refuses")
-    assert len([note for note in report["notes"] if "on the processor" in note]) == 1
+    assert len([note for note in report["notes"] if "on the CPU" in note]) == 1
     with pytest.raises(InputError, match=r"(ref|dis)\.mp4: the cuda decoder cannot decode it: its driver"):
         _json(clips, device, "cuda")
 
@@ -340,7 +338,7 @@ def test_the_command_line_tells_which_decoder_read_a_clip(folder: Path, driver: 
     where = "--device", str(device.info.uuid), "--decode", "auto"
     result = vkssim("score", "-r", clips[0], "-d", clips[1], "--feature", FEATURE, "--profile", *where)
     assert result.exit_code == 0, result.output
-    assert f"note: {clips[0]}: decoded on the processor, because the cuda decoder cannot decode it: {REASON}" in result.output
+    assert f"note: {clips[0]}: decoded on the CPU, because the cuda decoder cannot decode it: {REASON}" in result.output
     assert f"{clips[0]}: decoder h264 (cuda: {REASON})" in result.output
     assert f"{clips[1]}: decoder h264 (cuda)\n" in result.output
 

@@ -100,21 +100,19 @@ def _planes(path: Path, decoder: HardwareDecoder | None) -> tuple[list[np.ndarra
 
 
 @pytest.mark.parametrize("name", ["ref.mp4", "ten.mp4"])
-def test_the_samples_are_those_of_the_processor(folder: Path, stand_in: list[Changed], name: str) -> None:
-    expected, on_processor = _planes(folder / name, None)
+def test_the_samples_are_those_of_the_cpu(folder: Path, stand_in: list[Changed], name: str) -> None:
+    expected, on_cpu = _planes(folder / name, None)
     found, by_hardware = _planes(folder / name, CUDA)
     assert len(found) == FRAMES
     np.testing.assert_array_equal(found, expected)
-    assert (on_processor.clip_facts().decoder, by_hardware.clip_facts().decoder) == ("h264", "h264 (cuda)")
+    assert (on_cpu.clip_facts().decoder, by_hardware.clip_facts().decoder) == ("h264", "h264 (cuda)")
     (note,) = by_hardware.info.notes
-    assert note == "decoded by cuda, which notices less damage than the processor's decoder"
-    assert replace(by_hardware.info, notes=()) == on_processor.info
+    assert note == "decoded by cuda, which notices less damage than the CPU's decoder"
+    assert replace(by_hardware.info, notes=()) == on_cpu.info
 
 
-def test_hardware_starts_while_the_processor_decodes(
-    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The processor waits here for the first frame of hardware, which would never come if one started after the other."""
+def test_hardware_starts_while_the_cpu_decodes(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU waits here for the first frame of hardware, which would never come if one started after the other."""
     started, first_frames = threading.Event(), ClipDecoder.first_frames
 
     def note_start(_before: int, frame: Any) -> Any:
@@ -273,7 +271,7 @@ def _smaller(_before: int, frame: Any) -> Any:
     return frame.reformat(width=frame.width - 2)
 
 
-def test_a_clip_is_compared_with_the_processor_once(tmp_path: Path, folder: Path, stand_in: list[Changed]) -> None:
+def test_a_clip_is_compared_with_the_cpu_once(tmp_path: Path, folder: Path, stand_in: list[Changed]) -> None:
     """Other samples are only noticed in a file that was written since."""
     path = tmp_path / "ref.mp4"
     shutil.copy(folder / "ref.mp4", path)
@@ -324,7 +322,7 @@ def test_a_decoder_that_gives_another_first_frame_is_not_believed(
     "error", [av.ExternalError(1, "the surface is lost"), av.error.MemoryError(12, "Cannot allocate memory")]
 )
 def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], at: int, error: OSError) -> None:
-    """The processor decodes the clip again, and gives the frames from there on; a warning says so."""
+    """The CPU decodes the clip again, and gives the frames from there on; a warning says so."""
     expected, _ = _planes(folder / "ref.mp4", None)
 
     def failing(before: int, frame: Any) -> Any:
@@ -336,7 +334,7 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     found, source = _planes(folder / "ref.mp4", CUDA)
     np.testing.assert_array_equal(found, expected)
     cause = f"FFmpeg saw damage or a failure ({error.strerror}) while the cuda decoder read it"
-    assert source.remarks == [(at, f"decoded on the processor from here: {cause}")]
+    assert source.remarks == [(at, f"decoded on the CPU from here: {cause}")]
 
 
 def test_the_last_frame_of_matroska_that_is_cut_off_is_named(tmp_path: Path, stand_in: list[Changed]) -> None:
@@ -352,7 +350,7 @@ def test_the_last_frame_of_matroska_that_is_cut_off_is_named(tmp_path: Path, sta
 
 
 def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The processor decodes the range, and the record and a note say so."""
+    """The CPU decodes the range, and the record and a note say so."""
     seek = Decoder.seek
 
     def seek_and_doubt(self: Decoder, *words: Any, **options: Any) -> None:
@@ -367,7 +365,7 @@ def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Chan
         assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
         facts, problem = source.clip_facts(), f"FFmpeg saw damage while seeking to frame {2 * GOP}"
         assert (facts.decoder, facts.decoder_reason) == ("h264", f"cuda: {problem}")
-        assert source.info.notes[-1] == f"decoded on the processor, because the cuda decoder cannot continue: {problem}"
+        assert source.info.notes[-1] == f"decoded on the CPU, because the cuda decoder cannot continue: {problem}"
         assert not source.remarks
 
 
@@ -388,13 +386,13 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed]) 
     result = vkssim("score", "-r", clip, "-d", clip, "--decode", "cuda", "--backend", "cpu", "--feature", FEATURE)
     assert result.exit_code == 2
     assert "wide.mp4: the cuda decoder cannot decode it: its frames are yuv422p" in result.output
-    assert "--decode cpu decodes it on the processor" in result.output
+    assert "--decode cpu decodes it on the CPU" in result.output
 
 
 def test_several_engines_score_ranges_side_by_side(
     folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The report is that of one engine; the first worker alone compares the clips with the processor's frames."""
+    """The report is that of one engine; the first worker alone compares the clips with the CPU's frames."""
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)

@@ -98,17 +98,17 @@ def _rendered(report: ScoreReport) -> Any:
 
 @pytest.mark.parametrize("planes", COPIES_OF_A_FRAME)
 @pytest.mark.parametrize(("name", "frames"), [("eight", FRAMES), ("ten", FRAMES), ("odd", 6)])
-def test_scores_are_those_of_the_processor(
+def test_scores_are_those_of_the_cpu(
     folder: Path, surfaces: object, copies: HostCopies, name: str, frames: int, planes: str
 ) -> None:
     """No frame visits the host once the clips are open."""
-    on_processor = _score(folder, name, "cpu", planes=planes)
+    on_cpu = _score(folder, name, "cpu", planes=planes)
     assert not copies.made
     on_device = _score(folder, name, "cuda", planes=planes)
     assert copies.made.count(ON_DEVICE) == 2 * frames * COPIES_OF_A_FRAME[planes]
     assert copies.made.count(("device", "host")) == 2 * 2, "both planes of the first frame of each clip, for the comparison"
     assert ("host", "device") not in copies.made
-    assert _rendered(on_device) == _rendered(on_processor)
+    assert _rendered(on_device) == _rendered(on_cpu)
 
 
 def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
     One thread does all of it: if a second one signals a timeline while the first is in vkWaitForFences, the validation layer
     may wait for itself for ten seconds and report it (pull request 8519 of KhronosGroup/Vulkan-ValidationLayers).
     """
-    on_processor = _score(folder, "eight", "cpu", planes="all")  # first, so that the driver has compiled the kernels
+    on_cpu = _score(folder, "eight", "cpu", planes="all")  # first, so that the driver has compiled the kernels
     held: list[Callable[[], None]] = []
     copy, signal, wait = HostCopies.copy, HostTimeline.signal, waiting.wait_for_fences
 
@@ -141,7 +141,7 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
     monkeypatch.setattr(HostCopies, "copy", copy_later)
     monkeypatch.setattr(HostTimeline, "signal", lambda self, number: held.append(lambda: signal(self, number)))
     monkeypatch.setattr(executor, "wait_for_fences", write_then_wait)
-    assert _rendered(_score(folder, "eight", "cuda", planes="all")) == _rendered(on_processor)
+    assert _rendered(_score(folder, "eight", "cuda", planes="all")) == _rendered(on_cpu)
 
 
 @pytest.mark.parametrize(("name", "planes"), [("eight", "y"), ("eight", "all"), ("ten", "all")])
@@ -149,12 +149,12 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
 def test_a_decoder_that_fails_on_the_way(
     folder: Path, surfaces: Callable[[int], None], copies: HostCopies, name: str, at: int, planes: str
 ) -> None:
-    """The processor's frames go on in the same memory of the device."""
+    """The CPU's frames go on in the same memory of the device."""
     surfaces(at)
     report = _score(folder, name, "cuda", planes=planes)
     assert copies.made.count(ON_DEVICE) == 2 * at * COPIES_OF_A_FRAME[planes]
     assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * COPIES_OF_A_FRAME[planes]
-    assert sum("decoded on the processor from here" in warning for warning in report.warnings) == 2
+    assert sum("decoded on the CPU from here" in warning for warning in report.warnings) == 2
     expected = _score(folder, name, "cpu", planes=planes)
     assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected.frames]
 
@@ -208,7 +208,7 @@ def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypat
 
 
 def test_a_copy_that_fails_while_a_clip_is_opened(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A preferred decoder leaves the clip to the processor; if it is required, that is an error of the clip."""
+    """A preferred decoder leaves the clip to the CPU; if it is required, that is an error of the clip."""
 
     def fail(*_words: object) -> None:
         raise DeviceMemoryError("cuMemcpy2D failed: CUDA_ERROR_OUT_OF_MEMORY")

@@ -83,8 +83,8 @@ def test_every_attribute_is_that_of_the_source(kind: str, name: str) -> None:
 def test_the_note_of_a_step_goes_with_later_notes_of_the_source() -> None:
     source = _source()
     wrapper = _processed(source)
-    source.info = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10, notes=("decoded on the processor",))
-    assert wrapper.info.notes[0] == "decoded on the processor"
+    source.info = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10, notes=("decoded on the CPU",))
+    assert wrapper.info.notes[0] == "decoded on the CPU"
     assert (wrapper.info.width, wrapper.info.height, len(wrapper.info.notes)) == (32, 32, 2)
 
 

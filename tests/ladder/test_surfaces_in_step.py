@@ -70,7 +70,7 @@ def _renditions(name: str) -> tuple[str, list[str]]:
 
 
 def _check(folder: Path, reference: str, distorted: str, outcome: ScoreReport | Exception, options: ScoreOptions) -> None:
-    """Check that a pair has the scores that it has alone, decoded by the processor."""
+    """Check that a pair has the scores that it has alone, decoded by the CPU."""
     assert isinstance(outcome, ScoreReport), outcome
     features, planes, pictures = options.features, options.planes, options.pictures
     alone = score_files(
@@ -90,7 +90,7 @@ def test_the_reference_is_decoded_once_and_stays_there(
     planes: str,
     copies_of_a_frame: int,
 ) -> None:
-    """No frame visits the host but the first ones of each clip, for the comparison with the processor's."""
+    """No frame visits the host but the first ones of each clip, for the comparison with the CPU's."""
     reference, distorted = _renditions(name)
     options = replace(OPTIONS, planes=planes)
     outcomes = _score(folder, reference, distorted, options)
@@ -102,7 +102,7 @@ def test_the_reference_is_decoded_once_and_stays_there(
 
 @pytest.mark.parametrize("at", [1, GOP + 1])
 def test_decoders_that_fail_on_the_way(folder: Path, on_gpu: Callable[[int], None], copies: HostCopies, at: int) -> None:
-    """The processor decodes the reference and the distorted clips from there on, and their frames go on in the same memory."""
+    """The CPU decodes the reference and the distorted clips from there on, and their frames go on in the same memory."""
     on_gpu(at)
     reference, distorted = _renditions("eight")
     options = replace(OPTIONS, planes="all")
@@ -111,7 +111,7 @@ def test_decoders_that_fail_on_the_way(folder: Path, on_gpu: Callable[[int], Non
     for rendition, outcome in zip(distorted, outcomes, strict=True):
         _check(folder, reference, rendition, outcome, options)
         assert isinstance(outcome, ScoreReport)
-        assert sum("decoded on the processor from here" in warning for warning in outcome.warnings) == 2
+        assert sum("decoded on the CPU from here" in warning for warning in outcome.warnings) == 2
 
 
 def test_a_run_that_fails_holds_up_nobody(
@@ -137,7 +137,7 @@ def test_a_run_that_fails_holds_up_nobody(
 def test_clips_beside_the_surfaces_of_the_reference(
     folder: Path, on_gpu: object, copies: HostCopies, decoded: Counter[str]
 ) -> None:
-    """The runs whose distorted clip the processor decodes share one copy of each reference frame on the host."""
+    """The runs whose distorted clip the CPU decodes share one copy of each reference frame on the host."""
     reference, distorted = "eight-10.mp4", ["eight-30.mp4", "mpeg4-4.mp4", "mpeg4-20.mp4"]
     outcomes = _score(folder, reference, distorted, OPTIONS)
     assert decoded[reference] == FRAMES

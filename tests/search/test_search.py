@@ -90,7 +90,7 @@ def test_samples_forecast_the_whole_clip(long: str, options: str) -> None:
     """A clip of 16 shots: the whole clip at the CRF of the samples is near to what they say.
 
     The second preset begins shots with an intra frame; the other has none there, so that its frames after a cut are worse.
-    On a processor with AVX-512, x264 is reproducible only without its assembly.
+    On a CPU with AVX-512, x264 is reproducible only without its assembly.
     """
     running = searched(long, samples=5, options=options)
     choice, sampling = running.choice, running.sampling

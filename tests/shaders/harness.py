@@ -29,7 +29,7 @@ FORMATS: dict[str, tuple[type[np.generic], float]] = {
 """NumPy type and range of the samples that kernels read."""
 
 UNWRITTEN = 0x7FABCDEF
-"""What is in each float that no kernel writes: a NaN of bits that no processor's arithmetic gives."""
+"""What is in each float that no kernel writes: a NaN of bits that no CPU's arithmetic gives."""
 
 
 def make_planes(format_name: str, width: int, height: int, frames: int = 2, seed: int = 0) -> tuple[FrameFormat, Picture]:

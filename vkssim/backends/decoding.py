@@ -95,7 +95,7 @@ class NvidiaDriver:
 
 
 def hardware_decoder(decode: str, backend: str, device: str | int | None) -> HardwareDecoder | None:
-    """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the processor alone.
+    """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the CPU alone.
 
     CUDA decodes on the GPU that scores. Nothing of CUDA is loaded before the first compressed clip is opened. Raises
     OptionError for an unknown decoder.

@@ -195,7 +195,7 @@ engine_options = option_group(
 decode_option = option(
     "--decode",
     Section.DEVICE,
-    "Decode containers with the GPU that scores where it can, else the processor (auto); with the processor (cpu); or with"
+    "Decode containers with the GPU that scores where it can, else the CPU (auto); with the CPU (cpu); or with"
     " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",
     type=Choice(DECODERS),
     default=DECODERS[0],

@@ -80,7 +80,7 @@ def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSectio
     hardware = sorted(offered())
     there = [codec for codec, name in software.items() if name is not None]
     missing = [codec for codec, name in software.items() if name is None]
-    findings = [Finding(Level.OK, f"FFmpeg decodes on the processor: {', '.join(there)}")]
+    findings = [Finding(Level.OK, f"FFmpeg decodes on the CPU: {', '.join(there)}")]
     if missing:
         text = f"FFmpeg was built without decoders of {', '.join(missing)}"
         findings.append(Finding(Level.WARNING, text, "pip install --force-reinstall av installs PyAV with its own FFmpeg"))

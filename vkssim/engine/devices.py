@@ -57,7 +57,7 @@ def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> 
 
     `assigned` has the entries of CUDA_VISIBLE_DEVICES, of which there must be one. The entry is ``"GPU-"`` and a UUID or the
     beginning of one, or an index into the GPUs in the order of their PCI addresses. If there are GPUs of NVIDIA's, the index
-    counts only these, because clusters do not count the graphics unit of a processor. Raises NoDeviceError if no device fits
+    counts only these, because clusters do not count the graphics unit of a CPU. Raises NoDeviceError if no device fits
     or several do, and UnsuitableDeviceError if that device lacks something that the shaders need.
     """
     software = [device for device in devices if device.kind is DeviceKind.CPU]

@@ -39,7 +39,7 @@ class Clips:
 class ScoreOptions:
     """The options by which every clip is scored; see `score_files`.
 
-    `decode` is the decoder that the user asked for. `decoder` is the hardware that it stands for, None for the processor alone;
+    `decode` is the decoder that the user asked for. `decoder` is the hardware that it stands for, None for the CPU alone;
     it is known once the device is chosen.
     """
 

@@ -431,7 +431,7 @@ class Step(Protocol):
 class ProcessedSource(WrappedSource):
     """A source whose frames are those of `source` after a step. Closing it closes `source`."""
 
-    # `oriented` applies the first two before any other step, and steps run on the processor.
+    # `oriented` applies the first two before any other step, and steps run on the CPU.
     aperture = None
     orientation = None
     external = False

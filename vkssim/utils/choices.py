@@ -17,8 +17,8 @@ ENGINES = ("local", "ray")
 """The engines that run workers: this machine, or a Ray cluster."""
 
 DECODERS = ("auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
-"""The decoders of containers: ``"auto"`` is the GPU that scores if it can decode, else the processor; ``"cpu"`` is the
-processor; the others are FFmpeg's names of the APIs of hardware.
+"""The decoders of containers: ``"auto"`` is the GPU that scores if it can decode, else the CPU; ``"cpu"`` is the
+CPU; the others are FFmpeg's names of the APIs of hardware.
 """
 
 PLANES = ("y", "yuv", "all")

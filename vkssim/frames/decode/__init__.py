@@ -1,1 +1,1 @@
-"""Containers, decoded with PyAV (FFmpeg) on the processor or by hardware. Read `container` first, then `decoder`."""
+"""Containers, decoded with PyAV (FFmpeg) on the CPU or by hardware. Read `container` first, then `decoder`."""

@@ -86,7 +86,7 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _open_again(self, hardware: HardwareDecoder) -> bool:
-        """Decode by hardware alone if it is known to decode this clip like the processor; return whether it does."""
+        """Decode by hardware alone if it is known to decode this clip like the CPU; return whether it does."""
         known = None if self.opened is None else hardware.compared.get((self.opened, self.stream))
         if known is None:
             return False
@@ -105,7 +105,7 @@ class ContainerFile(SequentialSource):
         self._describe(describe(self._clip, first))
 
     def _compare_with(self, hardware: HardwareDecoder) -> None:
-        """Decode the first frame by the processor and by hardware, and choose the decoder of the clip."""
+        """Decode the first frame by the CPU and by hardware, and choose the decoder of the clip."""
         clip = ClipDecoder(self._path, self.stream, adds_grain=self._adds_grain)
         early = start_early(clip, hardware)
         try:
@@ -147,10 +147,10 @@ class ContainerFile(SequentialSource):
         return facts.has_grain and not self._adds_grain
 
     def _refuse(self, hardware: HardwareDecoder, why: str) -> None:
-        """Leave the clip to the processor. Raises InputError if hardware is required."""
+        """Leave the clip to the CPU. Raises InputError if hardware is required."""
         if hardware.required:
             raise InputError(
-                f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the processor"
+                f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the CPU"
             )
         self._leave(hardware, "cannot decode it", why)
 
@@ -160,13 +160,13 @@ class ContainerFile(SequentialSource):
         self._formats[name] = pixel_format(self._path, name)
         self._hardware = hardware
         self.external = self._surfaces is not None
-        self._add_note(f"decoded by {hardware.kind}, which notices less damage than the processor's decoder")
+        self._add_note(f"decoded by {hardware.kind}, which notices less damage than the CPU's decoder")
 
     def _leave(self, hardware: HardwareDecoder, what: str, why: str) -> None:
-        """Note that the processor decodes the clip from now on, and the reason."""
+        """Note that the CPU decodes the clip from now on, and the reason."""
         self._hardware = None
         self._refusal = f"{hardware.kind}: {why}"
-        self._add_note(f"decoded on the processor, because the {hardware.kind} decoder {what}: {why}")
+        self._add_note(f"decoded on the CPU, because the {hardware.kind} decoder {what}: {why}")
 
     def _add_note(self, note: str) -> None:
         self.info = replace(self.info, notes=(*self.info.notes, note))
@@ -177,7 +177,7 @@ class ContainerFile(SequentialSource):
         if self._clip.decoder.hardware:
             assert self._hardware is not None
             cause = "FFmpeg saw damage" if failure is None else f"FFmpeg saw damage or a failure ({reason(failure)})"
-            text = f"decoded on the processor from here: {cause} while the {self._hardware.kind} decoder read it"
+            text = f"decoded on the CPU from here: {cause} while the {self._hardware.kind} decoder read it"
             self._changes["decoder"] = position, text
         with self._again:
             self._clip.start(threads=False)
@@ -276,7 +276,7 @@ class ContainerFile(SequentialSource):
     # -- frames -------------------------------------------------------------------------------------------------------
 
     def decoded_frame(self, number: int) -> DecodedFrame | None:
-        """See FrameSource.decoded_frame. Once the processor decodes, the frames are on the host."""
+        """See FrameSource.decoded_frame. Once the CPU decodes, the frames are on the host."""
         assert self._surfaces is not None
         frame = self.picture(number)
         return None if frame is None else DecodedFrame(frame, self._pixels, self._surfaces)

@@ -173,7 +173,7 @@ _STREAM = re.compile(r"^  Stream #0:(\d+)", re.MULTILINE)
 def _stream_text(clip: ClipDecoder) -> str:
     """Return FFmpeg's description of the stream, which has side data of the stream that PyAV does not pass on.
 
-    FFmpeg logs the description, so it is there while `ffmpeg_log` listens. It does so here, because a decoder of the processor
+    FFmpeg logs the description, so it is there while `ffmpeg_log` listens. It does so here, because a decoder of the CPU
     is open when a clip is described.
     """
     _, *parts = _STREAM.split(clip.container.dumps_format())

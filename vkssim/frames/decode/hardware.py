@@ -77,9 +77,9 @@ class Driver(Protocol):
 class HardwareDecoder:
     """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is the driver of the GPU, None for the first one.
 
-    A decoder that is not `required` leaves clips that it cannot decode to the processor. A `shared` decoder already decodes on
+    A decoder that is not `required` leaves clips that it cannot decode to the CPU. A `shared` decoder already decodes on
     another thread, so DecoderBusyError is raised if it cannot be opened again. `compared` has clips whose first frame it has
-    decoded to the processor's samples, each with its description and the place where decoding begins.
+    decoded to the CPU's samples, each with its description and the place where decoding begins.
     """
 
     kind: str
@@ -164,7 +164,7 @@ def check_decode(decode: str) -> None:
     if decode not in ("auto", "cpu") and decode not in offered():
         raise OptionError(
             f"`decode={decode}` is not possible: the FFmpeg of the installed PyAV was built with"
-            f" {', '.join(sorted(offered())) or 'no hardware decoder'}. `decode=cpu` decodes on the processor"
+            f" {', '.join(sorted(offered())) or 'no hardware decoder'}. `decode=cpu` decodes on the CPU"
         )
 
 
@@ -187,7 +187,7 @@ def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
 
 
 def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Future[Any]:
-    """Decode the first frame of a clip by hardware, on a thread, while the processor decodes its own: both take 0.1 s.
+    """Decode the first frame of a clip by hardware, on a thread, while the CPU decodes its own: both take 0.1 s.
 
     The result is for `start_by_hardware`. It is None if hardware refused the clip, or failed.
     """
@@ -228,7 +228,7 @@ def start_by_hardware(
 ) -> tuple[Any, str | None]:
     """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
-    `first` is the processor's first frame, to which `facts` belong; None if they are from an earlier comparison. `early` is the
+    `first` is the CPU's first frame, to which `facts` belong; None if they are from an earlier comparison. `early` is the
     start that `start_early` made, which is not used if decoding has to begin elsewhere. Raises DecoderBusyError.
     """
     import av  # here, because its import takes time and only containers need it
@@ -264,7 +264,7 @@ def _turn(lock: threading.Lock) -> Iterator[None]:
 
 
 def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: Any, hardware: HardwareDecoder) -> str | None:
-    """Return how the first frame of hardware differs from the processor's, if that is given; None if all samples are equal."""
+    """Return how the first frame of hardware differs from the CPU's, if that is given; None if all samples are equal."""
     if frame is None or clip.decoder.doubtful:
         return "it returns no frame, or sees damage in the first one"
     expected, name = FORMATS[facts.pixels.bits], format_name(frame)

@@ -180,7 +180,7 @@ def format_name(frame: Any) -> str:
 
 @dataclass(slots=True)  # making a frozen one takes longer, and there is one for each frame
 class DecodedFrame:
-    """A frame of a clip that a GPU decodes. It is in a surface, or on the host if the processor had to continue.
+    """A frame of a clip that a GPU decodes. It is in a surface, or on the host if the CPU had to continue.
 
     Several threads may copy it. The decoder gets the surface back when nothing refers to this object any longer.
     """

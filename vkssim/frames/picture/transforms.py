@@ -19,7 +19,7 @@ from .pixels import CHROMA_OF, new_picture, new_scaler, planar_name, plane_of
 _RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")
 _BLACK = 24  # of 255; rows and columns with a mean up to this are a bar, as in FFmpeg's cropdetect
 _GRID = 2
-_EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every processor
+_EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every CPU
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Scale:
 
 
 def interpolation(resampler: str) -> int:
-    """Return libswscale's flags for a resampler, with the same results on every processor."""
+    """Return libswscale's flags for a resampler, with the same results on every CPU."""
     from av.video.reformatter import Interpolation
 
     return int(Interpolation[resampler.upper()].value | _EXACT)
