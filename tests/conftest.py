@@ -42,6 +42,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers inherit it: what one 
 # Without bytecode on disk each worker rewrites the assertions of all tests, and each child process compiles the whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of NumPy in workers and child processes, which spin before they sleep
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("LP_NUM_THREADS", "1")  # lavapipe's threads: the cores are taken by workers
 

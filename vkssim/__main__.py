@@ -14,6 +14,8 @@ def run() -> None:
         signal.signal(signal.SIGINT, _end)
     from .utils.interruption import ignore, listen
 
+    # NumPy's linear algebra, which computes nothing here, would start a thread for each core, and these spin before they sleep.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(ignore)  # the first to register is the last to be called
     listen()
     from .cli import main

@@ -124,6 +124,19 @@ def test_help_loads_neither_numpy_nor_pyav(words: list[str]) -> None:
     assert (process.returncode, process.stderr.decode().strip()) == (0, "")
 
 
+def test_numpy_starts_no_threads_for_a_command() -> None:
+    code = """
+import atexit, os, sys
+os.environ.pop("OPENBLAS_NUM_THREADS", None)
+sys.argv = ["vkssim", "features"]
+atexit.register(lambda: print("numpy" in sys.modules, len(os.listdir("/proc/self/task")), file=sys.stderr))
+from vkssim.__main__ import run
+run()
+"""
+    process = python_process("-c", code)
+    assert (process.returncode, process.stderr.decode().split()) == (0, ["True", "1"])
+
+
 def test_the_library_gets_numbers_of_choices_of_numbers() -> None:
     found: list[RawDescription] = []
     probe = click.Command("probe", callback=raw_options(lambda raw: found.append(raw)))
