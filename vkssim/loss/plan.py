@@ -68,8 +68,8 @@ class _Builder:
             steps += [tuple(step) for step in (gathers[:2], gathers[2:]) if step]
         steps.append(tuple(self._means(scale) for scale in range(scales)))
         if gradient:
-            known = {spec.name for spec in self._buffers}
-            self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:] if planes.buffer not in known]
+            added = {spec.name for spec in self._buffers}
+            self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:] if planes.buffer not in added]
             self._buffers.append(self._gradients[0].spec(Role.LARGE_OUTPUT))
             steps += [(self._collect(scale),) for scale in reversed(range(scales - 1))]
         return Plan(tuple(self._buffers), tuple(steps))

@@ -248,10 +248,10 @@ def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[
     groups = ceil_div(ceil_div(source.width, 4 // source.code_bytes), shape.workgroup), ceil_div(source.height, _LARGEST_ROWS)
     spec = partials(target, 2 * groups[0] * groups[1])
     floats = spec.frame_bytes // 4
-    found = dispatch(
+    made = dispatch(
         shape, "largest_sample", source, source, groups, 2, targets=(target,), strip=_LARGEST_ROWS, frame_partials=floats
     )
-    return found, spec
+    return made, spec
 
 
 def decimate(shape: KernelShape, label: str, source: PlaneLayout, target: PlaneLayout) -> Dispatch:

@@ -85,8 +85,8 @@ class FrameMetrics:
     def similarities(self) -> tuple[str, ...]:
         """Return the names of scores that are a metric itself and not in dB."""
         plain = [name for scorer in self.planes[0].scorers for name in scorer.similarities]
-        wanted = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
-        return tuple(name for name in self.names if name in wanted)
+        printed = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
+        return tuple(name for name in self.names if name in printed)
 
     def finish(self, means: Sequence[Sequence[Doubles]]) -> dict[str, Doubles]:
         """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""

@@ -68,8 +68,8 @@ def ssim_maps(
 
     `maps` computes l, c, s of the windows that count.
     """
-    found = maps(downscale(reference, factor), downscale(distorted, factor))
-    return found.luminance * found.contrast * found.structure, *found
+    terms = maps(downscale(reference, factor), downscale(distorted, factor))
+    return terms.luminance * terms.contrast * terms.structure, *terms
 
 
 def ssim_means(

@@ -26,14 +26,14 @@ def _doubled(blocks: _Blocks, offset: int, axis: int) -> _Blocks:
     """Merge each block with the block `offset` positions later: Chan, Golub, LeVeque, "Updating formulae", 1979."""
     kept = blocks.sum1.shape[axis] - offset
     first = _Blocks(*(np.take(terms, range(kept), axis) for terms in blocks))
-    other = _Blocks(*(np.take(terms, range(offset, offset + kept), axis) for terms in blocks))
-    apart1, apart2 = first.sum1 - other.sum1, first.sum2 - other.sum2
+    second = _Blocks(*(np.take(terms, range(offset, offset + kept), axis) for terms in blocks))
+    difference1, difference2 = first.sum1 - second.sum1, first.sum2 - second.sum2
     return _Blocks(
-        first.sum1 + other.sum1,
-        first.sum2 + other.sum2,
-        2 * (first.scatter1 + other.scatter1) + apart1 * apart1,
-        2 * (first.scatter2 + other.scatter2) + apart2 * apart2,
-        2 * (first.coscatter + other.coscatter) + apart1 * apart2,
+        first.sum1 + second.sum1,
+        first.sum2 + second.sum2,
+        2 * (first.scatter1 + second.scatter1) + difference1 * difference1,
+        2 * (first.scatter2 + second.scatter2) + difference2 * difference2,
+        2 * (first.coscatter + second.coscatter) + difference1 * difference2,
     )
 
 

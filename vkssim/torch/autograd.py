@@ -21,7 +21,7 @@ from . import composed, cuda
 transforms_active: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 """Return whether a transform of `torch.func` is active."""
 
-Wanted = tuple[bool, bool]
+NeedsGrad = tuple[bool, bool]
 """Two flags: whether the gradients by the first and by the second images are needed."""
 
 
@@ -37,17 +37,19 @@ class LossJob:
     device: str | int | None
     average: bool
 
-    def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
-        """Return the value, and the gradients by the images for which `wanted` is set.
+    def gradients(
+        self, first: Tensor, second: Tensor, needs_grad: NeedsGrad
+    ) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
+        """Return the value, and the gradients by the images for which `needs_grad` is set.
 
         The metric is symmetric, so the gradient by the second images is the one by the first, with the images exchanged.
         """
         first, second = first.detach(), second.detach()
         _look_at_range(self.loss, first, second)
-        if not any(wanted):
+        if not any(needs_grad):
             return self._compute(first, second, gradient=False)[0], (None, None)
-        result, by_first = self._compute(first, second, gradient=True) if wanted[0] else (None, None)
-        exchanged, by_second = self._compute(second, first, gradient=True) if wanted[1] else (None, None)
+        result, by_first = self._compute(first, second, gradient=True) if needs_grad[0] else (None, None)
+        exchanged, by_second = self._compute(second, first, gradient=True) if needs_grad[1] else (None, None)
         chosen = exchanged if result is None else result
         assert chosen is not None
         return chosen, (by_first, by_second)
@@ -97,41 +99,41 @@ def value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     gradient. They need no more memory than the result itself. If no gradient is needed, nothing is stored. Derivatives of
     gradients use PyTorch's own operations (composed.py).
     """
-    wanted = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
+    needs_grad = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
     plain = not transforms_active() and not has_tangent(first, second)
-    if plain and not any(wanted):
-        return job.gradients(first, second, wanted)[0]  # a node costs time and has no use here
+    if plain and not any(needs_grad):
+        return job.gradients(first, second, needs_grad)[0]  # a node costs time and has no use here
     node: Any = _PlainValue if plain else _Value
-    result: Tensor = node.apply(first, second, _Call(job, wanted))
+    result: Tensor = node.apply(first, second, _Call(job, needs_grad))
     return result
 
 
 def differentiable_gradients(
-    first: Tensor, second: Tensor, upstream: Tensor, job: LossJob, wanted: Wanted
+    first: Tensor, second: Tensor, upstream: Tensor, job: LossJob, needs_grad: NeedsGrad
 ) -> tuple[Tensor, ...]:
     """Return the needed gradients, times the upstream gradient, as a node of the graph."""
-    found: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, wanted), wanted)  # type: ignore[no-untyped-call, unused-ignore]
-    return found
+    gradients: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, needs_grad), needs_grad)  # type: ignore[no-untyped-call, unused-ignore]
+    return gradients
 
 
 class _Call:
     """One evaluation of a job. It stores the gradients that were computed with the value until the backward pass."""
 
-    def __init__(self, job: LossJob, wanted: Wanted) -> None:
-        self.job, self.wanted = job, wanted
+    def __init__(self, job: LossJob, needs_grad: NeedsGrad) -> None:
+        self.job, self.needs_grad = job, needs_grad
         self._kept: tuple[Tensor | None, Tensor | None] | None = None
 
     def value(self, first: Tensor, second: Tensor) -> Tensor:
-        result, gradients = self.job.gradients(first, second, self.wanted)
-        self._kept = gradients if any(self.wanted) else None
+        result, gradients = self.job.gradients(first, second, self.needs_grad)
+        self._kept = gradients if any(self.needs_grad) else None
         return result
 
-    def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> list[Tensor]:
+    def gradients(self, first: Tensor, second: Tensor, needs_grad: NeedsGrad) -> list[Tensor]:
         """Return the needed gradients, in tensors that the caller may change: the stored ones at first, later new ones."""
         kept, self._kept = self._kept, None
-        if kept is None or any(asked and gradient is None for asked, gradient in zip(wanted, kept, strict=True)):
-            _, kept = self.job.gradients(first, second, wanted)
-        return [gradient for asked, gradient in zip(wanted, kept, strict=True) if asked and gradient is not None]
+        if kept is None or any(needed and gradient is None for needed, gradient in zip(needs_grad, kept, strict=True)):
+            _, kept = self.job.gradients(first, second, needs_grad)
+        return [gradient for needed, gradient in zip(needs_grad, kept, strict=True) if needed and gradient is not None]
 
 
 class _Value(torch.autograd.Function):
@@ -149,19 +151,19 @@ class _Value(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        wanted = ctx.needs_input_grad[:2]
+        needs_grad = ctx.needs_input_grad[:2]
         plain = not torch.is_grad_enabled() and not transforms_active()
         compute: Any = _scaled_gradients if plain else _Gradients.apply
-        gradients = iter(compute(*ctx.saved_tensors, upstream, ctx.call, wanted))
-        return *(next(gradients) if asked else None for asked in wanted), None
+        gradients = iter(compute(*ctx.saved_tensors, upstream, ctx.call, needs_grad))
+        return *(next(gradients) if needed else None for needed in needs_grad), None
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
         first, second = ctx.saved_tensors
         average = ctx.call.job.average
-        wanted = tangents[0] is not None, tangents[1] is not None
+        needs_grad = tangents[0] is not None, tangents[1] is not None
         ones = first.new_ones(() if average else len(first))
-        gradients = _Gradients.apply(first, second, ones, ctx.call, wanted)  # type: ignore[no-untyped-call, unused-ignore]
+        gradients = _Gradients.apply(first, second, ones, ctx.call, needs_grad)  # type: ignore[no-untyped-call, unused-ignore]
         given = [tangent for tangent in tangents[:2] if tangent is not None]
         products = [(gradient * tangent).flatten(1).sum(dim=1) for gradient, tangent in zip(gradients, given, strict=True)]
         by_image = torch.stack(products).sum(dim=0)
@@ -192,12 +194,12 @@ class _Gradients(torch.autograd.Function):
     """The needed gradients, times the upstream gradient; composed.py makes them differentiable."""
 
     @staticmethod
-    def forward(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted) -> tuple[Tensor, ...]:
-        return _scaled_gradients(first, second, upstream, call, wanted)
+    def forward(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, needs_grad: NeedsGrad) -> tuple[Tensor, ...]:
+        return _scaled_gradients(first, second, upstream, call, needs_grad)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        first, second, upstream, call, ctx.wanted = inputs
+        first, second, upstream, call, ctx.needs_grad = inputs
         ctx.job = call.job
         ctx.save_for_backward(first, second, upstream)
         ctx.save_for_forward(first, second, upstream)
@@ -206,40 +208,48 @@ class _Gradients(torch.autograd.Function):
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         """Return second derivatives: those of the gradients by the images, and by the upstream gradient, which scales them."""
         inputs = _in_double(ctx.saved_tensors)
-        pull: Any = torch.func.vjp(_composed_gradients(ctx.job, ctx.wanted), *inputs)[1]
-        found = pull(_in_double(upstream))
-        return *(one.to(like) for one, like in zip(found, ctx.saved_tensors, strict=True)), None, None
+        pull: Any = torch.func.vjp(_composed_gradients(ctx.job, ctx.needs_grad), *inputs)[1]
+        gradients = pull(_in_double(upstream))
+        return *(tensor.to(like) for tensor, like in zip(gradients, ctx.saved_tensors, strict=True)), None, None
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, ...]:
         pairs = zip(ctx.saved_tensors, tangents[:3], strict=True)
         given = [torch.zeros_like(like) if tangent is None else tangent for like, tangent in pairs]
-        function = _composed_gradients(ctx.job, ctx.wanted)
-        found = torch.func.jvp(function, _in_double(ctx.saved_tensors), _in_double(given))[1]
-        return tuple(one.to(ctx.saved_tensors[0]) for one in found)
+        function = _composed_gradients(ctx.job, ctx.needs_grad)
+        gradients = torch.func.jvp(function, _in_double(ctx.saved_tensors), _in_double(given))[1]
+        return tuple(tensor.to(ctx.saved_tensors[0]) for tensor in gradients)
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: tuple[int | None, ...], first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted
+        info: Any,
+        in_dims: tuple[int | None, ...],
+        first: Tensor,
+        second: Tensor,
+        upstream: Tensor,
+        call: _Call,
+        needs_grad: NeedsGrad,
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         """Merge the mapped dimension into that of the images."""
         first, second, upstream = (
-            leading(one, dim, info.batch_size) for one, dim in zip((first, second, upstream), in_dims[:3], strict=True)
+            leading(tensor, dim, info.batch_size) for tensor, dim in zip((first, second, upstream), in_dims[:3], strict=True)
         )
         images = first.shape[1]
         if call.job.average:
             upstream = (upstream / images)[:, None].expand(-1, images)
-        single = _Call(replace(call.job, average=False), wanted)
-        found = _Gradients.apply(  # type: ignore[no-untyped-call, unused-ignore]
-            first.flatten(0, 1), second.flatten(0, 1), upstream.flatten(), single, wanted
+        single = _Call(replace(call.job, average=False), needs_grad)
+        gradients = _Gradients.apply(  # type: ignore[no-untyped-call, unused-ignore]
+            first.flatten(0, 1), second.flatten(0, 1), upstream.flatten(), single, needs_grad
         )
-        return tuple(gradient.view(first.shape) for gradient in found), (0,) * len(found)
+        return tuple(gradient.view(first.shape) for gradient in gradients), (0,) * len(gradients)
 
 
-def _scaled_gradients(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted) -> tuple[Tensor, ...]:
+def _scaled_gradients(
+    first: Tensor, second: Tensor, upstream: Tensor, call: _Call, needs_grad: NeedsGrad
+) -> tuple[Tensor, ...]:
     """Return the needed gradients, times the upstream gradient: one number, or one number for each image."""
     by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
-    return tuple(_scaled(gradient, by_image) for gradient in call.gradients(first, second, wanted))
+    return tuple(_scaled(gradient, by_image) for gradient in call.gradients(first, second, needs_grad))
 
 
 def _scaled(gradient: Tensor, factor: Tensor) -> Tensor:
@@ -250,7 +260,7 @@ def _scaled(gradient: Tensor, factor: Tensor) -> Tensor:
         return gradient * factor
 
 
-def _composed_gradients(job: LossJob, wanted: Wanted) -> Any:
+def _composed_gradients(job: LossJob, needs_grad: NeedsGrad) -> Any:
     """Return the function of (first, second, upstream) that computes `_Gradients` in double precision."""
 
     def whole(first: Tensor, second: Tensor) -> Tensor:
@@ -259,14 +269,14 @@ def _composed_gradients(job: LossJob, wanted: Wanted) -> Any:
 
     def gradients(first: Tensor, second: Tensor, upstream: Tensor) -> tuple[Tensor, ...]:
         pull: Any = torch.func.vjp(whole, first, second)[1]
-        return tuple(gradient for gradient, asked in zip(pull(upstream), wanted, strict=True) if asked)
+        return tuple(gradient for gradient, needed in zip(pull(upstream), needs_grad, strict=True) if needed)
 
     return gradients
 
 
 def _in_double(tensors: Any) -> tuple[Tensor, ...]:
     """Return the tensors in double precision, on the CPU if their device does not support it."""
-    return tuple(one.to(None if one.device.type in ("cpu", "cuda") else "cpu", torch.float64) for one in tensors)
+    return tuple(tensor.to(None if tensor.device.type in ("cpu", "cuda") else "cpu", torch.float64) for tensor in tensors)
 
 
 def leading(tensor: Tensor, dim: int | None, size: int) -> Tensor:

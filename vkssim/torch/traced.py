@@ -24,14 +24,14 @@ def value_and_gradients(
     if has_tangent(first, second):
         raise OptionError("forward-mode differentiation of a compiled loss is not possible; leave it out of torch.compile")
     job = _job(first, average, numbers, words)
-    result, found = job.gradients(first, second, (by_first, by_second))
-    gradients = [first.new_empty(0) if gradient is None else gradient for gradient in found]
+    result, computed = job.gradients(first, second, (by_first, by_second))
+    gradients = [first.new_empty(0) if gradient is None else gradient for gradient in computed]
     return result, gradients[0], gradients[1]
 
 
 @value_and_gradients.register_fake
 def _(first: Tensor, second: Tensor, by_first: bool, by_second: bool, average: bool, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
-    gradients = [first.new_empty(first.shape if wanted else 0) for wanted in (by_first, by_second)]
+    gradients = [first.new_empty(first.shape if needs_grad else 0) for needs_grad in (by_first, by_second)]
     return first.new_empty(() if average else first.shape[:1]), gradients[0], gradients[1]
 
 
@@ -44,13 +44,13 @@ def _(
     by_first: bool,
     by_second: bool,
     average: bool,
-    *rest: Any,
+    *settings: Any,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[int, int, int]]:
     """Merge the mapped dimension into that of the images."""
     size = info.batch_size
     first, second = (leading(image, dim, size) for image, dim in zip((first, second), in_dims[:2], strict=True))
     folded = first.flatten(0, 1), second.flatten(0, 1)
-    by_image, *gradients = value_and_gradients(*folded, by_first, by_second, False, *rest)
+    by_image, *gradients = value_and_gradients(*folded, by_first, by_second, False, *settings)
     by_image = by_image.view(size, -1)
     if average:
         gradients = [gradient / first.shape[1] for gradient in gradients]
@@ -60,8 +60,8 @@ def _(
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    first, second, by_first, by_second, *ctx.rest = inputs
-    ctx.wanted = by_first, by_second
+    first, second, by_first, by_second, *ctx.settings = inputs
+    ctx.needs_grad = by_first, by_second
     ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(first, second, *output[1:])
 
@@ -69,12 +69,12 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tens
 def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     first, second, *gradients = ctx.saved_tensors
     if torch.is_grad_enabled():  # the gradients will be differentiated themselves
-        found = iter(differentiable_gradients(first, second, upstream, _job(first, *ctx.rest), ctx.wanted))
-        both = [next(found) if asked else None for asked in ctx.wanted]
+        needed_gradients = iter(differentiable_gradients(first, second, upstream, _job(first, *ctx.settings), ctx.needs_grad))
+        both = [next(needed_gradients) if needed else None for needed in ctx.needs_grad]
     else:
         by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
-        both = [by_image * gradient if asked else None for asked, gradient in zip(ctx.wanted, gradients, strict=True)]
-    return *both, *(None,) * (2 + len(ctx.rest))
+        both = [by_image * gradient if needed else None for needed, gradient in zip(ctx.needs_grad, gradients, strict=True)]
+    return *both, *(None,) * (2 + len(ctx.settings))
 
 
 value_and_gradients.register_autograd(_backward, setup_context=_setup_context)
@@ -109,6 +109,6 @@ def traced_value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
             " or take the gradient by backward()"
         )
     enabled = torch.is_grad_enabled()
-    wanted = enabled and first.requires_grad, enabled and second.requires_grad
-    found: tuple[Tensor, Tensor, Tensor] = value_and_gradients(first, second, *wanted, job.average, *_packed(job))
-    return found[0]
+    needs_grad = enabled and first.requires_grad, enabled and second.requires_grad
+    results: tuple[Tensor, Tensor, Tensor] = value_and_gradients(first, second, *needs_grad, job.average, *_packed(job))
+    return results[0]
