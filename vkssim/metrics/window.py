@@ -33,10 +33,12 @@ class LcsMaps(NamedTuple):
 
 
 def _filter_pass(plane: FloatPlane, axis: int) -> FloatPlane:
-    windows = np.lib.stride_tricks.sliding_window_view(plane, len(GAUSSIAN), axis)
-    total = np.zeros(windows.shape[:2], np.float64)
+    places = plane.shape[axis] - len(GAUSSIAN) + 1
+    shape = (plane.shape[0], places) if axis else (places, plane.shape[1])
+    total, product = np.zeros(shape, np.float64), np.empty(shape, np.float32)
     for place, tap in enumerate(GAUSSIAN):
-        total += windows[..., place] * np.float32(tap)
+        samples = plane[:, place : place + places] if axis else plane[place : place + places]
+        total += np.multiply(samples, np.float32(tap), out=product)
     return total.astype(np.float32)
 
 
