@@ -1,5 +1,6 @@
-"""Builds the shaders with the package; everything else is in pyproject.toml."""
+"""Builds the shaders with the package, and shows editable installs to type checkers; everything else is in pyproject.toml."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,28 @@ class BuildWithShaders(build_py):
         built = subprocess.run([sys.executable, ROOT / "scripts" / "build_shaders"], stderr=subprocess.PIPE, text=True)
         if built.returncode:  # said last, where a traceback would bury it
             sys.exit(f"The shaders of vkssim cannot be built from source. {built.stderr.strip()}")
+        if self.editable_mode:
+            link_package(ROOT / "build" / "package", Path(self.get_finalized_command("install").install_purelib))
         self.data_files = self._get_data_files()
         super().run()
+
+
+def link_package(folder: Path, site_packages: Path) -> None:
+    """Make the package as a folder of links, shaped as it is once installed, and add the folder to Python's path.
+
+    Python itself finds vkssim.host in host/ by an import hook of setuptools. Type checkers run no hooks, but follow the path.
+    """
+    package = folder / "vkssim"
+    shutil.rmtree(package, ignore_errors=True)
+    package.mkdir(parents=True)
+    try:
+        for path in (*(ROOT / "vkssim").iterdir(), ROOT / "host", ROOT / "shaders"):
+            (package / path.name).symlink_to(path)
+    except OSError as error:  # Windows allows it to few users
+        shutil.rmtree(package)
+        print(f"Type checkers will not find vkssim: {error}", file=sys.stderr)
+    else:
+        (site_packages / "vkssim_types.pth").write_text(f"{folder}\n", encoding="utf-8")
 
 
 setup(cmdclass={"build_py": BuildWithShaders})

@@ -1,10 +1,14 @@
-"""Test the recipe for conda, a checkout that is not installed, and the scripts that install it."""
+"""Test the recipe for conda, a checkout that is not installed, the scripts that install it, and its types once it is."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import venv
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +105,36 @@ def test_a_build_without_a_compiler_says_what_is_missing(tmp_path: Path) -> None
     last = said.strip().splitlines()[-1]
     assert last.startswith("The shaders of vkssim cannot be built from source. build_shaders: glslangValidator not found")
     assert "`apt install glslang-tools spirv-tools`" in last
+
+
+CLIENT = """
+import typing, vkssim, vkssim.host.devices
+typing.assert_type(vkssim.score_files("a.y4m", "b.y4m").pooled()["float_ssim"]["mean"], float)
+typing.assert_type(vkssim.host.devices.NVIDIA, int)
+"""
+
+
+def test_a_type_checker_finds_the_types_of_a_checkout_that_is_installed(tmp_path: Path) -> None:
+    """`mypy --strict` of a client succeeds after `pip install -e .`, also with the types of host/, outside the folder vkssim."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("vkssim", "host", "shaders"):
+        shutil.copytree(ROOT / name, checkout / name)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/vkssim.1", "scripts/build_shaders"):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    build = "import sys; from setuptools.build_meta import build_editable; build_editable(sys.argv[1])"
+    python_process("-c", build, str(tmp_path), cwd=checkout, check=True)
+
+    python = tmp_path / "environment" / "bin" / "python"
+    venv.create(python.parents[1])
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site_packages = Path(run_program(str(python), "-c", query, text=True).stdout.strip())
+    (wheel,) = tmp_path.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(site_packages)
+    (site_packages / "requirements.pth").write_text(sysconfig.get_path("purelib"))
+
+    (tmp_path / "client.py").write_text(CLIENT)
+    options = ("--strict", "--config-file=", f"--python-executable={python}", f"--cache-dir={tmp_path}/cache")
+    checked = python_process("-m", "mypy", *options, "client.py", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout.decode()
