@@ -33,9 +33,9 @@ from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.metrics import with_options
 from vkssim.metrics.plane_metrics import FrameMetrics
-from vkssim.report.results import BackendInfo, ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.shaders.interface import INTERFACES, Precision, Shape
-from vkssim.types import FrameFormat
+from vkssim.types import BackendInfo, FrameFormat
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 

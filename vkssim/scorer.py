@@ -20,9 +20,9 @@ from .backends.borrowed_arrays import Lending
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .metrics.plane_metrics import FrameMetrics, plane_formats
-from .report.results import BackendInfo, FrameScores, rows
+from .report.results import FrameScores, rows
 from .shaders.interface import SampleCode
-from .types import DepthCheck, FrameFormat, Samples, check_not_masked
+from .types import BackendInfo, DepthCheck, FrameFormat, Samples, check_not_masked
 from .utils.float_range import SampleRows, warn_of_range
 from .utils.numbers import integer
 from .utils.thread_pool import Closable

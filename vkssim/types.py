@@ -1,4 +1,4 @@
-"""The types that signatures share: arrays of samples, and the format of a frame's samples with their scale."""
+"""The types that signatures share: arrays of samples, the format of a frame's samples with their scale, names of backends."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ Samples = npt.NDArray[Any]
 
 Planes = tuple[Samples, ...]
 """A frame: (y,) or (y, cb, cr), each (H, W)."""
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """A backend, its device and its driver, by name."""
+
+    backend: str
+    device: str
+    driver: str
+
+    def __str__(self) -> str:
+        return f"{self.backend}: {self.device} ({self.driver})"
 
 
 class Rows(NamedTuple):

@@ -16,7 +16,8 @@ from vkssim.cli.delivery import print_summary
 from vkssim.cli.tables import print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 from ..ladder.ladders import manifest
 from ..support.commands import succeed

@@ -34,8 +34,9 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
 from vkssim.storage.checked_journal import CheckedJournal
+from vkssim.types import BackendInfo
 from vkssim.utils.wording import counted
 
 from ..ladder.ladders import manifest

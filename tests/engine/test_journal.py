@@ -18,8 +18,9 @@ from vkssim.engine.ranges import FrameRange, RangeBoundary, RangeScores, ScoredF
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
 from vkssim.frames.source import ReadOutcome
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
 from vkssim.storage.folder import Folder
+from vkssim.types import BackendInfo
 from vkssim.utils.wording import counted
 
 from ..support.buckets import put_in_place

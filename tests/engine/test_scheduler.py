@@ -24,7 +24,8 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.report.results import BackendInfo, ScoreReport
+from vkssim.report.results import ScoreReport
+from vkssim.types import BackendInfo
 
 Answer = Callable[[], TaskResult]
 

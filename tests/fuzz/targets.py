@@ -27,10 +27,10 @@ from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.report import WRITERS, render
 from vkssim.report.numbers import NumberFormat
 from vkssim.report.reading import read_report
-from vkssim.report.results import BackendInfo, FrameScores
+from vkssim.report.results import FrameScores
 from vkssim.report.thresholds import check_names, parse_threshold, unmet
 from vkssim.shaders import load_module
-from vkssim.types import FrameFormat
+from vkssim.types import BackendInfo, FrameFormat
 
 from ..frames.reading import open_source
 from ..host.made_up import device_info

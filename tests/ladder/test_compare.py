@@ -15,7 +15,8 @@ from vkssim.frames.options import PictureOptions, Selection
 from vkssim.ladder.compare import DropLimit, compare_reports
 from vkssim.report import render
 from vkssim.report.reading import read_report
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 from ..support.commands import TINY, fail, refuse, succeed, vkssim
 from ..support.golden import FIXTURES

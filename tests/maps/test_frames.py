@@ -19,7 +19,8 @@ from vkssim.frames.info import VideoInfo
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.picture.colour import to_rgb
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 from ..frames.reading import open_source
 from ..support.clips import raw_bytes, write, y4m_bytes

@@ -11,7 +11,8 @@ from PIL import ImageDraw
 
 from vkssim.maps.frames import FramePictures, colour
 from vkssim.maps.picture import map_corner, map_picture
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 NAMES = ("float_ms_ssim", "float_ssim", "float_ssim_l")
 DRAWN = np.zeros((1, 1, 3), np.uint8)

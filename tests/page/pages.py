@@ -12,7 +12,8 @@ import numpy as np
 
 from vkssim.page.budget import STEPS, data_uri, encode
 from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 from ..report.reports import small_record
 

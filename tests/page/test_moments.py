@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from vkssim.page.moments import listed_moments, moments_of, shared_moments
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 RATE = 10.0
 

@@ -24,7 +24,8 @@ from vkssim.page.render import PageDetails, render_page
 from vkssim.page.tables import Limit
 from vkssim.page.tiles import Tile
 from vkssim.report import write
-from vkssim.report.results import BackendInfo, ScoreReport
+from vkssim.report.results import ScoreReport
+from vkssim.types import BackendInfo
 
 from ..support.browser import keep_priority, launch, visit
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report

@@ -8,7 +8,8 @@ from vkssim.frames.info import ClipFacts
 from vkssim.frames.options import RawDescription
 from vkssim.metrics.options import OptionValue
 from vkssim.report.record import FeatureFacts, ScoringRecord
-from vkssim.report.results import BackendInfo, FrameScores, ScoreReport
+from vkssim.report.results import FrameScores, ScoreReport
+from vkssim.types import BackendInfo
 
 NAMES = ("float_ms_ssim", "float_ssim")
 

@@ -23,7 +23,7 @@ from vkssim.host import devices
 from vkssim.host.devices import DeviceInfo
 from vkssim.ladder.tables import read_table, render_rows
 from vkssim.report import render, write
-from vkssim.report.results import BackendInfo
+from vkssim.types import BackendInfo
 from vkssim.utils.sanitize import cell, encodable, shell_line, text_of_cell, visible
 
 from ..report.reports import small_report

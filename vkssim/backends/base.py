@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ..errors import FrameError
 from ..metrics.plane_metrics import PlaneMetrics
 from ..metrics.samples import largest_samples
-from ..report.results import BackendInfo
-from ..types import Doubles, ExternalFrame, Samples
+from ..types import BackendInfo, Doubles, ExternalFrame, Samples
 from ..utils.thread_pool import Closable
 
 

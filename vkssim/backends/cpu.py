@@ -9,8 +9,7 @@ import numpy as np
 
 from ..metrics.plane_metrics import PlaneMetrics
 from ..metrics.samples import ingest
-from ..report.results import BackendInfo
-from ..types import Doubles, Samples
+from ..types import BackendInfo, Doubles, Samples
 from .base import Backend, Batch, find_beyond
 
 INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")

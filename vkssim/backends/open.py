@@ -23,8 +23,8 @@ from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan, Role
 from ..host.unusable_gpus import unusable_gpus
 from ..metrics.plane_metrics import PlaneMetrics
-from ..report.results import BackendInfo
 from ..shaders import load_module
+from ..types import BackendInfo
 from ..utils.choices import BACKENDS
 from .base import Backend
 

@@ -37,10 +37,10 @@ from ..errors import (
 )
 from ..frames.inputs import input_states
 from ..frames.open import can_reopen
-from ..report.results import BackendInfo
 from ..storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines, journal_path
 from ..storage.folder import Folder
 from ..storage.location import PathOrUrl, as_path, is_url, redact_url
+from ..types import BackendInfo
 from ..utils.thread_pool import Closable
 from ..utils.version import __version__
 from ..utils.wording import counted

@@ -21,7 +21,7 @@ from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
-from ..report.results import BackendInfo
+from ..types import BackendInfo
 from ..utils.choices import ENGINES
 from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ..errors import RangeError
 from ..frames.pairing.schedule import Schedule
 from ..frames.source import FrameSource, ReadOutcome, SeekIndex
-from ..report.results import BackendInfo, FrameScores, ScoreReport
+from ..report.results import FrameScores, ScoreReport
+from ..types import BackendInfo
 from ..utils.interruption import result_of
 from ..utils.thread_pool import run_in_thread
 from .record import ClipPackets

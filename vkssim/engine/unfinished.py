@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from ..report.results import BackendInfo, FrameScores
+from ..report.results import FrameScores
+from ..types import BackendInfo
 from ..utils.facts import from_json, to_json
 from .ranges import FrameRange, RangeScores, ScoredFrame
 from .record import ClipPackets

@@ -10,8 +10,9 @@ from pathlib import Path
 from ..errors import InputError, OptionError, VkssimError
 from ..page.tables import POOLED, codec_and_kbps
 from ..report.reading import read_report
-from ..report.results import BackendInfo, PooledReport, ScoreReport
+from ..report.results import PooledReport, ScoreReport
 from ..storage.location import is_url, redact_url, suffix_of
+from ..types import BackendInfo
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
 from .tables import FORMS, RATES, Row, is_results, labels_of, number, read_table, scores_of, scoring_of

@@ -17,10 +17,11 @@ from typing import Any
 from ..errors import InputError
 from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
+from ..types import BackendInfo
 from ..utils.facts import from_json
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MAX_REPORT_VALUES, abbreviated
 from .record import ScoringRecord
-from .results import BackendInfo, FrameScores, ScoreReport
+from .results import FrameScores, ScoreReport
 
 _VMAF_TERMS = "integer_"
 """The start of the names of the terms of VMAF, which libvmaf's files list beside it."""

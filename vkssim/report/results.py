@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..frames.options import PictureOptions, Selection
-from ..types import Doubles
+from ..types import BackendInfo, Doubles
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .decibel import decibel
@@ -21,18 +21,6 @@ from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)
 _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
-
-
-@dataclass(frozen=True)
-class BackendInfo:
-    """A backend, its device and its driver, by name."""
-
-    backend: str
-    device: str
-    driver: str
-
-    def __str__(self) -> str:
-        return f"{self.backend}: {self.device} ({self.driver})"
 
 
 def merged_info(infos: Sequence[BackendInfo]) -> BackendInfo:

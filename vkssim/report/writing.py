@@ -133,7 +133,7 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
     --------
     >>> from vkssim import FrameScores, ScoreReport
     >>> from vkssim.report import render
-    >>> from vkssim.report.results import BackendInfo
+    >>> from vkssim.types import BackendInfo
     >>> backend = BackendInfo("cpu", "NumPy", "2.0")
     >>> report = ScoreReport("ref.y4m", "dis.y4m", 64, 48, 8, ("float_ssim",), backend, [FrameScores(0, {"float_ssim": 0.98})])
     >>> print(render(report, "csv", "3"), end="")
