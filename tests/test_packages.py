@@ -115,7 +115,7 @@ typing.assert_type(vkssim.host.devices.NVIDIA, int)
 
 
 def test_a_type_checker_finds_the_types_of_a_checkout_that_is_installed(tmp_path: Path) -> None:
-    """`mypy --strict` of a client succeeds after `pip install -e .`, also with the types of host/, outside the folder vkssim."""
+    """`mypy --strict` of a client succeeds after `pip install -e .`, also with types of host/, outside the folder vkssim."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     for name in ("vkssim", "host", "shaders"):
