@@ -10,10 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from . import fork
-from .driver_files import FILTERS, NAMED_FILES
 from .errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
-from .machine import Machine
-from .unusable_gpus import unusable_gpus
+from .gpus import FILTERS, NAMED_FILES, unlisted_gpus
 
 ALONE = ("vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkDestroyDevice")
 """The functions that change the layer's table of devices."""
@@ -89,7 +87,7 @@ _INSTALL_DRIVER = "Install the GPU's driver, or Mesa's software driver: `apt ins
 
 def _no_driver() -> NoDeviceError:
     """Return the error for a loader that found no driver."""
-    present = "; ".join(unusable_gpus(Machine()))
+    present = "; ".join(unlisted_gpus())
     variables = " and ".join(name for name in FILTERS if os.environ.get(name))
     unset = f"Unset {variables}, by which the loader leaves drivers out. Or: " if variables else ""
     seen = f": {present}" if present else ""

@@ -10,14 +10,14 @@ that was chosen has a folder of its own.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
 from . import private
-from .machine import Machine
-from .unusable_gpus import KERNEL_DRIVERS, kernel_driver, render_nodes
+from .gpus import KERNEL_DRIVERS, ROOT, kernel_driver, render_nodes
 
 WIDTH_VARIABLE = "LP_NATIVE_VECTOR_WIDTH"
 """The environment variable with the bits of lavapipe's vectors. A subgroup has as many invocations as these have floats."""
@@ -31,9 +31,9 @@ _WIDE = "512"
 _LIBRARY = "libvulkan_lvp"
 
 
-def choose_width() -> None:
+def choose_width(root: Path = ROOT) -> None:
     """Set the width and the folder of the cache for this process, unless they are set; call this before a driver is loaded."""
-    added = variables(Machine(), platformdirs.user_cache_path("vkssim"))
+    added = variables(os.environ, platformdirs.user_cache_path("vkssim"), root)
     if CACHE_VARIABLES[0] in added:
         folder = Path(added[CACHE_VARIABLES[0]])
         try:
@@ -44,31 +44,30 @@ def choose_width() -> None:
     os.environ.update(added)
 
 
-def variables(machine: Machine, caches: Path) -> dict[str, str]:
-    """Return the environment variables to add on a machine; `caches` is the folder in which Mesa's cache gets a folder.
+def variables(environment: Mapping[str, str], caches: Path, root: Path = ROOT) -> dict[str, str]:
+    """Return the variables to add to the environment; `caches` is the folder in which Mesa's cache gets a folder.
 
     A width that the user has set stays. Otherwise a CPU with AVX-512 gets 512 bits, but not on a machine with a GPU, whose Mesa
     driver would also use the folder, and not if lavapipe is already loaded, because its devices have a width then.
     """
     added = {}
-    width = machine.variable(WIDTH_VARIABLE)
-    has_gpu = any(kernel_driver(node, machine) in KERNEL_DRIVERS for node in render_nodes(machine))
-    if not width and _has_avx_512(machine) and not has_gpu and not _is_loaded(machine):
+    width = environment.get(WIDTH_VARIABLE, "")
+    has_gpu = any(kernel_driver(node, root) in KERNEL_DRIVERS for node in render_nodes(root))
+    can_be_wide = not environment.get(_CPU_VARIABLE) and _has_avx_512(root)
+    if not width and can_be_wide and not has_gpu and not _is_loaded(root):
         added[WIDTH_VARIABLE] = width = _WIDE
-    if width.isdecimal() and not any(machine.variable(name) for name in CACHE_VARIABLES):
+    if width.isdecimal() and not any(environment.get(name) for name in CACHE_VARIABLES):
         added[CACHE_VARIABLES[0]] = str(caches / f"mesa-{width}")
     return added
 
 
-def _has_avx_512(machine: Machine) -> bool:
-    if machine.variable(_CPU_VARIABLE):
-        return False
-    with suppress(OSError), machine.path("/proc/cpuinfo").open(errors="replace") as lines:
+def _has_avx_512(root: Path) -> bool:
+    with suppress(OSError), (root / "proc/cpuinfo").open(errors="replace") as lines:
         return next((set(line.split()) >= _AVX_512 for line in lines if line.startswith("flags")), False)
     return False
 
 
-def _is_loaded(machine: Machine) -> bool:
+def _is_loaded(root: Path) -> bool:
     with suppress(OSError):
-        return _LIBRARY in machine.path("/proc/self/maps").read_text(errors="replace")
+        return _LIBRARY in (root / "proc/self/maps").read_text(errors="replace")
     return False

@@ -22,7 +22,7 @@ from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import vkssim
 from ..support.pictures import clip
 
-REASON = "nvidia_icd.json names NVIDIA's driver libGLX_nvidia.so.0, which does not load"
+REASON = "/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"
 LAVAPIPE = device_info(0, "llvmpipe (LLVM 15.0.6, 256 bits)", DeviceKind.CPU)
 
 
@@ -31,16 +31,16 @@ def broken_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Let the process find a broken GPU, and count how often it looks for one; no variable names a device."""
     looked: list[int] = []
     monkeypatch.delenv(DEVICE_VARIABLE)
-    monkeypatch.setattr(opening, "unusable_gpus", lambda _: looked.append(1) or [REASON])
-    opening._unusable_gpus.cache_clear()
+    monkeypatch.setattr(opening, "unlisted_gpus", lambda: looked.append(1) or [REASON])
+    opening._unlisted_gpus.cache_clear()
     yield looked
-    opening._unusable_gpus.cache_clear()
+    opening._unlisted_gpus.cache_clear()
 
 
 def test_a_device_that_was_not_chosen_by_name(instance: Instance, broken_gpu: list[int]) -> None:
     for selector in (None, 0, "0", str(LAVAPIPE.uuid)):
         warning = str(*software_warnings(LAVAPIPE, selector))
-        assert warning.startswith("llvmpipe (LLVM 15.0.6, 256 bits) computes in software, although a GPU is present: nvidia")
+        assert warning.startswith("llvmpipe (LLVM 15.0.6, 256 bits) computes in software, although a GPU is present: /dev/nv")
         assert "`vkssim doctor`" in warning
         assert "`device=llvmpipe`" in warning
     assert broken_gpu == [1], "a process looks once"

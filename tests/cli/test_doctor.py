@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from vkssim.backends.known_answers import CASES
-from vkssim.host.driver_files import driver_files
-from vkssim.host.machine import Machine
+from vkssim.doctor.driver_files import driver_files
+from vkssim.doctor.machine import Machine
 
 from ..doctor.libraries import broken_library
 from ..support.commands import vkssim_process

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from vkssim.doctor.driver_files import driver_files
 from vkssim.doctor.findings import Finding, Level
 from vkssim.doctor.gpus import gpus_section
+from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey
 from vkssim.host.devices import NVIDIA, DeviceKind
-from vkssim.host.driver_files import driver_files
-from vkssim.host.machine import Machine
 
 from ..host.made_up import device_info
 from ..support.machines import add_render_node, machine, write_driver_file, write_file

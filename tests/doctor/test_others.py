@@ -13,9 +13,9 @@ from vkssim.backends.cuda import Capabilities
 from vkssim.doctor import decoders, system
 from vkssim.doctor.decoders import Engines, ask_engines, decoders_section, send_answers
 from vkssim.doctor.findings import Level
+from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey
-from vkssim.doctor.system import PURPOSES, extras_section, is_container, is_wsl, missing_packages, system_section
-from vkssim.host.machine import Machine
+from vkssim.doctor.system import PURPOSES, extras_section, missing_packages, system_section
 
 from ..support.machines import machine, write_file
 
@@ -30,10 +30,10 @@ def test_the_versions_of_this_machine() -> None:
 
 
 def test_kinds_of_machines(tmp_path: Path) -> None:
-    assert not is_container(machine(tmp_path))
-    assert not is_wsl(machine(tmp_path))
-    assert is_container(machine(tmp_path, container="podman"))
-    assert is_container(machine(tmp_path, KUBERNETES_SERVICE_HOST="10.0.0.1"))
+    assert not machine(tmp_path).is_container
+    assert not machine(tmp_path).is_wsl
+    assert machine(tmp_path, container="podman").is_container
+    assert machine(tmp_path, KUBERNETES_SERVICE_HOST="10.0.0.1").is_container
     write_file(tmp_path / ".dockerenv")
     write_file(tmp_path / "etc/os-release", 'NAME=Ubuntu\nPRETTY_NAME="Ubuntu 24.04 LTS"\n')
     write_file(tmp_path / "proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2\n")

@@ -13,12 +13,13 @@ from vkssim.backends import known_answers
 from vkssim.doctor import devices as trial_module
 from vkssim.doctor import survey as survey_module
 from vkssim.doctor.devices import DeviceTrial, try_device
+from vkssim.doctor.driver_files import DriverFile, driver_files
 from vkssim.doctor.in_subprocess import Send
+from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey, list_libraries, make_survey, survey
 from vkssim.errors import WrongNumbersError
 from vkssim.host.device import Device
-from vkssim.host.driver_files import NAMED_FILES, DriverFile, driver_files
-from vkssim.host.machine import Machine
+from vkssim.host.gpus import NAMED_FILES
 
 from .libraries import lavapipe_library, lavapipe_name
 

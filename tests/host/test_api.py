@@ -69,7 +69,7 @@ def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch, signs: list[str], var
     """The loader gives no reason where the library of its only driver does not load: signs of GPUs and variables are named."""
     api = _failing(monkeypatch, "vkCreateInstance", "VkErrorIncompatibleDriver")
     monkeypatch.setattr(api_module, "complaints", lambda _: "")
-    monkeypatch.setattr(api_module, "unusable_gpus", lambda _: signs)
+    monkeypatch.setattr(api_module, "unlisted_gpus", lambda: signs)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(NoDeviceError) as caught:

@@ -12,7 +12,7 @@ from vkssim.host.device import Device
 from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE, variables
 
 from ..support.commands import python_process
-from ..support.machines import add_render_node, machine, write_file
+from ..support.machines import add_render_node, write_file
 
 AVX_512 = "avx2 avx512f avx512dq avx512cd avx512bw avx512vl"
 CACHES = Path("/caches")
@@ -26,8 +26,8 @@ def _cpu(root: Path, flags: str) -> Path:
 
 @pytest.mark.parametrize("flags", ["avx2", "avx2 avx512f avx512cd avx512er avx512pf", AVX_512.replace("512vl", "512vlx")])
 def test_another_cpu_changes_nothing(tmp_path: Path, flags: str) -> None:
-    assert variables(machine(tmp_path), CACHES) == {}, "the system does not describe its CPU"
-    assert variables(machine(_cpu(tmp_path, flags)), CACHES) == {}
+    assert variables({}, CACHES, tmp_path) == {}, "the system does not describe its CPU"
+    assert variables({}, CACHES, _cpu(tmp_path, flags)) == {}
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,17 @@ def test_another_cpu_changes_nothing(tmp_path: Path, flags: str) -> None:
 def test_what_is_added(tmp_path: Path, environment: dict[str, str], driver: str, maps: str, added: dict[str, str]) -> None:
     add_render_node(_cpu(tmp_path, AVX_512), driver)
     write_file(tmp_path / "proc/self/maps", maps)
-    assert variables(machine(tmp_path, **environment), CACHES) == added
+    assert variables(environment, CACHES, tmp_path) == added
 
 
 def test_without_a_private_folder_nothing_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (WIDTH_VARIABLE, *CACHE_VARIABLES):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(vectors, "Machine", lambda: machine(_cpu(tmp_path, AVX_512)))
     shared = tmp_path / "shared"
     (shared / "vkssim").mkdir(parents=True)
     (shared / "vkssim").chmod(0o777)
     monkeypatch.setenv("XDG_CACHE_HOME", str(shared))
-    vectors.choose_width()
+    vectors.choose_width(_cpu(tmp_path, AVX_512))
     assert WIDTH_VARIABLE not in os.environ
 
 

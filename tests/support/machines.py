@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vkssim.host.machine import Machine
+from vkssim.doctor.machine import Machine
 
 HOME = "/home/user"
 

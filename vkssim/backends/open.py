@@ -17,11 +17,10 @@ from ..errors import DeviceMemoryError, NoDeviceError, OptionError, SmallerBatch
 from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
+from ..host.gpus import unlisted_gpus
 from ..host.instance import shared_instance
-from ..host.machine import Machine
 from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan, Role
-from ..host.unusable_gpus import unusable_gpus
 from ..metrics.plane_metrics import PlaneMetrics
 from ..shaders import load_module
 from ..types import BackendInfo
@@ -150,7 +149,7 @@ def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[W
     """Return a warning if `device` is a software device and a GPU is present that Vulkan cannot use.
 
     There is no warning for a device that the user chose by its name. An index or a UUID is no such choice: another device may
-    have the index if the GPU works, and vkssim itself hands UUIDs to its workers. `host.unusable_gpus` says which signs of a
+    have the index if the GPU works, and vkssim itself hands UUIDs to its workers. `host.gpus` says which signs of a
     GPU count.
     """
     if device.kind is not DeviceKind.CPU or _is_name(selector):
@@ -158,7 +157,7 @@ def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[W
     gpus = [other for other in list_devices(shared_instance()) if other.kind is not DeviceKind.CPU]
     if any(not gpu.lacks for gpu in gpus):  # the user passed over a GPU that works
         return ()
-    reasons = [f"{gpu.description} lacks {', '.join(gpu.lacks)}" for gpu in gpus] or _unusable_gpus()
+    reasons = [f"{gpu.description} lacks {', '.join(gpu.lacks)}" for gpu in gpus] or _unlisted_gpus()
     if not reasons:
         return ()
     text = (
@@ -169,9 +168,9 @@ def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[W
 
 
 @cache
-def _unusable_gpus() -> tuple[str, ...]:
-    """Return the signs of unusable GPUs on this machine, which are looked for once in each process."""
-    return tuple(unusable_gpus(Machine()))
+def _unlisted_gpus() -> tuple[str, ...]:
+    """Return the signs of GPUs on this machine, which are looked for once in each process."""
+    return tuple(unlisted_gpus())
 
 
 def _is_name(selector: str | int | None) -> bool:

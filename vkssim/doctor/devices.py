@@ -16,11 +16,11 @@ from ..backends.selftest import check_cases
 from ..errors import WrongNumbersError
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
-from ..host.machine import Machine
 from ..metrics.plane_metrics import FrameMetrics
 from ..types import FrameFormat
 from .findings import DiagnosisSection, Finding, Level
 from .in_subprocess import OUT_OF_TIME, Send, run_in_process
+from .machine import Machine
 from .survey import Survey
 
 _FEATURES = ("float_ms_ssim", "float_ssim")

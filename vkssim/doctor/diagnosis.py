@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..host.devices import DeviceKind
-from ..host.driver_files import driver_files
-from ..host.machine import Machine
 from .decoders import ask_engines, decoders_section
 from .devices import DeviceTrial, devices_section, try_devices
+from .driver_files import driver_files
 from .drivers import drivers_section, loader_section
 from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
+from .machine import Machine
 from .survey import Survey, make_survey
 from .system import extras_section, missing_packages, system_section
 

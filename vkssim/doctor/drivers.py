@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..host.driver_files import DRIVERS, FILTERS, NAMED_FILES, DriverFile, is_for_other_programs, search_folders
-from ..host.machine import Machine
+from ..host.gpus import FILTERS, NAMED_FILES
+from .driver_files import DRIVERS, DriverFile, is_for_other_programs, search_folders
 from .findings import DiagnosisSection, Finding, Level
+from .machine import Machine
 from .survey import Survey
-from .system import os_release
 
 
 def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
@@ -107,7 +107,7 @@ def distribution(machine: Machine) -> str | None:
     """Return the family of a machine's distribution: a key of the tables above, "win32", or None if it is unknown."""
     if machine.platform in ("darwin", "win32"):
         return machine.platform
-    found = os_release(machine)
+    found = machine.os_release
     names = (_FAMILIES.get(name, name) for key in ("ID", "ID_LIKE") for name in found.get(key, "").split())
     return next((name for name in names if name in _INSTALL), None)
 

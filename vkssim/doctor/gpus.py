@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ..host.devices import NVIDIA
-from ..host.driver_files import DriverFile, files_in
-from ..host.machine import Machine
-from ..host.unusable_gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, unusable_gpus
+from ..host.gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, unlisted_gpus
+from .driver_files import DriverFile, files_in
 from .drivers import distribution
 from .findings import DiagnosisSection, Finding, Level
+from .machine import Machine
 from .survey import Survey
-from .system import is_container, is_wsl
 
 _CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 _ELSEWHERE = ("/usr/local/nvidia/share/vulkan/icd.d", "/usr/local/nvidia/vulkan/icd.d")
@@ -30,7 +29,7 @@ _MOUNTED = "/usr/share/vulkan/icd.d/nvidia_icd.json"
 def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> DiagnosisSection:
     """Return the GPUs that are found without Vulkan, and the reasons why Vulkan does not list them."""
     nodes = [
-        *render_nodes(machine),
+        *render_nodes(machine.root),
         *sorted(machine.path("/dev").glob("nvidia*")),
         *filter(Path.exists, [machine.path(WSL_DEVICE)]),
     ]
@@ -40,14 +39,12 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
         findings.append(Finding(Level.WARNING, f"this user may not look into {folder}", f"sudo chmod 755 {folder}"))
     if not survey.has_gpu:
-        findings += [
-            Finding(Level.WARNING, clause) for clause in unusable_gpus(machine, lambda library: survey.problems.get(library))
-        ]
-    if nvidia_nodes(machine) and not any(device.vendor_id == NVIDIA for device in survey.devices):
+        findings += [Finding(Level.WARNING, clause) for clause in unlisted_gpus(machine.environment, machine.root)]
+    if nvidia_nodes(machine.root) and not any(device.vendor_id == NVIDIA for device in survey.devices):
         findings += _nvidia(machine, files)
-    if is_wsl(machine) and not survey.has_gpu:
+    if machine.is_wsl and not survey.has_gpu:
         findings.append(_wsl(machine))
-    elif is_container(machine) and not facts:
+    elif machine.is_container and not facts:
         findings.append(
             Finding(
                 Level.NOTE,
@@ -67,7 +64,7 @@ def _closed(node: Mapping[str, Any], machine: Machine) -> Finding:
     mode, group = node["mode"], node["group"]
     if group is None:
         advice = "run as a user who may open it"
-    elif is_container(machine):
+    elif machine.is_container:
         advice = f"docker run --group-add {group}"
     else:
         advice = f"sudo usermod -aG {group} $USER, then log in again"
@@ -80,7 +77,7 @@ def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
     found = []
     given = machine.variable(_CAPABILITIES)
     capabilities = {word.strip() for word in given.split(",")}
-    lacks_graphics = is_container(machine) and not capabilities & {"all", "graphics"}
+    lacks_graphics = machine.is_container and not capabilities & {"all", "graphics"}
     if lacks_graphics:
         setting = f"is {given}" if given else "is not set, which means compute,utility"
         found.append(
@@ -96,7 +93,7 @@ def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
     text = "the Vulkan loader reads no driver file of NVIDIA's"
     if elsewhere:
         found.append(Finding(Level.WARNING, f"{text}, but there is {elsewhere[0]}", f"export VK_DRIVER_FILES={elsewhere[0]}"))
-    elif is_container(machine):
+    elif machine.is_container:
         advice = f"docker run --gpus all -v {_MOUNTED}:{_MOUNTED}:ro, where the host has the file there or in /etc/vulkan/icd.d"
         found.append(Finding(Level.WARNING, f"{text} (nvidia_icd.json)", advice))
     else:
@@ -110,7 +107,7 @@ def _wsl(machine: Machine) -> Finding:
     if not machine.path(WSL_DEVICE).exists():
         return Finding(
             Level.WARNING,
-            f"this is WSL without {WSL_DEVICE}, so Linux does not reach the GPU of Windows",
+            f"this is WSL without /{WSL_DEVICE}, so Linux does not reach the GPU of Windows",
             "install the GPU's driver in Windows, run `wsl --update` there, and use WSL2",
         )
     return Finding(
@@ -135,5 +132,5 @@ def _plain(node: Path, machine: Machine) -> dict[str, Any]:
         "mode": mode,
         "group": None if group == "root" else group,
         "can_be_opened": os.access(node, os.R_OK | os.W_OK),
-        "kernel_driver": kernel_driver(node, machine) if node.name.startswith("renderD") else None,
+        "kernel_driver": kernel_driver(node, machine.root) if node.name.startswith("renderD") else None,
     }

@@ -18,10 +18,11 @@ from typing import Any
 from ..errors import DeviceError, NoLoaderError
 from ..host.api import vk
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
-from ..host.driver_files import NAMED_FILES, DriverFile, load_problem
 from ..host.errors import DOCTOR
+from ..host.gpus import NAMED_FILES
 from ..host.instance import shared_instance
 from ..host.vectors import choose_width
+from .driver_files import DriverFile, load_problem
 from .in_subprocess import Send, run_in_process
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}

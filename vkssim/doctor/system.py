@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
@@ -13,42 +12,14 @@ import av
 import numpy as np
 from packaging.requirements import Requirement
 
-from ..host.machine import Machine
 from ..utils.version import __version__
 from .findings import DiagnosisSection, Finding, Level
-
-_KERNEL = "/proc/sys/kernel/osrelease"
-_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
-
-
-def is_container(machine: Machine) -> bool:
-    """Return whether the machine is a container of Docker, Podman, systemd-nspawn or Kubernetes."""
-    variables = any(machine.variable(name) for name in ("container", "KUBERNETES_SERVICE_HOST"))
-    return variables or any(machine.path(name).exists() for name in _CONTAINER_FILES)
-
-
-def is_wsl(machine: Machine) -> bool:
-    """Return whether the machine is Windows' subsystem for Linux."""
-    return "microsoft" in (_kernel(machine) or "").lower()
-
-
-def _kernel(machine: Machine) -> str | None:
-    with suppress(OSError):
-        return machine.path(_KERNEL).read_text(encoding="utf-8", errors="replace").strip()
-    return None
-
-
-def os_release(machine: Machine) -> dict[str, str]:
-    """Return the fields by which a distribution of Linux names itself; none if it does not."""
-    with suppress(OSError):
-        text = machine.path("/etc/os-release").read_text(encoding="utf-8", errors="replace")
-        return {name: value.strip(" \"'") for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)}
-    return {}
+from .machine import Machine
 
 
 def _system(machine: Machine) -> str:
     """Return the name of the operating system with its version."""
-    if machine.platform == "linux" and (name := os_release(machine).get("PRETTY_NAME")):
+    if machine.platform == "linux" and (name := machine.os_release.get("PRETTY_NAME")):
         return name
     if machine.platform == "darwin":
         return f"macOS {platform.mac_ver()[0]}"
@@ -68,13 +39,13 @@ def system_section(machine: Machine) -> DiagnosisSection:
     facts = {
         "versions": versions,
         "system": _system(machine),
-        "kernel": _kernel(machine) or platform.release(),
+        "kernel": machine.kernel or platform.release(),
         "processor": platform.machine(),
         "cores": os.cpu_count(),
-        "container": is_container(machine),
-        "wsl": is_wsl(machine),
+        "container": machine.is_container,
+        "wsl": machine.is_wsl,
     }
-    kinds = ", in a container" * is_container(machine) + ", in WSL" * is_wsl(machine)
+    kinds = ", in a container" * machine.is_container + ", in WSL" * machine.is_wsl
     lines = [
         f"vkssim {versions['vkssim']}, Python {versions['python']}, NumPy {versions['numpy']}, PyAV {versions['av']} with"
         f" FFmpeg {versions['ffmpeg']}, vulkan {versions['vulkan'] or 'missing'}",

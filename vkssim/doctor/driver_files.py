@@ -18,14 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..host.gpus import FILTERS, NAMED_FILES
 from .machine import Machine
 
-NAMED_FILES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
-"""The variables that name files in place of the system's. The loader reads only the first one that is set."""
-
 ADDED_FILES = "VK_ADD_DRIVER_FILES"
-FILTERS = ("VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE")
-"""The variables that select files by their names, or leave some out."""
+"""The variable that names further files."""
 
 _FOLDER = "vulkan/icd.d"
 _LARGEST_FILE = 1 << 20

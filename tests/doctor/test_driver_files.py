@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 
-from vkssim.host.driver_files import (
+from vkssim.doctor.driver_files import (
     ADAPTERS,
     CLASSES,
     COMPONENTS,
     DRIVERS,
-    FILTERS,
-    NAMED_FILES,
     VALUE,
     driver_files,
     search_folders,
 )
-from vkssim.host.machine import Machine
+from vkssim.doctor.machine import Machine
+from vkssim.host.gpus import FILTERS, NAMED_FILES
 
 from ..support.commands import vkssim_process
 from ..support.machines import Registry, machine, write_driver_file, write_file
