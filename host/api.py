@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from . import fork
-from .errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
+from .errors import DOCTOR, INSTALL_DRIVER, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 from .gpus import FILTERS, NAMED_FILES, unlisted_gpus
 
 ALONE = ("vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkDestroyDevice")
@@ -56,59 +56,48 @@ class CallOrder:
                     self._changed.notify_all()
 
 
-def complaints(module: Any) -> str:
+def loader_messages(module: Any) -> str:
     """Return the loader's messages about drivers, at most three sentences; empty if there are none.
 
     The loader only returns a code, and the code can be misleading: for a file that is not JSON, it means out of memory. The
     reason is only in the debug messages that it sends while an instance is made. So the function makes one once more, with a
     callback for messages. `module` is the binding.
     """
-    said: list[str] = []
+    messages: list[str] = []
     severity, kind = module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT, module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT
-    messenger, _callback = debug_messenger(module, severity, kind, lambda text: said.append(text.strip()))
+    messenger, _callback = debug_messenger(module, severity, kind, lambda text: messages.append(text.strip()))
     info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=["VK_EXT_debug_utils"])
     with suppress(module.VkError, module.VkException, KeyError):  # the call is expected to fail
         module.vkDestroyInstance(module.vkCreateInstance(info, None), None)
-    return "; ".join([text for text in dict.fromkeys(said) if "Found no drivers" not in text][:3]).rstrip(".")
+    return "; ".join([text for text in dict.fromkeys(messages) if "Found no drivers" not in text][:3]).rstrip(".")
 
-
-_INSTALL = (
-    "Install the Vulkan loader and a driver: on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers` (Mesa's drivers,"
-    " the software driver lavapipe among them), on Fedora `dnf install vulkan-loader mesa-vulkan-drivers`, on Windows the GPU"
-    " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan. " + DOCTOR
-)
 
 _LOOKING_FOR_DRIVERS = ("vkEnumerateInstanceExtensionProperties", "vkCreateInstance")
 
 _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
 
-_INSTALL_DRIVER = "Install the GPU's driver, or Mesa's software driver: `apt install mesa-vulkan-drivers`"
-
 
 def _no_driver() -> NoDeviceError:
     """Return the error for a loader that found no driver."""
-    present = "; ".join(unlisted_gpus())
+    signs = "; ".join(unlisted_gpus())
     variables = " and ".join(name for name in FILTERS if os.environ.get(name))
-    unset = f"Unset {variables}, by which the loader leaves drivers out. Or: " if variables else ""
-    seen = f": {present}" if present else ""
-    return NoDeviceError(f"the Vulkan loader found no driver{seen}. {unset}{_INSTALL_DRIVER}. {DOCTOR}")
+    unset = f"Unset {variables}, by which the loader leaves drivers out. " if variables else ""
+    return NoDeviceError(f"the Vulkan loader found no driver{': ' * bool(signs)}{signs}. {unset}{INSTALL_DRIVER}")
 
 
-def _unusable(action: str, said: str) -> NoDeviceError:
-    """Return the error for a driver's file with which the loader cannot do something, with its complaints."""
+def _unusable(action: str, messages: str) -> NoDeviceError:
+    """Return the error for a driver's file with which the loader cannot do something, with the loader's messages."""
     variable = next((name for name in NAMED_FILES if os.environ.get(name)), None)
-    mend = "Mend or remove that file"
-    if variable is not None:
-        mend = f"Correct or unset {variable}, which names the files that are read in place of the system's"
-    return NoDeviceError(f"the Vulkan loader cannot {action}: {said}. {mend}. {DOCTOR}")
+    correct = "" if variable is None else f"Correct or unset {variable}, which names the files of drivers. "
+    return NoDeviceError(f"the Vulkan loader cannot {action}: {messages}. {correct}{DOCTOR}")
 
 
-def debug_messenger(module: Any, severity: int, kind: int, hear: Callable[[str], object]) -> tuple[Any, Any]:
-    """Return the description of a messenger that calls `hear` with each message, and its callback, which must stay alive."""
+def debug_messenger(module: Any, severity: int, kind: int, on_message: Callable[[str], object]) -> tuple[Any, Any]:
+    """Return the description of a messenger that calls `on_message` with each message, and the callback to keep alive."""
     ffi = module.ffi
 
     def report(_severity: int, _types: int, data: Any, _user: Any) -> int:
-        hear(ffi.string(data.pMessage).decode(errors="replace"))
+        on_message(ffi.string(data.pMessage).decode(errors="replace"))
         return 0
 
     callback = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
@@ -135,7 +124,10 @@ class Api:
         try:
             import vulkan
         except OSError as error:
-            raise NoLoaderError(f"the Vulkan loader library is not installed. {_INSTALL}") from error
+            raise NoLoaderError(
+                "the Vulkan loader library is not installed; on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers`"
+                f" installs it with a driver for any CPU. {DOCTOR}; `--backend cpu` scores without Vulkan"
+            ) from error
         except ImportError as error:
             raise NoLoaderError(f"the Python package `vulkan` is not installed: `pip install vulkan`. {DOCTOR}") from error
         return vulkan
@@ -172,13 +164,13 @@ class Api:
                 ) from error
             except module.VkErrorOutOfHostMemory as error:
                 # The loader uses the same code if it cannot read a driver's file.
-                said = complaints(module) if name in _LOOKING_FOR_DRIVERS else ""
-                if said:
-                    raise _unusable("read its drivers' files", said) from error
+                messages = loader_messages(module) if name in _LOOKING_FOR_DRIVERS else ""
+                if messages:
+                    raise _unusable("read its drivers' files", messages) from error
                 raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
             except module.VkErrorIncompatibleDriver as error:
-                said = complaints(module)
-                raise (_unusable("use the drivers that it found", said) if said else _no_driver()) from error
+                messages = loader_messages(module)
+                raise (_unusable("use the drivers that it found", messages) if messages else _no_driver()) from error
             except module.VkErrorInitializationFailed as error:
                 if name != "vkEnumeratePhysicalDevices":
                     raise DeviceError(f"{name} failed: VkErrorInitializationFailed") from error

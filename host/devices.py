@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from .api import vk
-from .errors import DOCTOR, NoDeviceError, UnsuitableDeviceError
+from .errors import INSTALL_DRIVER, NoDeviceError, UnsuitableDeviceError
 from .instance import Instance
 
 DEVICE_VARIABLE = "VKSSIM_DEVICE"
@@ -179,9 +179,7 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
 
 def no_device() -> NoDeviceError:
     """Return the error for a machine on which Vulkan lists no device."""
-    return NoDeviceError(
-        f"no Vulkan device found. `apt install mesa-vulkan-drivers` installs Mesa's drivers, lavapipe among them. {DOCTOR}"
-    )
+    return NoDeviceError(f"no Vulkan device found. {INSTALL_DRIVER}")
 
 
 def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-DOCTOR = "`vkssim doctor` finds out what is missing, and says how to install it"
-"""The advice in each message about a missing Vulkan loader, driver or device."""
+DOCTOR = "Run `vkssim doctor` for a fix"
+"""The advice in each message about a missing Vulkan loader, driver or device; doctor has it for each distribution."""
+
+
+INSTALL_DRIVER = f"`apt install mesa-vulkan-drivers` installs one for any CPU on Debian and Ubuntu. {DOCTOR}"
+"""The advice if there is no driver or no device."""
 
 
 class VkssimError(Exception):

@@ -95,7 +95,7 @@ class Instance(Closable):
         return vk.vkCreateInstance(info, None)
 
     def _listen(self) -> None:
-        def hear(message: str) -> None:
+        def on_message(message: str) -> None:
             self.validation_messages.append(message)
             if self._log is not None:
                 with self._log.open("a") as log:
@@ -103,7 +103,7 @@ class Instance(Closable):
 
         severity = vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT
         kind = vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT
-        info, self._report = debug_messenger(vk.module, severity, kind, hear)
+        info, self._report = debug_messenger(vk.module, severity, kind, on_message)
         create = vk.load(self.handle, "vkCreateDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
         destroy = vk.load(self.handle, "vkDestroyDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
         messenger = create(self.handle, info, None)

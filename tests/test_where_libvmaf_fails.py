@@ -121,5 +121,5 @@ def test_no_gpu_or_no_driver(tmp_path: Path, missing: str) -> None:
     process = vkssim_process("score", path, path, "--feature", "float_ssim", "--json", environment=environment)
     assert (process.returncode, process.stdout) == (3, b"")
     assert (b"absent.json" if missing == "file" else b"mesa-vulkan-drivers") in process.stderr
-    assert b"`vkssim doctor` finds out what is missing" in process.stderr
+    assert b"Run `vkssim doctor` for a fix" in process.stderr
     assert b"Traceback" not in process.stderr

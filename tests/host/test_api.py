@@ -56,19 +56,19 @@ SIGN = "/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"
 @pytest.mark.parametrize(
     ("signs", "variables", "begins"),
     [
-        ([], {}, ". Install"),
-        ([SIGN], {}, f": {SIGN}. Install"),
+        ([], {}, ". `apt install"),
+        ([SIGN], {}, f": {SIGN}. `apt install"),
         (
             [],
             {"VK_LOADER_DRIVERS_DISABLE": "*"},
-            ". Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. Or: Install",
+            ". Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. `apt install",
         ),
     ],
 )
 def test_a_missing_driver(monkeypatch: pytest.MonkeyPatch, signs: list[str], variables: dict[str, str], begins: str) -> None:
     """The loader gives no reason where the library of its only driver does not load: signs of GPUs and variables are named."""
     api = _failing(monkeypatch, "vkCreateInstance", "VkErrorIncompatibleDriver")
-    monkeypatch.setattr(api_module, "complaints", lambda _: "")
+    monkeypatch.setattr(api_module, "loader_messages", lambda _: "")
     monkeypatch.setattr(api_module, "unlisted_gpus", lambda: signs)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

@@ -17,6 +17,7 @@ from ..errors import DeviceMemoryError, NoDeviceError, OptionError, SmallerBatch
 from ..host.closing import Closable, closing_on_error
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
+from ..host.errors import DOCTOR
 from ..host.gpus import unlisted_gpus
 from ..host.instance import shared_instance
 from ..host.pipelines import PipelineBuilder
@@ -161,8 +162,8 @@ def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[W
     if not reasons:
         return ()
     text = (
-        f"{device.name} computes in software, although a GPU is present: {'; '.join(reasons)}. `vkssim doctor` says how to mend"
-        f" it, and `device={device.name.split(maxsplit=1)[0]}` uses this device without the warning"
+        f"{device.name} computes in software, although a GPU is present: {'; '.join(reasons)}. {DOCTOR};"
+        f" `device={device.name.split(maxsplit=1)[0]}` uses this device without the warning"
     )
     return (UnusableGpuWarning(text),)
 
