@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..report.numbers import finite, time_code
-from ..report.results import FrameScores, ScoreReport
+from ..report.results import ScoreReport
 from ..types import Doubles
 from ..utils.sanitize import visible
 from .charts import Axis
 from .ladders import Ladders
+from .moments import MomentGroup, frame_time
 from .styles import MARKERS, LineStyle
 from .tables import Pooled
-
-if TYPE_CHECKING:
-    from .moments import MomentGroup
 
 _DECIMALS = 6
 _DECIMALS_NEAR_1 = 8  # near 1, one decibel is a small difference of the score
@@ -51,7 +49,9 @@ def embedded(
         ],
         "references": [visible(reference) for reference in ladders.references],
         "unit": visible(ladders.unit),
-        "moments": [[{"frame": one.index, "time": one.time, "clip": one.clip} for one in group.moments] for group in moments],
+        "moments": [
+            [{"frame": moment.index, "time": moment.time, "clip": moment.clip} for moment in group.moments] for group in moments
+        ],
     }
     return as_text(data)
 
@@ -76,13 +76,6 @@ def _columns(report: ScoreReport, pooled: Pooled, label: str, style: LineStyle, 
     }
 
 
-def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
-    """Return the presentation time of a frame in seconds: that of the clip, else computed from the frame rate, else None."""
-    if frame.time is not None:
-        return frame.time
-    return frame.index / report.rate if report.rate else None
-
-
 def tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
     """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
     times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in axis.ticks}
@@ -94,5 +87,7 @@ def rounded(values: Doubles | list[float | None]) -> list[float | None]:
     """Return numbers as JSON has them. NaN and infinite values become None."""
     column = np.array(values, np.float64)
     near = np.round(column, _DECIMALS_NEAR_1)
-    found: list[float | None] = finite(np.where((column >= _NEAR_1) & (column < 1), near, np.round(column, _DECIMALS)).tolist())
-    return found
+    rounded_values: list[float | None] = finite(
+        np.where((column >= _NEAR_1) & (column < 1), near, np.round(column, _DECIMALS)).tolist()
+    )
+    return rounded_values

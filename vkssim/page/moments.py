@@ -11,7 +11,6 @@ import numpy as np
 from ..report.numbers import time_code
 from ..report.results import FrameScores, ScoreReport, metric_of_choice, without_nan, worst_frames
 from ..types import Doubles
-from .data import frame_time
 from .tables import score_text
 
 _SECOND = 1.0
@@ -115,6 +114,13 @@ def alike(reports: Sequence[ScoreReport]) -> list[list[int]]:
         key = report.reference, size, report.selection.first_reference, report.sync, report.pictures
         groups.setdefault(key, []).append(number)
     return list(groups.values())
+
+
+def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
+    """Return the presentation time of a frame in seconds: that of the clip, else computed from the frame rate, else None."""
+    if frame.time is not None:
+        return frame.time
+    return frame.index / report.rate if report.rate else None
 
 
 def _times(report: ScoreReport) -> Doubles:

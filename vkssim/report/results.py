@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,18 @@ import numpy as np
 from ..errors import OptionError
 from ..frames.options import PictureOptions, Selection
 from ..types import BackendInfo, Doubles
+from ..utils.facts import to_json
+from ..utils.sanitize import visible
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .decibel import decibel
 from .numbers import NumberFormat
 from .record import ScoringRecord
+from .schema import REPORT_KEYS
 
 PERCENTILES = (1, 5, 10, 50)
+_HTML_POOLINGS = ("mean", "min", "p5", "p50", "max")
+_CHART_WIDTH, _CHART_HEIGHT = 240, 32
 _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 
 
@@ -142,9 +149,7 @@ class ScoreReport:
         return f"<{type(self).__name__}: {self.title}\n mean {', '.join(means) or 'of no frame'}>"
 
     def _repr_html_(self) -> str:
-        from .writing import render_html
-
-        return render_html(self)
+        return _html_table(self)
 
     @property
     def title(self) -> str:
@@ -161,8 +166,6 @@ class ScoreReport:
             The values that `vkssim.report.render` writes as JSON, without rounding. A score that does not exist is None.
 
         """
-        from .schema import as_dict
-
         return as_dict(self, NumberFormat(None))
 
     def to_pandas(self) -> Any:
@@ -245,6 +248,60 @@ class ScoreReport:
         for name in self.similarities:
             pooled[name]["mean_db"] = float(decibel(np.array(pooled[name]["mean"])))
         return pooled
+
+
+def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
+    """Return the values of a report's JSON. A score that does not exist is None."""
+
+    def scores(values: Mapping[str, float]) -> dict[str, float | None]:
+        return {name: numbers.number(value) for name, value in values.items()}
+
+    computed = {
+        "fps": round(report.profiled_fps, 2),
+        "frames": [
+            {
+                "frameNum": frame.index,
+                **({} if frame.time is None else {"time": round(frame.time, 6)}),
+                "metrics": scores(frame.metrics),
+            }
+            for frame in report.frames
+        ],
+        "pooled_metrics": {name: scores(pooled) for name, pooled in report.pooled().items()},
+        "aggregate_metrics": {},
+    }
+    values = {key: attrgetter(place)(report) if place else computed[key] for key, (_, place) in REPORT_KEYS.items()}
+    return values if report.scoring is None else {**values, "scoring": to_json(report.scoring)}
+
+
+def _html_table(report: ScoreReport) -> str:
+    """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
+    heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
+    rows = []
+    for name, pooled in report.pooled().items():
+        values = [pooled.get(pooling, np.nan) for pooling in _HTML_POOLINGS]
+        numbers = [f"{value:.6f}" if np.isfinite(value) else str(value) for value in values]
+        cells = escape(visible(name)), *numbers, _html_chart(report.column(name)) if report.frames else ""
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in report.warnings)
+    title, body = escape(visible(report.title)), "".join(rows)
+    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><ul>{warnings}</ul>"
+
+
+def _html_chart(scores: Doubles) -> str:
+    """Return a line of the scores from their lowest to their highest, with gaps in place of those that are not finite."""
+    finite = np.isfinite(scores)
+    if not finite.any():
+        return ""
+    lowest, highest = scores[finite].min(), scores[finite].max()
+    heights = (scores - lowest) / max(highest - lowest, 1e-12)
+    points = np.column_stack([np.linspace(0, _CHART_WIDTH, len(scores)), (1 - heights) * (_CHART_HEIGHT - 2) + 1])
+    runs = np.split(np.arange(len(scores)), np.nonzero(np.diff(finite))[0] + 1)
+    lines = "".join(
+        f'<polyline fill="none" stroke="currentColor" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points[run])}"/>'
+        for run in runs
+        if finite[run[0]]
+    )
+    return f'<svg width="{_CHART_WIDTH}" height="{_CHART_HEIGHT}" role="img" aria-label="scores of the frames">{lines}</svg>'
 
 
 @dataclass(repr=False)

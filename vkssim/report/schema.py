@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any
 
 from ..utils import facts
 from ..utils.choices import SYNCS
-from .numbers import NumberFormat
 from .record import ScoringRecord
-from .results import ScoreReport
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -38,7 +34,7 @@ _POOLED = {
     "description": "for each score mean, min and so on",
 }
 
-_KEYS: dict[str, tuple[dict[str, Any], str]] = {
+REPORT_KEYS: dict[str, tuple[dict[str, Any], str]] = {
     "version": ({**_TEXT, "description": "version of vkssim"}, "version"),
     "fps": ({**_NUMBER, "description": "frames scored a second; 0 without --profile"}, ""),
     "frames": ({"type": "array", "items": _FRAME}, ""),
@@ -66,29 +62,6 @@ _KEYS: dict[str, tuple[dict[str, Any], str]] = {
 """The schema of each key, and the attribute of `ScoreReport` that is its value; empty if it is computed."""
 
 
-def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
-    """Return the values of the JSON. A score that does not exist is None."""
-
-    def scores(values: Mapping[str, float]) -> dict[str, float | None]:
-        return {name: numbers.number(value) for name, value in values.items()}
-
-    computed = {
-        "fps": round(report.profiled_fps, 2),
-        "frames": [
-            {
-                "frameNum": frame.index,
-                **({} if frame.time is None else {"time": round(frame.time, 6)}),
-                "metrics": scores(frame.metrics),
-            }
-            for frame in report.frames
-        ],
-        "pooled_metrics": {name: scores(pooled) for name, pooled in report.pooled().items()},
-        "aggregate_metrics": {},
-    }
-    values = {key: attrgetter(place)(report) if place else computed[key] for key, (_, place) in _KEYS.items()}
-    return values if report.scoring is None else {**values, "scoring": facts.to_json(report.scoring)}
-
-
 def report_schema() -> dict[str, Any]:
     """Return the schema of the JSON that `vkssim score` writes. Reports of older versions lack `scoring`."""
     return {
@@ -97,10 +70,10 @@ def report_schema() -> dict[str, Any]:
         "description": "What `vkssim score -o FILE.json` and `vkssim batch --frames` write. Other keys may come later.",
         "type": "object",
         "properties": {
-            **{key: schema for key, (schema, _) in _KEYS.items()},
+            **{key: schema for key, (schema, _) in REPORT_KEYS.items()},
             "scoring": {"description": "how it was scored", **facts.json_schema(ScoringRecord)},
         },
-        "required": list(_KEYS),
+        "required": list(REPORT_KEYS),
     }
 
 

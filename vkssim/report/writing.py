@@ -8,27 +8,20 @@ import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
-
-import numpy as np
 
 from ..errors import OptionError, OutputError
 from ..storage.atomic import write_file as write
-from ..types import Doubles
 from ..utils.facts import to_json
 from ..utils.sanitize import cell, visible
 from ..utils.version import __version__
 from .numbers import NumberFormat, shortest
-from .results import ScoreReport
-from .schema import as_dict
+from .results import ScoreReport, as_dict
 
 __all__ = ["WRITERS", "render", "write"]
 
 _XML_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _XML_MISSING = "nan"  # C's printf writes NaN in this way: float() reads it, and no reader mistakes it for a score
-_HTML_POOLINGS = ("mean", "min", "p5", "p50", "max")
-_CHART_WIDTH, _CHART_HEIGHT = 240, 32
 _NOT_OF_SUBTITLES = str.maketrans("{}|", "()/")  # these end a line or begin a command
 
 
@@ -144,34 +137,3 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
     if form not in WRITERS:
         raise OptionError(f"unknown output form {form!r}. Available forms: {', '.join(WRITERS)}")
     return WRITERS[form](report, NumberFormat.parse(precision))
-
-
-def render_html(report: ScoreReport) -> str:
-    """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
-    heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
-    rows = []
-    for name, pooled in report.pooled().items():
-        values = [pooled.get(pooling, np.nan) for pooling in _HTML_POOLINGS]
-        numbers = [f"{value:.6f}" if np.isfinite(value) else str(value) for value in values]
-        cells = escape(visible(name)), *numbers, _html_chart(report.column(name)) if report.frames else ""
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in report.warnings)
-    title, body = escape(visible(report.title)), "".join(rows)
-    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><ul>{warnings}</ul>"
-
-
-def _html_chart(scores: Doubles) -> str:
-    """Return a line of the scores from their lowest to their highest, with gaps in place of those that are not finite."""
-    finite = np.isfinite(scores)
-    if not finite.any():
-        return ""
-    lowest, highest = scores[finite].min(), scores[finite].max()
-    heights = (scores - lowest) / max(highest - lowest, 1e-12)
-    points = np.column_stack([np.linspace(0, _CHART_WIDTH, len(scores)), (1 - heights) * (_CHART_HEIGHT - 2) + 1])
-    runs = np.split(np.arange(len(scores)), np.nonzero(np.diff(finite))[0] + 1)
-    lines = "".join(
-        f'<polyline fill="none" stroke="currentColor" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points[run])}"/>'
-        for run in runs
-        if finite[run[0]]
-    )
-    return f'<svg width="{_CHART_WIDTH}" height="{_CHART_HEIGHT}" role="img" aria-label="scores of the frames">{lines}</svg>'
