@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from . import fork
-from .errors import DOCTOR, INSTALL_DRIVER, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
+from .errors import DOCTOR, INSTALL_DRIVER, LOG, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 from .gpus import FILTERS, NAMED_FILES, unlisted_gpus
 
 ALONE = ("vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkDestroyDevice")
@@ -157,6 +157,7 @@ class Api:
                 with self.order.call(name):
                     return function(*args)
             except module.VkErrorDeviceLost as error:
+                LOG.warning("%s: the device was lost", name)
                 raise DeviceLostError(f"{name}: the driver reports that the device was lost; run again") from error
             except (module.VkErrorOutOfDeviceMemory, module.VkErrorMemoryMapFailed) as error:
                 raise DeviceMemoryError(

@@ -1,8 +1,17 @@
-"""The errors of devices, and the base class of all errors of the package (`vkssim.errors` has the whole table)."""
+"""The errors of devices, the base class of all errors of the package (`vkssim.errors` has the whole table), and the log."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
+
+LOG = logging.getLogger("vkssim")
+"""The log of the package: devices lost, runs repeated, decoders chosen."""
+
+LOG.addHandler(logging.NullHandler())  # Python would print warnings on standard error if the caller has no handler
+
+COMPILE_LOG = LOG.getChild("compile")
+"""The log of long compilations, which commands show on a terminal."""
 
 DOCTOR = "Run `vkssim doctor` for a fix"
 """The advice in each message about a missing Vulkan loader, driver or device; doctor has it for each distribution."""

@@ -14,31 +14,30 @@ from typing import Any, TypeVar
 
 from .api import vk
 from .device import Device
-from .errors import DeviceTimeoutError, VkssimError
-from .notices import notify
+from .errors import COMPILE_LOG, LOG, DeviceTimeoutError, VkssimError
 
 TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
 """The environment variable with the seconds that a submission may take."""
 
-SLICE_SECONDS = 0.1
+SLICE_S = 0.1
 """The longest single wait for a device or a driver. Waits are divided, because Python handles signals only between them."""
 
-_SUBMISSION_SECONDS = 300.0
-_COMPILATION_SECONDS = 120.0  # the slowest known: SwiftShader takes 5 s for a window, longer on a busy machine
-_LONGEST_SECONDS = 7 * 24 * 3600.0
+_SUBMISSION_S = 300.0
+_COMPILATION_S = 120.0  # the slowest known: SwiftShader takes 5 s for a window, longer on a busy machine
+_MAX_S = 7 * 24 * 3600.0
 
 
 def timeout_seconds() -> float:
     """Return the seconds that a batch may take on a device. Raises VkssimError if VKSSIM_TIMEOUT is not a valid time."""
-    text = os.environ.get(TIMEOUT_VARIABLE) or str(_SUBMISSION_SECONDS)
+    text = os.environ.get(TIMEOUT_VARIABLE) or str(_SUBMISSION_S)
     try:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not 0 < seconds <= _LONGEST_SECONDS:
+    if not 0 < seconds <= _MAX_S:
         raise VkssimError(
             f"{TIMEOUT_VARIABLE} is {text!r}; it is the seconds that a batch of frames may take on the device, above 0 and at"
-            f" most {_LONGEST_SECONDS:g}"
+            f" most {_MAX_S:g}"
         )
     return seconds
 
@@ -48,7 +47,7 @@ def compilation_seconds() -> float:
 
     A smaller VKSSIM_TIMEOUT is meant for submissions, and does not shorten this time.
     """
-    return max(_COMPILATION_SECONDS, timeout_seconds()) if os.environ.get(TIMEOUT_VARIABLE) else _COMPILATION_SECONDS
+    return max(_COMPILATION_S, timeout_seconds()) if os.environ.get(TIMEOUT_VARIABLE) else _COMPILATION_S
 
 
 def check_answering(device: Device) -> None:
@@ -63,14 +62,15 @@ def wait_for_fences(device: Device, fences: Sequence[Any], timeout: float, work:
     Raises DeviceTimeoutError, which names the `work`, if they are not within `timeout` seconds. The device is abandoned then.
     """
     # Slices are counted, not seconds: the time during which a process was stopped does not count as waiting.
-    for _ in range(math.ceil(timeout / SLICE_SECONDS)):
+    for _ in range(math.ceil(timeout / SLICE_S)):
         check_answering(device)
         try:
-            vk.vkWaitForFences(device.handle, len(fences), fences, vk.VK_TRUE, int(SLICE_SECONDS * 1e9))
+            vk.vkWaitForFences(device.handle, len(fences), fences, vk.VK_TRUE, int(SLICE_S * 1e9))
         except vk.module.VkTimeout:
             continue
         return
     device.abandoned = True
+    LOG.warning("%s did not finish %s in %g s and is given up", device.info.name, work, timeout)
     raise DeviceTimeoutError(
         f"{device.info.name} did not finish {work} in {timeout:g} s. If it is only slow, {TIMEOUT_VARIABLE}=SECONDS gives it"
         " longer; if it hangs, choose another device or restart its driver"
@@ -79,10 +79,10 @@ def wait_for_fences(device: Device, fences: Sequence[Any], timeout: float, work:
 
 # -- compilations -----------------------------------------------------------------------------------------------------
 
-NOTICE_SECONDS = 5.0
+FIRST_NOTICE_S = 5.0
 """The time after which the first notice is given."""
 
-_NEXT_NOTICE_SECONDS = 30.0
+_NEXT_NOTICE_S = 30.0
 
 Compiled = TypeVar("Compiled")
 
@@ -99,7 +99,7 @@ class Compilations:
         self._kernels = kernels
         self._begun = 0
         self._started = time.monotonic()
-        self._next_notice = NOTICE_SECONDS
+        self._next_notice = FIRST_NOTICE_S
 
     def run(self, kernel: str, compile_kernel: Callable[[], Compiled]) -> Compiled:
         """Return the result of `compile_kernel`, a call of the device's driver that compiles the kernel of that name.
@@ -126,6 +126,7 @@ class Compilations:
         except BaseException:
             if not future.done():
                 self._device.abandoned = True
+                LOG.warning("%s did not compile the kernel %s and is given up", self._device.info.name, kernel)
             raise
         return future.result()
 
@@ -133,7 +134,7 @@ class Compilations:
         began, limit = time.monotonic(), compilation_seconds()
         while True:
             with suppress(Empty):
-                return ended.get(timeout=SLICE_SECONDS)
+                return ended.get(timeout=SLICE_S)
             now = time.monotonic()
             if now - began >= limit:
                 raise DeviceTimeoutError(
@@ -143,8 +144,8 @@ class Compilations:
                 )
             seconds = now - self._started
             if seconds >= self._next_notice:
-                notify(
+                COMPILE_LOG.info(
                     f"{self._device.info.description} has been compiling kernels for {seconds:.0f} s, now {kernel}, number"
                     f" {self._begun} of {self._kernels}; each may take up to {limit:g} s"
                 )
-                self._next_notice = seconds + _NEXT_NOTICE_SECONDS
+                self._next_notice = seconds + _NEXT_NOTICE_S

@@ -6,7 +6,7 @@ Only the end of its process stops a driver that compiles, so no check runs besid
 from __future__ import annotations
 
 import json
-import sys
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -26,10 +26,10 @@ from vkssim.backends.selftest import TOLERANCE
 from vkssim.backends.sessions import close_sessions
 from vkssim.doctor.in_subprocess import Send
 from vkssim.frames.options import Selection
-from vkssim.host import executor, notices
+from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceInfo, list_devices
-from vkssim.host.errors import DeviceError
+from vkssim.host.errors import COMPILE_LOG, DeviceError
 from vkssim.host.instance import shared_instance
 from vkssim.host.pipelines import PipelineBuilder
 from vkssim.metrics.dispatches import KernelShape
@@ -145,7 +145,8 @@ def describe(send: Send) -> None:
 
 def run(send: Send, name: str, size: int) -> None:
     """Run a check with subgroups of a size, and send its problem, an empty text if there is none, and its seconds."""
-    notices.listener = lambda sentence: print(sentence, file=sys.stderr, flush=True)
+    logging.basicConfig(format="%(message)s")
+    COMPILE_LOG.setLevel(logging.INFO)
     as_users_have_it = name == "first score"
     with subgroups.required(_device(), size), nullcontext() if as_users_have_it else _compiled_once():
         began = time.perf_counter()

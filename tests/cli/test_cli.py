@@ -11,7 +11,6 @@ import pty
 import re
 import shlex
 import sys
-from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,7 +21,8 @@ import pytest
 
 from vkssim.cli import main
 from vkssim.cli.command import Command, CommandOption, CommandWithExamples
-from vkssim.host import notices
+from vkssim.cli.messages import COMPILE_NOTES
+from vkssim.host.errors import COMPILE_LOG
 from vkssim.metrics import FEATURES
 
 from ..support.clips import raw_bytes, y4m_bytes
@@ -365,19 +365,20 @@ class _Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "heard"), [(_Terminal(), ["note: a driver takes long"]), (io.StringIO(), [])])
 def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(notices, "listener", None)
-    monkeypatch.setattr(import_module("vkssim.cli.main"), "say", said.append)
+    monkeypatch.setattr("vkssim.cli.messages.say", said.append)
     monkeypatch.setattr(sys, "stderr", stream)
     main(["features"], standalone_mode=False)
-    notices.notify("a driver takes long")
+    COMPILE_LOG.info("a driver takes long")
+    COMPILE_LOG.removeHandler(COMPILE_NOTES)
     assert said == heard
 
 
 def test_quiet_commands_give_no_notices(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(notices, "listener", said.append)
+    monkeypatch.setattr("vkssim.cli.messages.say", said.append)
+    COMPILE_LOG.addHandler(COMPILE_NOTES)
     succeed(*raw_pair, "-q")
-    notices.notify("a driver takes long")
+    COMPILE_LOG.warning("a driver takes long")
     assert said == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,14 @@ def test_error_codes_become_errors(
 ) -> None:
     with pytest.raises(expected, match=words):
         getattr(_failing(monkeypatch, function, raised), function)(None)
+
+
+def test_a_lost_device_is_logged_not_printed(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(DeviceLostError):
+        _failing(monkeypatch, "vkDeviceWaitIdle", "VkErrorDeviceLost").vkDeviceWaitIdle(None)
+    assert caplog.record_tuples == [("vkssim", logging.WARNING, "vkDeviceWaitIdle: the device was lost")]
+    process = python_process("-c", "from vkssim.host.errors import LOG; LOG.warning('the device was lost')")
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 SIGN = "/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"

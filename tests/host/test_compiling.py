@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from typing import cast
 
 import pytest
 
-from vkssim.host import notices, waiting
+from vkssim.host import waiting
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceMemoryError, DeviceTimeoutError
 from vkssim.host.waiting import TIMEOUT_VARIABLE, Compilations, compilation_seconds
@@ -37,24 +38,28 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
     assert not device.abandoned
 
 
-def test_kernels_that_take_long_are_reported_once(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-    monkeypatch.setattr(notices, "listener", heard.append)
-    monkeypatch.setattr(waiting, "NOTICE_SECONDS", 0.0)
+def test_kernels_that_take_long_are_reported_once(
+    device: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "vkssim")
+    monkeypatch.setattr(waiting, "FIRST_NOTICE_S", 0.0)
     compilations = Compilations(device, 2)
     for kernel in ("ssim.strip", "second"):
         assert compilations.run(kernel, lambda: not threading.Event().wait(0.25))
-    (sentence,) = heard
+    (sentence,) = caplog.messages
     assert sentence.startswith("Made Up, driver 3 has been compiling kernels for 0 s, now ssim.strip, number 1 of 2; each may")
 
 
-def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_does_not_end_is_an_error(
+    device: Device, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """What the driver may still use is left alone."""
     monkeypatch.setattr(waiting, "compilation_seconds", lambda: 0.2)
     released = threading.Event()
     with pytest.raises(DeviceTimeoutError, match=r"did not compile the kernel ssim\.strip in 0\.2 s.*VKSSIM_TIMEOUT=SECONDS"):
         Compilations(device, 2).run("ssim.strip", released.wait)
     assert device.abandoned
+    assert caplog.messages == ["Made Up did not compile the kernel ssim.strip and is given up"]
     released.set()
 
 

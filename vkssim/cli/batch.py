@@ -13,12 +13,12 @@ import click
 
 from ..engine.rates import SECONDS
 from ..errors import OptionError, ThresholdError
-from ..host import notices
+from ..host.errors import COMPILE_LOG
 from ..storage.location import is_url, redact_url
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
 from .command import make_command, option
-from .messages import say, say_written, with_flags
+from .messages import COMPILE_NOTES, say, say_written, with_flags
 from .options import (
     backend_options,
     clip_options,
@@ -167,7 +167,7 @@ def score_rows(
     inputs = {str(manifest), *(clip for pair in pairs for clip in pair.clips.paths)}
     check_target(path, "--output", sorted(inputs))
     if quiet:
-        notices.listener = None
+        COMPILE_LOG.removeHandler(COMPILE_NOTES)
     with closing(ProgressBar()) as bar:
         settings = BatchSettings(
             workers=workers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from importlib import import_module
@@ -11,13 +12,13 @@ from typing import Any
 import click
 
 from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code, wants_memory
-from ..host import notices
+from ..host.errors import COMPILE_LOG
 from ..utils.interruption import listening
 from ..utils.sanitize import visible
 from ..utils.version import __version__
 from ..utils.wording import did_you_mean
 from .command import SETTINGS, CommandWithExamples
-from .messages import say
+from .messages import COMPILE_NOTES, say
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
@@ -57,7 +58,8 @@ class _Main(CommandWithExamples, click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         if sys.stderr.isatty():
-            notices.listener = lambda sentence: say(f"note: {sentence}")
+            COMPILE_LOG.addHandler(COMPILE_NOTES)
+            COMPILE_LOG.setLevel(logging.INFO)
         with listening():
             try:
                 return super().main(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,17 @@ def say(message: object) -> None:
     Characters that would control the terminal, as names of files can have, are spelt out.
     """
     click.echo(f"vkssim: {visible(with_flags(str(message)))}", err=True)
+
+
+class _NoteHandler(logging.Handler):
+    """A handler that prints each message of a log as a note."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"note: {record.getMessage()}")
+
+
+COMPILE_NOTES = _NoteHandler()
+"""The handler of the log of compilations, which a quiet command removes."""
 
 
 def say_written(name: PathOrUrl) -> None:

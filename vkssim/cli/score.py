@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InterruptedRunError, OptionError, VkssimError
-from ..host import notices
+from ..host.errors import COMPILE_LOG
 from ..page import WORST
 from ..utils.choices import Section
 from ..utils.progress import ProgressBar
@@ -19,6 +19,7 @@ from ..utils.version import __version__
 from .command import add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal
 from .map_output import MapOutput, map_options
+from .messages import COMPILE_NOTES
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
 from .output import SUFFIXES, LocalPathType, form_options
 from .report import PageOptions, budget_option, write_page
@@ -183,7 +184,7 @@ def command(
     alone = single_device(where)
     progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
     if asked.quiet:
-        notices.listener = None
+        COMPILE_LOG.removeHandler(COMPILE_NOTES)
     if find_offset:
         options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
     lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
