@@ -20,11 +20,11 @@ DEVICE_VARIABLE = "VKSSIM_DEVICE"
 NVIDIA = 0x10DE
 """The PCI number of NVIDIA as a vendor."""
 
-_LONGEST_SHOWN = 80
+_MAX_SHOWN = 80
 _LAVAPIPE = "llvmpipe"  # the name of its device begins so in every version of Mesa
-_MINIMUM_API = (1, 1)
-_MINIMUM_WORKGROUP = 256
-_MINIMUM_SHARED_BYTES = 24576
+_MIN_API = (1, 1)
+_MIN_WORKGROUP = 256
+_MIN_SHARED_BYTES = 24576
 
 
 class DeviceKind(IntEnum):
@@ -110,7 +110,7 @@ def _describe(physical: Any) -> DeviceInfo:
         )
     )
     pci = None
-    if api_version >= _MINIMUM_API:
+    if api_version >= _MIN_API:
         has_driver = api_version >= (1, 2) or "VK_KHR_driver_properties" in extensions
         has_place = "VK_EXT_pci_bus_info" in extensions
         for struct, following in pairwise([properties, identity, subgroup, *[driver] * has_driver, *[place] * has_place]):
@@ -140,7 +140,7 @@ def _describe(physical: Any) -> DeviceInfo:
 
 
 def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subgroup: Any) -> list[str]:
-    if api_version < _MINIMUM_API:
+    if api_version < _MIN_API:
         return [f"Vulkan 1.1 (it offers {api_version[0]}.{api_version[1]})"]
     missing = []
     families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
@@ -149,10 +149,10 @@ def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subg
     in_compute = subgroup.supportedStages & vk.VK_SHADER_STAGE_COMPUTE_BIT
     if not (in_compute and subgroup.supportedOperations & vk.VK_SUBGROUP_FEATURE_ARITHMETIC_BIT):
         missing.append("subgroup arithmetic in compute shaders")
-    if limits.maxComputeWorkGroupInvocations < _MINIMUM_WORKGROUP:
-        missing.append(f"workgroups of {_MINIMUM_WORKGROUP} (at most {limits.maxComputeWorkGroupInvocations})")
-    if limits.maxComputeSharedMemorySize < _MINIMUM_SHARED_BYTES:
-        missing.append(f"{_MINIMUM_SHARED_BYTES} bytes of shared memory (it has {limits.maxComputeSharedMemorySize})")
+    if limits.maxComputeWorkGroupInvocations < _MIN_WORKGROUP:
+        missing.append(f"workgroups of {_MIN_WORKGROUP} (at most {limits.maxComputeWorkGroupInvocations})")
+    if limits.maxComputeSharedMemorySize < _MIN_SHARED_BYTES:
+        missing.append(f"{_MIN_SHARED_BYTES} bytes of shared memory (it has {limits.maxComputeSharedMemorySize})")
     return missing
 
 
@@ -183,14 +183,14 @@ def no_device() -> NoDeviceError:
 
 
 def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:
-    wanted = selector.lower()
-    if wanted.isdecimal():  # a number is only an index: the names of many drivers contain numbers such as 15
-        matches = [device for device in devices if str(device.index) == (wanted.lstrip("0") or "0")]
+    text = selector.lower()
+    if text.isdecimal():  # a number is only an index: the names of many drivers contain numbers such as 15
+        matches = [device for device in devices if str(device.index) == (text.lstrip("0") or "0")]
     else:
-        matches = [device for device in devices if wanted and (wanted == str(device.uuid) or wanted in device.name.lower())]
+        matches = [device for device in devices if text and (text == str(device.uuid) or text in device.name.lower())]
     if not matches:
         there_are = "; ".join(f"{device.index}: {device.name} ({device.uuid})" for device in devices)
         raise NoDeviceError(
-            f"{origin} {selector[:_LONGEST_SHOWN]!r} matches no device by index, name or UUID. There are: {there_are}"
+            f"{origin} {selector[:_MAX_SHOWN]!r} matches no device by index, name or UUID. There are: {there_are}"
         )
     return matches[0]

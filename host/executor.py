@@ -28,13 +28,13 @@ Bytes = npt.NDArray[np.uint8]
 class _Work(NamedTuple):
     """The key of a recording: the plan for a number of frames, with or without copies.
 
-    `most` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for
+    `max_work` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for
     `SubmissionBudget`.
     """
 
     frames: int
     copies: bool
-    most: int | None
+    max_work: int | None
     measured: bool
 
 
@@ -208,13 +208,13 @@ class Executor(Closable):
         if recording is not None:
             return recording
         upload = None
-        first, *others = self._record_kernels(slot, work)
+        first, *following = self._record_kernels(slot, work)
         if self._upload_apart and work.copies:
             commands = self._begin(self._upload_pool, slot)
             self._record_upload(commands, slot, work.frames)
             vk.vkEndCommandBuffer(commands)
             upload = _submission(commands, signal=slot.uploaded)
-        kernels = _submission(first, wait=slot.uploaded if upload else None), *map(_submission, others)
+        kernels = _submission(first, wait=slot.uploaded if upload else None), *map(_submission, following)
         slot.recordings[work] = upload, kernels
         return upload, kernels
 
@@ -229,7 +229,7 @@ class Executor(Closable):
     def _record_kernels(self, slot: Slot, work: _Work) -> list[Any]:
         """Return the command buffers of the submissions; the first one has the upload, the last one has the download."""
         plan, frames = self.plan, work.frames
-        divided = divide(plan, frames, work.most)
+        divided = divide(plan, frames, work.max_work)
         stages, batch = self._stages, self._batch_times if work.measured else None
         recorded: list[Any] = []
 
@@ -344,10 +344,11 @@ class Executor(Closable):
         self._budget.note(work, seconds)
 
     def _work_of(self, frames: int, copies: bool) -> _Work:
-        most, measured = self._budget.most, self._budget.measuring  # another thread may wait for a batch, and change them
-        if most is not None and frames * self._frame_work <= most:
-            most = None
-        return _Work(frames, copies, most, measured)
+        # Read once: another thread may wait for a batch, and change them.
+        max_work, measured = self._budget.max_work, self._budget.measuring
+        if max_work is not None and frames * self._frame_work <= max_work:
+            max_work = None
+        return _Work(frames, copies, max_work, measured)
 
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.

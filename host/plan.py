@@ -91,7 +91,7 @@ class Plan:
         doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
         if doubled:
             raise ValueError(f"buffers named twice: {doubled}")
-        known = {spec.name for spec in self.buffers}
+        names = {spec.name for spec in self.buffers}
         for dispatch in self.dispatches:
             kernel, bound = dispatch.kernel, (len(dispatch.sources), len(dispatch.targets))
             if bound != (kernel.sources, kernel.targets):
@@ -99,7 +99,7 @@ class Plan:
         for step in self.steps:
             read = {name for dispatch in step for name in dispatch.sources}
             written = {name for dispatch in step for name in dispatch.targets}
-            if not read | written <= known:
-                raise ValueError(f"unknown buffers: {sorted((read | written) - known)}")
+            if not read | written <= names:
+                raise ValueError(f"unknown buffers: {sorted((read | written) - names)}")
             if read & written:
                 raise ValueError(f"one step both reads and writes {sorted(read & written)}")

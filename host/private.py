@@ -12,10 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(
-    os, "O_NONBLOCK", 0
-)  # without O_NONBLOCK, open would wait for a planted pipe
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+# Without O_NONBLOCK, open would wait for a planted pipe.
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def private_folder(folder: Path) -> None:
@@ -35,7 +34,7 @@ def open_private(path: Path, mode: Literal["rb", "a+b"] = "rb") -> BinaryIO:
     checked. Raises PermissionError if it is no ordinary file, belongs to another user, or others may write it. Raises OSError
     if it is a link or cannot be opened.
     """
-    file = open(path, mode, opener=lambda name, flags: os.open(name, flags | _CAREFULLY, 0o600))  # noqa: SIM115
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags | _SAFE_FLAGS, 0o600))  # noqa: SIM115
     try:
         check_private(path, os.fstat(file.fileno()))
     except BaseException:
@@ -60,15 +59,15 @@ def replace_private(path: Path, data: bytes | memoryview) -> None:
         raise
 
 
-def load(path: Path, most: int) -> bytes:
-    """Return the content of a private file in a private folder; empty if there is none or it has more than `most` bytes."""
+def load(path: Path, max_bytes: int) -> bytes:
+    """Return the content of a private file in a private folder; empty if there is none or it is larger than `max_bytes`."""
     try:
         private_folder(path.parent)
         with open_private(path) as file:
-            data = file.read(most + 1)
+            data = file.read(max_bytes + 1)
     except OSError:
         return b""
-    return data if len(data) <= most else b""
+    return data if len(data) <= max_bytes else b""
 
 
 def store(path: Path, data: bytes) -> bool:
@@ -81,13 +80,13 @@ def store(path: Path, data: bytes) -> bool:
     return True
 
 
-def check_private(path: Path, found: os.stat_result, *, folder: bool = False) -> None:
+def check_private(path: Path, status: os.stat_result, *, folder: bool = False) -> None:
     """Raise PermissionError if a file or folder is no ordinary one, belongs to another user, or others may write it."""
-    if not (stat.S_ISDIR if folder else stat.S_ISREG)(found.st_mode):
+    if not (stat.S_ISDIR if folder else stat.S_ISREG)(status.st_mode):
         raise PermissionError(f"{path} is no ordinary {'folder' if folder else 'file'}")
     if not hasattr(os, "geteuid"):
         return
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"{path} belongs to user {found.st_uid}, not to user {os.geteuid()}")
-    if found.st_mode & _OTHERS_WRITE:
-        raise PermissionError(f"{path} has mode {stat.S_IMODE(found.st_mode):o}: others may write it; chmod go-w {path}")
+    if status.st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to user {status.st_uid}, not to user {os.geteuid()}")
+    if status.st_mode & _WRITABLE_BY_OTHERS:
+        raise PermissionError(f"{path} has mode {stat.S_IMODE(status.st_mode):o}: others may write it; chmod go-w {path}")

@@ -40,20 +40,20 @@ def work_of(plan: Plan, frames: int = 1) -> int:
     return frames * sum(_frame_work(plan, dispatch) for dispatch in plan.dispatches)
 
 
-def divide(plan: Plan, frames: int, most: int | None = None) -> tuple[Submission, ...]:
-    """Return the submissions that run a plan for a number of frames, each with at most `most` bytes of work.
+def divide(plan: Plan, frames: int, max_work: int | None = None) -> tuple[Submission, ...]:
+    """Return the submissions that run a plan for a number of frames, each with at most `max_work` bytes of work.
 
-    A submission exceeds `most` only if a single row of workgroups of one frame does. None means one submission.
+    A submission exceeds `max_work` only if a single row of workgroups of one frame does. None means one submission.
     """
-    most = work_of(plan, frames) if most is None else most
+    max_work = work_of(plan, frames) if max_work is None else max_work
     steps_begin = set(accumulate(map(len, plan.steps), initial=0))
     submissions: list[Submission] = []
     current: list[DispatchPart] = []
     work = 0
     for number, dispatch in enumerate(plan.dispatches):
         whole = DispatchPart(number, 0, 0, (*dispatch.groups, dispatch.layers * frames), number in steps_begin)
-        for part, part_work in _parts(whole, frames * _frame_work(plan, dispatch), most):
-            if current and work + part_work > most:
+        for part, part_work in _parts(whole, frames * _frame_work(plan, dispatch), max_work):
+            if current and work + part_work > max_work:
                 submissions.append(tuple(current))
                 current, work = [], 0
             current.append(part)
@@ -65,11 +65,11 @@ def _frame_work(plan: Plan, dispatch: Dispatch) -> int:
     return sum(plan.buffer(name).frame_bytes for name in dispatch.sources)
 
 
-def _parts(whole: DispatchPart, work: int, most: int) -> Iterator[tuple[DispatchPart, int]]:
-    """Yield the parts of a dispatch and the work of each: layers together if `most` allows it, else rows of one layer."""
+def _parts(whole: DispatchPart, work: int, max_work: int) -> Iterator[tuple[DispatchPart, int]]:
+    """Yield the parts of a dispatch and the work of each: layers together if `max_work` allows it, else rows of one layer."""
     columns, rows, layers = whole.groups
-    layers_each = max(1, min(layers, layers * most // work if work else layers))
-    rows_each = max(1, min(rows, rows * layers * most // work if work else rows)) if layers_each == 1 else rows
+    layers_each = max(1, min(layers, layers * max_work // work if work else layers))
+    rows_each = max(1, min(rows, rows * layers * max_work // work if work else rows)) if layers_each == 1 else rows
     for layer in range(0, layers, layers_each):
         for row in range(0, rows, rows_each):
             groups = (columns, min(rows_each, rows - row), min(layers_each, layers - layer))
@@ -80,12 +80,12 @@ def _parts(whole: DispatchPart, work: int, most: int) -> Iterator[tuple[Dispatch
 
 # -- the size of submissions ------------------------------------------------------------------------------------------
 
-TARGET_SECONDS = 0.2
+TARGET_S = 0.2
 """The time that a submission should take at most: a tenth of the shortest limit that is known."""
 
 _FIRST_WORK = {DeviceKind.DISCRETE: 1 << 31}
-_FIRST_WORK_OF_OTHERS = 1 << 26
-_SMALLEST_WORK = 1 << 16
+_FIRST_WORK_OF_OTHER_KINDS = 1 << 26
+_MIN_WORK = 1 << 16
 _FAST = 8
 
 
@@ -95,14 +95,14 @@ class SubmissionBudget:
     `kind` decides about the first submissions, before anything is measured. `batch_work` is the work of the largest batch. A
     device that cannot measure has no timestamps; the work of a submission then stays at that of the first ones.
 
-    `most` is the work that a submission may have, or None if there is no limit. `measuring` is True if the time of the next
+    `max_work` is the work that a submission may have, or None if there is no limit. `measuring` is True if the time of the next
     batch should be measured and passed to `note`. docs/adr/0008-divided-submissions.md has the reasons for the numbers.
     """
 
     def __init__(self, kind: DeviceKind, batch_work: int, *, can_measure: bool = True) -> None:
         self._batch_work = batch_work
         has_limit = kind is not DeviceKind.CPU  # nothing ends the work of a software driver
-        self.most = _FIRST_WORK.get(kind, _FIRST_WORK_OF_OTHERS) if has_limit else None
+        self.max_work = _FIRST_WORK.get(kind, _FIRST_WORK_OF_OTHER_KINDS) if has_limit else None
         self.measuring = has_limit and can_measure
 
     def note(self, work: int, seconds: float) -> None:
@@ -110,8 +110,8 @@ class SubmissionBudget:
 
         If it is so fast that the largest batch takes an eighth of the target, nothing is limited or measured from then on.
         """
-        most = work * TARGET_SECONDS / max(seconds, 1e-9)
-        if most >= _FAST * self._batch_work:
-            self.most, self.measuring = None, False
+        max_work = work * TARGET_S / max(seconds, 1e-9)
+        if max_work >= _FAST * self._batch_work:
+            self.max_work, self.measuring = None, False
         else:  # powers of two, because each new value means that commands are recorded again
-            self.most = 1 << max(_SMALLEST_WORK, int(most)).bit_length() - 1
+            self.max_work = 1 << max(_MIN_WORK, int(max_work)).bit_length() - 1

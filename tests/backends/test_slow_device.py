@@ -21,7 +21,7 @@ from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
-from vkssim.host.submissions import TARGET_SECONDS, Submission, SubmissionBudget
+from vkssim.host.submissions import TARGET_S, Submission, SubmissionBudget
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
 from vkssim.scorer import Scorer
@@ -46,7 +46,7 @@ MOST = 1 << 15
 FIRST = 1 << 17
 """The bytes of work that it gets before it is measured: a dispatch of one frame."""
 
-SLOW = MOST / TARGET_SECONDS
+SLOW = MOST / TARGET_S
 """The bytes of work that the slow device does in a second."""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from vkssim.host.devices import DeviceKind
 from vkssim.host.plan import Dispatch, Kernel, Plan
-from vkssim.host.submissions import TARGET_SECONDS, DispatchPart, SubmissionBudget, divide, work_of
+from vkssim.host.submissions import TARGET_S, DispatchPart, SubmissionBudget, divide, work_of
 
 from .made_up import dispatch, plan
 
@@ -79,14 +79,14 @@ def test_devices_that_may_be_slow_begin_with_little(kind: DeviceKind) -> None:
     """An integrated GPU with an eightieth of an H100's bandwidth takes less than the target for it."""
     budget = SubmissionBudget(kind, BATCH)
     discrete = SubmissionBudget(DeviceKind.DISCRETE, BATCH)
-    assert budget.most is not None
-    assert discrete.most is not None
-    assert budget.most < BATCH < discrete.most
-    assert budget.most / 1e9 < TARGET_SECONDS
+    assert budget.max_work is not None
+    assert discrete.max_work is not None
+    assert budget.max_work < BATCH < discrete.max_work
+    assert budget.max_work / 1e9 < TARGET_S
     unmeasured = SubmissionBudget(kind, BATCH, can_measure=False)
-    assert (unmeasured.most, unmeasured.measuring) == (budget.most, False)
+    assert (unmeasured.max_work, unmeasured.measuring) == (budget.max_work, False)
     budget.note(BATCH, 1e9)
-    assert budget.most >= 1 << 16, "work never vanishes"
+    assert budget.max_work >= 1 << 16, "work never vanishes"
 
 
 @pytest.mark.parametrize("kind", [DeviceKind.DISCRETE, DeviceKind.INTEGRATED, DeviceKind.CPU])
@@ -94,16 +94,16 @@ def test_a_fast_device_is_measured_once(kind: DeviceKind) -> None:
     """A software driver has no limit, and is not measured at all."""
     budget = SubmissionBudget(kind, BATCH)
     if kind is not DeviceKind.CPU:
-        budget.note(BATCH // 8, TARGET_SECONDS / 100)
-    assert (budget.most, budget.measuring) == (None, False)
+        budget.note(BATCH // 8, TARGET_S / 100)
+    assert (budget.max_work, budget.measuring) == (None, False)
 
 
 def test_a_slow_device_gets_less_and_is_measured_again() -> None:
     budget = SubmissionBudget(DeviceKind.DISCRETE, BATCH)
     for seconds in (4.0, 1.0, 8.0):
         budget.note(BATCH, seconds)
-        assert budget.most is not None
-        assert TARGET_SECONDS / 2 < budget.most / BATCH * seconds <= TARGET_SECONDS
+        assert budget.max_work is not None
+        assert TARGET_S / 2 < budget.max_work / BATCH * seconds <= TARGET_S
         assert budget.measuring
 
 
@@ -113,5 +113,5 @@ def test_nearly_equal_measurements_give_the_same_work() -> None:
     for seconds in (1.00, 1.05, 0.98, 1.02):
         budget = SubmissionBudget(DeviceKind.INTEGRATED, BATCH)
         budget.note(BATCH, seconds)
-        values.add(budget.most)
+        values.add(budget.max_work)
     assert len(values) == 1

@@ -53,10 +53,10 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
     screen = Console(stderr=True)
     with screen.status("checking the system") as status:  # shows nothing where standard error is no terminal
 
-        def say(step: str) -> None:
+        def on_step(step: str) -> None:
             status.update(Text(visible(step)))
 
-        diagnosis = diagnose(seconds, say)
+        diagnosis = diagnose(seconds, on_step)
     if as_json:
         print_text(json_text(diagnosis.plain()))
     else:

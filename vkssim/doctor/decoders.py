@@ -16,7 +16,7 @@ from .findings import DiagnosisSection, Finding, Level
 from .in_subprocess import Send, run_in_process
 from .survey import Survey
 
-_ENGINES_SECONDS = 30.0  # in which NVIDIA's driver may say which codecs it decodes
+_ENGINES_TIMEOUT_S = 30.0  # in which NVIDIA's driver may say which codecs it decodes
 _SOFTWARE = {
     "H.264": ("h264",),
     "HEVC": ("hevc",),
@@ -52,9 +52,9 @@ def ask_engines(survey: Survey) -> Engines | None:
     gpu = next((device for device in survey.devices if device.vendor_id == NVIDIA), None)
     if gpu is None:
         return None
-    found = Engines()
-    found.failure = run_in_process(send_answers, (str(gpu.uuid),), _ENGINES_SECONDS, partial(setattr, found))
-    return found
+    engines = Engines()
+    engines.failure = run_in_process(send_answers, (str(gpu.uuid),), _ENGINES_TIMEOUT_S, partial(setattr, engines))
+    return engines
 
 
 def send_answers(send: Send, gpu: str) -> None:
@@ -78,9 +78,9 @@ def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSectio
     """Return the findings about decoders."""
     software = {codec: next(filter(_has, names), None) for codec, names in _SOFTWARE.items()}
     hardware = sorted(offered())
-    there = [codec for codec, name in software.items() if name is not None]
+    present = [codec for codec, name in software.items() if name is not None]
     missing = [codec for codec, name in software.items() if name is None]
-    findings = [Finding(Level.OK, f"FFmpeg decodes on the CPU: {', '.join(there)}")]
+    findings = [Finding(Level.OK, f"FFmpeg decodes on the CPU: {', '.join(present)}")]
     if missing:
         text = f"FFmpeg was built without decoders of {', '.join(missing)}"
         findings.append(Finding(Level.WARNING, text, "pip install --force-reinstall av installs PyAV with its own FFmpeg"))

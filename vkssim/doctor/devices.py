@@ -48,14 +48,14 @@ class DeviceTrial:
         return self.seconds_to_first_score is not None and self.wrong is None
 
 
-def make_trial(device: DeviceInfo, seconds: float, say: Callable[[str], None]) -> DeviceTrial:
-    """Return the result of a trial of a device, which may take so many seconds. `say` is called with each step."""
+def make_trial(device: DeviceInfo, seconds: float, on_step: Callable[[str], None]) -> DeviceTrial:
+    """Return the result of a trial of a device, which may take so many seconds. `on_step` is called with each step."""
     trial = DeviceTrial()
 
     def take(name: str, value: Any) -> None:
         setattr(trial, name, value)
         if name == "doing":
-            say(f"{device.name}: {value}")
+            on_step(f"{device.name}: {value}")
 
     take("doing", trial.doing)
     trial.failure = run_in_process(try_device, (str(device.uuid),), seconds, take)
@@ -86,11 +86,11 @@ def try_device(send: Send, uuid: str) -> None:
         send("wrong", str(error))
 
 
-def try_devices(survey: Survey, seconds: float, say: Callable[[str], None]) -> dict[int, DeviceTrial]:
+def try_devices(survey: Survey, seconds: float, on_step: Callable[[str], None]) -> dict[int, DeviceTrial]:
     """Return a trial of each device that lacks nothing, by the index of the device; the chosen device is tried first."""
     usable = [device for device in survey.devices if not device.lacks]
     usable.sort(key=lambda device: device.index != survey.chosen)
-    return {device.index: make_trial(device, seconds, say) for device in usable}
+    return {device.index: make_trial(device, seconds, on_step) for device in usable}
 
 
 def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, DeviceTrial]) -> DiagnosisSection:
@@ -120,8 +120,8 @@ def reason(machine: Machine, survey: Survey) -> str:
         return f"{DEVICE_VARIABLE} is {named}"
     assert survey.chosen is not None
     if survey.devices[survey.chosen].kind is not DeviceKind.CPU:
-        others = sum(device.kind is not DeviceKind.CPU for device in survey.devices) - 1
-        return "it is the first GPU that can be used" if others else "it is the GPU"
+        gpus = sum(device.kind is not DeviceKind.CPU for device in survey.devices)
+        return "it is the first GPU that can be used" if gpus > 1 else "it is the GPU"
     if survey.has_gpu:
         return "no GPU has what vkssim needs, so that a software device computes"
     return "Vulkan lists no GPU, so that a software device computes"

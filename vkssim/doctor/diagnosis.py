@@ -16,17 +16,17 @@ from .survey import Survey, make_survey
 from .system import extras_section, missing_packages, system_section
 
 
-def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Diagnosis:
+def diagnose(seconds: float, on_step: Callable[[str], None] = lambda _: None) -> Diagnosis:
     """Return the diagnosis of this machine.
 
-    The trial of each device may take so many seconds. `say` is called with a clause before each step that takes time.
+    The trial of each device may take so many seconds. `on_step` is called with a clause before each step that takes time.
     """
     machine = Machine()
     files = driver_files(machine)
-    say("loading the Vulkan drivers")
+    on_step("loading the Vulkan drivers")
     survey = make_survey(files)
-    trials = try_devices(survey, seconds, say)
-    say("asking for decoders")
+    trials = try_devices(survey, seconds, on_step)
+    on_step("asking for decoders")
     engines = ask_engines(survey)
     sections = (
         system_section(machine),

@@ -25,7 +25,7 @@ ADDED_FILES = "VK_ADD_DRIVER_FILES"
 """The variable that names further files."""
 
 _FOLDER = "vulkan/icd.d"
-_LARGEST_FILE = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _read(path: Path, machine: Machine) -> DriverFile:
     problem = "it names no library (`library_path` of `ICD`)"
     try:
         with path.open("rb") as file:
-            described = json.loads(file.read(_LARGEST_FILE))["ICD"]
+            described = json.loads(file.read(_MAX_BYTES))["ICD"]
         library, version, bits = described["library_path"], described.get("api_version"), described.get("library_arch")
     except OSError as error:
         library, problem = None, f"it cannot be read ({error.strerror})"
@@ -197,6 +197,6 @@ def load_problem(library: str) -> str | None:
 
 
 def is_for_other_programs(problem: str) -> bool:
-    """Return whether a message of `load_problem` says that the library is for programs of another word size or processor."""
-    other = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
-    return any(words in problem for words in other)
+    """Return whether a message of `load_problem` says that the library is for programs of another word size or CPU."""
+    reasons = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
+    return any(words in problem for words in reasons)

@@ -20,8 +20,8 @@ def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
     """Return the findings about the loader."""
     facts = {"found": survey.has_loader, "path": survey.loader_path, "version": survey.loader_version}
     if survey.has_loader:
-        where = "" if survey.loader_path is None else f": {survey.loader_path}"
-        finding = Finding(Level.OK, f"the loader of Vulkan {survey.loader_version or '1.0'} is installed{where}")
+        path = "" if survey.loader_path is None else f": {survey.loader_path}"
+        finding = Finding(Level.OK, f"the loader of Vulkan {survey.loader_version or '1.0'} is installed{path}")
     elif survey.loader_problem is None:
         finding = Finding(Level.NOTE, "the loader was not tried, because the survey of the drivers ended before")
     else:
@@ -39,12 +39,12 @@ def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Surve
         findings.append(Finding(Level.NOTE, f"the environment chooses the drivers: {named}"))
     findings += [_finding(file, machine, survey) for file in files]
     if not files:
-        where = ", ".join(str(folder) for folder in search_folders(machine))
+        place = ", ".join(str(folder) for folder in search_folders(machine))
         if choosing:
-            where = f"the files that {choosing[0]} names"
+            place = f"the files that {choosing[0]} names"
         elif machine.platform == "win32":
-            where = rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
-        text = f"there is no driver file in {where}"
+            place = rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
+        text = f"there is no driver file in {place}"
         if survey.devices:  # the loader of Windows also reads files of applications
             findings.append(Finding(Level.NOTE, f"{text}, and Vulkan lists devices all the same"))
         else:
@@ -107,8 +107,8 @@ def distribution(machine: Machine) -> str | None:
     """Return the family of a machine's distribution: a key of the tables above, "win32", or None if it is unknown."""
     if machine.platform in ("darwin", "win32"):
         return machine.platform
-    found = machine.os_release
-    names = (_FAMILIES.get(name, name) for key in ("ID", "ID_LIKE") for name in found.get(key, "").split())
+    release = machine.os_release
+    names = (_FAMILIES.get(name, name) for key in ("ID", "ID_LIKE") for name in release.get(key, "").split())
     return next((name for name in names if name in _INSTALL), None)
 
 

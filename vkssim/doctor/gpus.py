@@ -74,13 +74,13 @@ def _closed(node: Mapping[str, Any], machine: Machine) -> Finding:
 
 def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
     """Return the reason why Vulkan does not list a GPU whose kernel driver works."""
-    found = []
+    findings = []
     given = machine.variable(_CAPABILITIES)
     capabilities = {word.strip() for word in given.split(",")}
     lacks_graphics = machine.is_container and not capabilities & {"all", "graphics"}
     if lacks_graphics:
         setting = f"is {given}" if given else "is not set, which means compute,utility"
-        found.append(
+        findings.append(
             Finding(
                 Level.WARNING,
                 f"this is a container, and its {_CAPABILITIES} {setting}; Vulkan needs graphics",
@@ -88,19 +88,21 @@ def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
             )
         )
     if any(file.is_nvidia and file.left_out is None and file.problem is None for file in files):
-        return found
+        return findings
     elsewhere = [path for name in _ELSEWHERE for path in files_in(machine.path(name)) if "nvidia" in path.name]
     text = "the Vulkan loader reads no driver file of NVIDIA's"
     if elsewhere:
-        found.append(Finding(Level.WARNING, f"{text}, but there is {elsewhere[0]}", f"export VK_DRIVER_FILES={elsewhere[0]}"))
+        text += f", but there is {elsewhere[0]}"
+        findings.append(Finding(Level.WARNING, text, f"export VK_DRIVER_FILES={elsewhere[0]}"))
     elif machine.is_container:
         advice = f"docker run --gpus all -v {_MOUNTED}:{_MOUNTED}:ro, where the host has the file there or in /etc/vulkan/icd.d"
-        found.append(Finding(Level.WARNING, f"{text} (nvidia_icd.json)", advice))
+        findings.append(Finding(Level.WARNING, f"{text} (nvidia_icd.json)", advice))
     else:
-        package = "apt install nvidia-vulkan-icd on Debian, libnvidia-gl-NNN of the driver's version on Ubuntu"
-        known = distribution(machine) == "debian"
-        found.append(Finding(Level.WARNING, text, package if known else "install NVIDIA's driver with its Vulkan part"))
-    return found
+        advice = "install NVIDIA's driver with its Vulkan part"
+        if distribution(machine) == "debian":
+            advice = "apt install nvidia-vulkan-icd on Debian, libnvidia-gl-NNN of the driver's version on Ubuntu"
+        findings.append(Finding(Level.WARNING, text, advice))
+    return findings
 
 
 def _wsl(machine: Machine) -> Finding:
@@ -121,12 +123,12 @@ def _plain(node: Path, machine: Machine) -> dict[str, Any]:
     """Return the facts about a node as values of JSON: its rights in octal digits, and its group, None for that of root."""
     mode = group = None
     with suppress(OSError):  # it is gone
-        found = node.stat()
-        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        status = node.stat()
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
         try:
             group = node.group()
         except KeyError:
-            group = str(found.st_gid)
+            group = str(status.st_gid)
     return {
         "path": str(node),
         "mode": mode,

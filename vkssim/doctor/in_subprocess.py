@@ -19,16 +19,16 @@ Send = Callable[[str, Any], None]
 Work = Callable[..., None]
 """A function of a module, which gets a `Send` and further arguments."""
 
-_SECONDS_TO_END = 5.0
+_END_TIMEOUT_S = 5.0
 
 OUT_OF_TIME = "it did not finish within"
 """The clause of `run_in_process` for work that reached its limit begins so."""
 
 
 def run_in_process(
-    work: Work, arguments: tuple[Any, ...], seconds: float, heard: Send, environment: Mapping[str, str | None] | None = None
+    work: Work, arguments: tuple[Any, ...], seconds: float, on_value: Send, environment: Mapping[str, str | None] | None = None
 ) -> str | None:
-    """Run `work(send, *arguments)` in a process of its own, and call `heard` with each name and value that it sends.
+    """Run `work(send, *arguments)` in a process of its own, and call `on_value` with each name and value that it sends.
 
     Return None if the work ended within the seconds, or else a clause that says why it did not: an error, a crash, or the
     limit, at which the process is killed. `environment` is added to the process's environment; None removes a variable. Raises
@@ -47,14 +47,14 @@ def run_in_process(
             name, value = receiving.recv()
             if name is None:
                 return None if value is None else str(value)
-            heard(name, value)
+            on_value(name, value)
     except EOFError:  # the process ended without its last message
-        process.join(_SECONDS_TO_END)
+        process.join(_END_TIMEOUT_S)
         return _death(process.exitcode)
     finally:
         if process.pid is not None:
             process.kill()
-            process.join(_SECONDS_TO_END)
+            process.join(_END_TIMEOUT_S)
         receiving.close()
 
 

@@ -26,8 +26,8 @@ from .driver_files import DriverFile, load_problem
 from .in_subprocess import Send, run_in_process
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
-_LIST_SECONDS = 20.0
-_SURVEY_SECONDS = 60.0  # to load the drivers and to list their devices
+_LIST_TIMEOUT_S = 20.0
+_SURVEY_TIMEOUT_S = 60.0  # to load the drivers and to list their devices
 _LOADER_NAMES = ("libvulkan.so", "libvulkan.1")
 
 
@@ -64,17 +64,17 @@ def make_survey(files: Sequence[DriverFile]) -> Survey:
     If listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.
     """
     used = [file for file in files if file.library is not None and file.left_out is None]
-    found = Survey()
+    result = Survey()
     libraries = tuple(dict.fromkeys(str(file.library) for file in used))
-    end = run_in_process(survey, (libraries,), _SURVEY_SECONDS, partial(setattr, found))
+    end = run_in_process(survey, (libraries,), _SURVEY_TIMEOUT_S, partial(setattr, result))
     if end is not None:
-        found.failure = f"{found.doing}: {end}"
+        result.failure = f"{result.doing}: {end}"
         for file in used:
             alone = dict.fromkeys(NAMED_FILES, str(file.path))
-            end = run_in_process(survey, ((),), _SURVEY_SECONDS, lambda *_: None, alone)
+            end = run_in_process(survey, ((),), _SURVEY_TIMEOUT_S, lambda *_: None, alone)
             if end is not None:
-                found.failure += f"; with {file.path} alone: {end}"
-    return found
+                result.failure += f"; with {file.path} alone: {end}"
+    return result
 
 
 def survey(send: Send, libraries: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ def list_libraries(library: str) -> Mapping[str, str | None]:
     environment = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": library}
     with suppress(OSError, subprocess.TimeoutExpired):
         listed = subprocess.run(
-            [sys.executable, "-c", ""], env=environment, capture_output=True, timeout=_LIST_SECONDS, check=False
+            [sys.executable, "-c", ""], env=environment, capture_output=True, timeout=_LIST_TIMEOUT_S, check=False
         )
         if f"'{library}' from LD_PRELOAD cannot be preloaded (cannot open" in listed.stderr.decode(errors="replace"):
             return {library: None}

@@ -92,11 +92,11 @@ def rate_axis(low: float, high: float) -> Axis:
     return Axis(low, high, ticks or (math.sqrt(low * high),), is_rate=True)
 
 
-def _round_step(extent: float, least: float) -> float:
+def _round_step(extent: float, min_step: float) -> float:
     """Return 1, 2 or 5 times a power of ten, chosen so that an extent has about `_TICKS` steps."""
-    wanted = max(extent / _TICKS, least)
-    power = 10.0 ** math.floor(math.log10(wanted))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= wanted * (1 - 1e-9))
+    smallest = max(extent / _TICKS, min_step)
+    power = 10.0 ** math.floor(math.log10(smallest))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= smallest * (1 - 1e-9))
 
 
 def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:

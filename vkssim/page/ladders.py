@@ -99,11 +99,12 @@ def _deltas(ladders: Ladders, reports: Sequence[ScoreReport]) -> Iterator[Delta]
             for (_, anchor), (_, test) in combinations(ladders.of_reference(reference), 2):
                 names = metric, reference, test.name, anchor.name
                 try:
-                    found = bjontegaard_deltas(_curve(anchor, pooled, metric, decibels), _curve(test, pooled, metric, decibels))
+                    curves = [_curve(ladder, pooled, metric, decibels) for ladder in (anchor, test)]
+                    deltas = bjontegaard_deltas(curves[0], curves[1])
                 except VkssimError as error:
                     yield Delta(*names, decibels=decibels, reason=str(error))
                     continue
-                yield Delta(*names, found.bd_rate, found.bd_score, decibels, warnings=tuple(found.warnings))
+                yield Delta(*names, deltas.bd_rate, deltas.bd_score, decibels, warnings=tuple(deltas.warnings))
 
 
 def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric: str, decibels: bool) -> RateCurve:
@@ -117,9 +118,9 @@ def _means(deltas: Sequence[Delta]) -> Iterator[Delta]:
     pairs: dict[tuple[str, str, str], list[Delta]] = {}
     for delta in deltas:
         pairs.setdefault((delta.metric, delta.test, delta.anchor), []).append(delta)
-    for (metric, test, anchor), found in pairs.items():
-        rates = [delta.rate for delta in found if delta.rate is not None]
-        scores = [delta.score for delta in found if delta.score is not None]
-        if len(found) > 1 and len(rates) == len(scores) == len(found):
+    for (metric, test, anchor), of_pair in pairs.items():
+        rates = [delta.rate for delta in of_pair if delta.rate is not None]
+        scores = [delta.score for delta in of_pair if delta.score is not None]
+        if len(of_pair) > 1 and len(rates) == len(scores) == len(of_pair):
             means = float(np.mean(rates)), float(np.mean(scores))
-            yield Delta(metric, "", test, anchor, *means, found[0].decibels)
+            yield Delta(metric, "", test, anchor, *means, of_pair[0].decibels)

@@ -63,7 +63,7 @@ def shared_moments(reports: Sequence[ScoreReport], count: int) -> list[int]:
     The worst moment of each clip is chosen before the second worst of any clip, so that the worst clip does not choose all
     moments. Among moments of equal rank, the lower score is chosen.
     """
-    found: list[tuple[int, float, int, float]] = []  # rank, score, number and time
+    candidates: list[tuple[int, float, int, float]] = []  # rank, score, number and time
     lowest: dict[int, float] = {}
     for report in reports:
         if not report.frames:
@@ -74,10 +74,10 @@ def shared_moments(reports: Sequence[ScoreReport], count: int) -> list[int]:
             lowest[frame.index] = min(score, lowest.get(frame.index, score))
         times = dict(zip((frame.index for frame in report.frames), _times(report).tolist(), strict=True))
         for rank, frame in enumerate(moments_of(report, name, count)):
-            found.append((rank, without_nan(frame.metrics[name]), frame.index, times[frame.index]))
+            candidates.append((rank, without_nan(frame.metrics[name]), frame.index, times[frame.index]))
     chosen: dict[int, float] = {}
-    for *_, index, time in sorted(found):
-        if len(chosen) < count and all(abs(time - other) >= _SECOND for other in chosen.values()):
+    for *_, index, time in sorted(candidates):
+        if len(chosen) < count and all(abs(time - earlier) >= _SECOND for earlier in chosen.values()):
             chosen[index] = time
     return sorted(chosen, key=lambda index: (lowest[index], index))
 
@@ -125,6 +125,5 @@ def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
 
 def _times(report: ScoreReport) -> Doubles:
     """Return the times of the frames in seconds, ascending."""
-    known = (frame_time(report, frame) for frame in report.frames)
-    times = [frame.index / _USUAL_RATE if time is None else time for frame, time in zip(report.frames, known, strict=True)]
+    times = [frame.index / _USUAL_RATE if (time := frame_time(report, frame)) is None else time for frame in report.frames]
     return np.maximum.accumulate(np.array(times, np.float64))

@@ -132,8 +132,8 @@ def _join(joined: list[_Joined], clip: int, views: dict[int, FrameView]) -> None
         if all(frames.get(index, view).reference == view.reference for index, view in views.items()):
             clips.append(clip)
             for index, view in views.items():
-                others = frames[index].clips if index in frames else ()
-                frames[index] = replace(view, clips=(*others, *view.clips))
+                earlier = frames[index].clips if index in frames else ()
+                frames[index] = replace(view, clips=(*earlier, *view.clips))
             return
     joined.append(([clip], views))
 

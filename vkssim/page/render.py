@@ -65,7 +65,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
     moments = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
     moments = moments or listed_moments(reports, WORST)
     metrics_of = [{frame.index: frame.metrics for frame in report.frames} for report in reports]
-    styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in one.rungs] for one in ladders.ladders])
+    styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in ladder.rungs] for ladder in ladders.ladders])
     similarities = {name for report in reports for name in report.similarities}
     return render_template(
         "page.html",
@@ -97,8 +97,8 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
 
 def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
     """Return how the clips were scored, the warnings, and the labels of the clips."""
-    told = [(title, texts) for title, texts in tables.facts(reports) if len(reports) == 1 or texts != labels]
-    compared = tables.facts_table(told)
+    rows = [(title, texts) for title, texts in tables.facts(reports) if len(reports) == 1 or texts != labels]
+    compared = tables.facts_table(rows)
     return {
         "lead": _lead(compared),
         "compared": compared,
@@ -156,23 +156,23 @@ class PageWarning:
 
 def _warnings(reports: Sequence[ScoreReport], labels: Sequence[str], failed: Sequence[tuple[str, str]]) -> list[PageWarning]:
     """Return the warnings about all clips, which look comparable on one page, the pairs that failed, and those of each clip."""
-    found = find_differences(scored_reports(reports, labels))
+    differences = find_differences(scored_reports(reports, labels))
     of_clips = [
         (label, report.distorted, text) for label, report in zip(labels, reports, strict=True) for text in report.warnings
     ]
     return [
-        *(PageWarning(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)),
-        *_said_once([(name, name, f"not scored: {error}") for name, error in failed], "pair"),
-        *_said_once(of_clips, "clip"),
+        *(PageWarning(text, "all clips") for text in (*differences.refused, *differences.warnings, *differences.notes)),
+        *_once([(name, name, f"not scored: {error}") for name, error in failed], "pair"),
+        *_once(of_clips, "clip"),
     ]
 
 
-def _said_once(warnings: Sequence[tuple[str, str, str]], noun: str) -> Iterator[PageWarning]:
+def _once(warnings: Sequence[tuple[str, str, str]], noun: str) -> Iterator[PageWarning]:
     """Yield warnings (name, path, text), each text once. The path of a clip does not tell two texts apart."""
-    found: dict[str, dict[str, str]] = {}
+    by_text: dict[str, dict[str, str]] = {}
     for name, path, text in warnings:
-        found.setdefault(text.replace(path, "…") if path else text, {})[name] = text
-    for common, texts in found.items():
+        by_text.setdefault(text.replace(path, "…") if path else text, {})[name] = text
+    for common, texts in by_text.items():
         if len(texts) > 1:
             yield PageWarning(common, counted(len(texts), noun), tuple(texts))
         else:

@@ -99,15 +99,15 @@ def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
     """
     named = [report.distorted or file for report, file in zip(reports, files, strict=True)]
     paths = [path.replace(os.sep, "/").split("/") for path in named]
-    found = []
+    names = []
     for number, parts in enumerate(paths):
-        others, depth = [path for path in paths if path != parts], 1
-        while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in others):
+        different, depth = [path for path in paths if path != parts], 1
+        while depth < len(parts) and any(path[-depth:] == parts[-depth:] for path in different):
             depth += 1
         same = paths[:number].count(parts)
         name = "/".join(parts[-depth:]) or "unnamed clip"
-        found.append(f"{name} ({same + 1})" if same else name)
-    return found
+        names.append(f"{name} ({same + 1})" if same else name)
+    return names
 
 
 def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
@@ -119,8 +119,8 @@ def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
 
 def poolings_of(pooled: Sequence[Pooled], names: Collection[str]) -> list[str]:
     """Return the poolings that any report has of these scores, in the order of `POOLED`. Only similarities have dB."""
-    found = {pooling for report in pooled for name, values in report.items() if name in names for pooling in values}
-    return [pooling for pooling in POOLED if pooling in found]
+    present = {pooling for report in pooled for name, values in report.items() if name in names for pooling in values}
+    return [pooling for pooling in POOLED if pooling in present]
 
 
 def pooled_groups(pooled: Sequence[Pooled], names: Sequence[str], poolings: Sequence[str]) -> list[PooledGroup]:
@@ -152,10 +152,10 @@ def term_tables(pooled: Sequence[Pooled], terms: Sequence[str], poolings: Sequen
 
     tables = []
     for metric in dict.fromkeys(_parts(name)[0] for name in terms):
-        scales = list(dict.fromkeys(scale for found in means for owner, _, scale in found if owner == metric))
+        scales = list(dict.fromkeys(scale for of_clip in means for owner, _, scale in of_clip if owner == metric))
         groups = []
         for term, title in TERMS.items():
-            rows = [[cell(found.get((metric, term, scale))) for scale in scales] for found in means]
+            rows = [[cell(of_clip.get((metric, term, scale))) for scale in scales] for of_clip in means]
             groups.append((title, [(series, cells) for series, cells in enumerate(rows) if any(cells)]))
         own = [name for name in terms if _parts(name)[0] == metric]
         if scales:
@@ -226,15 +226,15 @@ def facts_table(rows: Sequence[FactRow]) -> Facts:
 
 def scoring(reports: Sequence[ScoreReport]) -> list[FactRow]:
     """Return how the reports were scored, in the form of `facts`, without the rows of `facts` and unchanged options."""
-    said = [
+    of_reports = [
         {} if report.scoring is None else {title: (text, default) for title, text, default in flatten(report.scoring)}
         for report in reports
     ]
-    titles = dict.fromkeys(title for facts in said for title in facts if title not in _IN_FACTS)
+    titles = dict.fromkeys(title for facts in of_reports for title in facts if title not in _IN_FACTS)
     return [
-        (title, [facts.get(title, ("",))[0] for facts in said])
+        (title, [facts.get(title, ("",))[0] for facts in of_reports])
         for title in titles
-        if not all(facts[title][1] for facts in said if title in facts)
+        if not all(facts[title][1] for facts in of_reports if title in facts)
     ]
 
 
@@ -258,8 +258,8 @@ def _facts_of(report: ScoreReport) -> dict[str, str]:
 
 def _rows(facts: Iterable[Mapping[str, str]]) -> list[FactRow]:
     """Return a row for each of the facts that all of these mappings have, one for each report."""
-    found = list(facts)
-    return [(title, [one[title] for one in found]) for title in found[0]]
+    of_reports = list(facts)
+    return [(title, [of_report[title] for of_report in of_reports]) for title in of_reports[0]]
 
 
 def _known(rows: Iterable[FactRow]) -> list[FactRow]:

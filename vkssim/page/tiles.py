@@ -47,10 +47,10 @@ def verdict_tile(limits: Sequence[Sequence[Limit]]) -> Tile | None:
 
 def rate_tile(rates: Sequence[float | None], codecs: Sequence[str], unit: str) -> Tile | None:
     """Return the range of the bit rates of the clips; None if no rate is known."""
-    known = [rate for rate in rates if rate is not None and math.isfinite(rate)]
-    if not known:
+    finite = [rate for rate in rates if rate is not None and math.isfinite(rate)]
+    if not finite:
         return None
-    low, high = rate_text(min(known)), rate_text(max(known))
+    low, high = rate_text(min(finite)), rate_text(max(finite))
     named = ", ".join(dict.fromkeys(filter(None, codecs)))
     return Tile(f"bit rate, {unit}", low if low == high else f"{low} – {high}", named)
 

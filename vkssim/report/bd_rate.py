@@ -80,12 +80,12 @@ def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima"
         for curve in (anchor, test)
         if not curve.is_monotonic
     ]
-    for what, one, other in (("scores", anchor.scores, test.scores), ("bit rates", anchor.rates, test.rates)):
-        share = _overlap(np.log(one), np.log(other)) if what == "bit rates" else _overlap(one, other)
+    for what, first, second in (("scores", anchor.scores, test.scores), ("bit rates", anchor.rates, test.rates)):
+        share = _overlap(np.log(first), np.log(second)) if what == "bit rates" else _overlap(first, second)
         if share <= 0:
             raise InputError(
-                f"the {what} of {anchor.name}, {one.min():g} to {one.max():g}, and of {test.name}, {other.min():g} to"
-                f" {other.max():g}, do not overlap, so they cannot be compared"
+                f"the {what} of {anchor.name}, {first.min():g} to {first.max():g}, and of {test.name}, {second.min():g} to"
+                f" {second.max():g}, do not overlap, so they cannot be compared"
             )
         if share < _ENOUGH_OVERLAP:
             notes.append(
@@ -117,6 +117,6 @@ def in_decibels(scores: Doubles) -> Doubles:
     return decibel(scores)
 
 
-def _overlap(one: Doubles, other: Doubles) -> float:
-    shared = min(one.max(), other.max()) - max(one.min(), other.min())
-    return float(shared / (max(one.max(), other.max()) - min(one.min(), other.min())))
+def _overlap(first: Doubles, second: Doubles) -> float:
+    shared = min(first.max(), second.max()) - max(first.min(), second.min())
+    return float(shared / (max(first.max(), second.max()) - min(first.min(), second.min())))

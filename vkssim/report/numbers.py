@@ -49,7 +49,7 @@ def told_apart(value: float, limit: float | None, digits: int = 6, kind: str = "
     if limit is None or value == limit or not (math.isfinite(value) and math.isfinite(limit)):
         return next(texts)
     limits = (f"{limit:z.{count}{kind}}" for count in range(digits, _MAX_DECIMALS + 1))
-    return next((text for text, other in zip(texts, limits, strict=True) if text != other), repr(value))
+    return next((text for text, rounded_limit in zip(texts, limits, strict=True) if text != rounded_limit), repr(value))
 
 
 def shortest(value: float) -> str:

@@ -159,23 +159,23 @@ def _score(value: object, what: str) -> float:
     return float(value)
 
 
-def merge_report(report: ScoreReport, path: Path, other: ScoreReport | None = None) -> None:
+def merge_report(report: ScoreReport, path: Path, source: ScoreReport | None = None) -> None:
     """Add the scores of a JSON file of libvmaf's tools to the frames of the same numbers.
 
-    The report gets the scores that it lacks, without VMAF's terms, and a note that names them. `other` is the content of the
+    The report gets the scores that it lacks, without VMAF's terms, and a note that names them. `source` is the content of the
     file, if it was read before. Raises InputError if the file cannot be read, lacks a frame of the report, or has no further
     score.
     """
-    other = other or read_report(path)
-    names = tuple(name for name in other.names if name not in report.names and not name.startswith(_VMAF_TERMS))
+    source = source or read_report(path)
+    names = tuple(name for name in source.names if name not in report.names and not name.startswith(_VMAF_TERMS))
     if not names:
-        raise InputError(f"{path} has no score that the report lacks; it has {', '.join(other.names) or 'none'}")
-    found = {frame.index: frame.metrics for frame in other.frames}
-    missing = next((frame.index for frame in report.frames if frame.index not in found), None)
+        raise InputError(f"{path} has no score that the report lacks; it has {', '.join(source.names) or 'none'}")
+    metrics = {frame.index: frame.metrics for frame in source.frames}
+    missing = next((frame.index for frame in report.frames if frame.index not in metrics), None)
     if missing is not None:
         raise InputError(f"{path} has no frame {missing}: it does not cover the same frames, and its scores are left out")
     report.frames = [
-        replace(frame, metrics={**frame.metrics, **{name: found[frame.index][name] for name in names}})
+        replace(frame, metrics={**frame.metrics, **{name: metrics[frame.index][name] for name in names}})
         for frame in report.frames
     ]
     report.names += names

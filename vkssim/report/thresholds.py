@@ -95,9 +95,11 @@ def check_names(thresholds: Sequence[Threshold], names: Collection[str], similar
 def unmet(thresholds: Sequence[Threshold], report: ScoreReport) -> list[str]:
     """Return a sentence for each threshold whose limit the report does not reach; a value that does not exist reaches none."""
     failed = []
-    for one in thresholds:
-        value = one.value(report)
-        if one.limit is not None and not value >= one.limit:
-            got = "null" if math.isnan(value) else told_apart(value, one.limit, 9, "g")
-            failed.append(f"{one.pooling} of {one.name} is {got}, the limit is {shortest(one.limit)} (`fail_under`)")
+    for threshold in thresholds:
+        value = threshold.value(report)
+        if threshold.limit is not None and not value >= threshold.limit:
+            got = "null" if math.isnan(value) else told_apart(value, threshold.limit, 9, "g")
+            failed.append(
+                f"{threshold.pooling} of {threshold.name} is {got}, the limit is {shortest(threshold.limit)} (`fail_under`)"
+            )
     return failed
