@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vkssim import page
-from vkssim.page.styles import MARKERS, line_style, page_styles
+from vkssim.page.charts import MARKERS, line_style, page_styles
 
 
 def test_no_two_lines_look_alike() -> None:

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from ..report.numbers import finite
-from .charts import Axis, Chart, placed_path, rate_axis, round_axis
+from .charts import MARKERS, Axis, Chart, line_style, placed_path, rate_axis, round_axis
 from .data import as_text
-from .styles import MARKERS, line_style
 from .template import render_template
 from .tiles import Tile
 

@@ -13,10 +13,9 @@ from ..report.numbers import finite, time_code
 from ..report.results import ScoreReport
 from ..types import Doubles
 from ..utils.sanitize import visible
-from .charts import Axis
+from .charts import MARKERS, Axis, LineStyle
 from .ladders import Ladders
 from .moments import MomentGroup, frame_time
-from .styles import MARKERS, LineStyle
 from .tables import Pooled
 
 _DECIMALS = 6

@@ -17,12 +17,11 @@ from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
 from . import WORST, tables, tiles
-from .charts import Chart, distribution_chart, rate_chart, score_chart
+from .charts import Chart, distribution_chart, page_styles, rate_chart, score_chart
 from .data import embedded, tick_times
 from .ladders import Ladders
 from .moments import MomentGroup, listed_moments, moment_group
 from .pictures import Gallery
-from .styles import page_styles
 from .template import render_template
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OptionError
 from ..utils.sanitize import visible
 from ..utils.version import __version__
-from .charts import HEIGHT, WIDTH
-from .styles import MARKERS
+from .charts import HEIGHT, MARKERS, WIDTH
 
 if TYPE_CHECKING:
     from markupsafe import Markup
