@@ -77,6 +77,37 @@ _LOOKING_FOR_DRIVERS = ("vkEnumerateInstanceExtensionProperties", "vkCreateInsta
 _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
 
 
+def _device_error(module: Any, name: str, error: Exception) -> DeviceError:
+    """Return the error of this package for an error of the binding in a function."""
+    if isinstance(error, module.VkErrorDeviceLost):
+        LOG.warning("%s: the device was lost", name)
+        return DeviceLostError(f"{name}: the driver reports that the device was lost; run again")
+
+    if isinstance(error, module.VkErrorOutOfDeviceMemory | module.VkErrorMemoryMapFailed):
+        return DeviceMemoryError(f"{name}: the device is out of memory; free some of it or choose fewer frames in flight")
+
+    if isinstance(error, module.VkErrorOutOfHostMemory):
+        # The loader uses the same code if it cannot read a driver's file.
+        messages = loader_messages(module) if name in _LOOKING_FOR_DRIVERS else ""
+        if messages:
+            return _unusable("read its drivers' files", messages)
+        return DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it")
+
+    if isinstance(error, module.VkErrorIncompatibleDriver):
+        messages = loader_messages(module)
+        return _unusable("use the drivers that it found", messages) if messages else _no_driver()
+
+    if isinstance(error, module.VkErrorInitializationFailed) and name == "vkEnumeratePhysicalDevices":
+        return DeviceError(
+            "a Vulkan driver cannot start (vkEnumeratePhysicalDevices: VkErrorInitializationFailed): memory may be"
+            " limited (`ulimit -v`), the user may not open the device's files in /dev/dri, or the driver is not of the"
+            f" version of its kernel module. {DOCTOR}"
+        )
+    if isinstance(error, KeyError):  # the binding does not know the code
+        return DeviceError(f"{name} failed: VkResult {error}")
+    return DeviceError(f"{name} failed: {type(error).__name__} {error}".rstrip())
+
+
 def _no_driver() -> NoDeviceError:
     """Return the error for a loader that found no driver."""
     signs = "; ".join(unlisted_gpus())
@@ -156,36 +187,10 @@ class Api:
                     return function(*args)
                 with self.order.call(name):
                     return function(*args)
-            except module.VkErrorDeviceLost as error:
-                LOG.warning("%s: the device was lost", name)
-                raise DeviceLostError(f"{name}: the driver reports that the device was lost; run again") from error
-            except (module.VkErrorOutOfDeviceMemory, module.VkErrorMemoryMapFailed) as error:
-                raise DeviceMemoryError(
-                    f"{name}: the device is out of memory; free some of it or choose fewer frames in flight"
-                ) from error
-            except module.VkErrorOutOfHostMemory as error:
-                # The loader uses the same code if it cannot read a driver's file.
-                messages = loader_messages(module) if name in _LOOKING_FOR_DRIVERS else ""
-                if messages:
-                    raise _unusable("read its drivers' files", messages) from error
-                raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
-            except module.VkErrorIncompatibleDriver as error:
-                messages = loader_messages(module)
-                raise (_unusable("use the drivers that it found", messages) if messages else _no_driver()) from error
-            except module.VkErrorInitializationFailed as error:
-                if name != "vkEnumeratePhysicalDevices":
-                    raise DeviceError(f"{name} failed: VkErrorInitializationFailed") from error
-                raise DeviceError(
-                    "a Vulkan driver cannot start (vkEnumeratePhysicalDevices: VkErrorInitializationFailed): memory may be"
-                    " limited (`ulimit -v`), the user may not open the device's files in /dev/dri, or the driver is not of the"
-                    f" version of its kernel module. {DOCTOR}"
-                ) from error
             except (module.VkTimeout, module.VkNotReady):
                 raise
-            except (module.VkError, module.VkException) as error:
-                raise DeviceError(f"{name} failed: {type(error).__name__} {error}".rstrip()) from error
-            except KeyError as error:  # the binding does not know the code
-                raise DeviceError(f"{name} failed: VkResult {error}") from error
+            except (module.VkError, module.VkException, KeyError) as error:
+                raise _device_error(module, name, error) from error
 
         return call
 
