@@ -15,13 +15,12 @@ from typing import Any
 import machine
 import measure
 
-from vkssim.backends.shared import SharedBackend
+from vkssim.backends.open import open_backend
 from vkssim.engine.options import Clips as PairClips
 from vkssim.engine.options import ScoreOptions
 from vkssim.engine.run import score_range
 from vkssim.engine.source_cache import open_sources
 from vkssim.frames.options import RawDescription, Selection
-from vkssim.host.closing import Closable
 from vkssim.host.devices import DeviceInfo
 from vkssim.metrics.plane_metrics import feature_texts
 
@@ -85,12 +84,12 @@ class Clips:
         return cycle(range(0, self.frames - length + 1, length) if self.kind == "raw" else (0,))
 
 
-class Worker(Closable):
-    """A worker that keeps the device, pipelines and buffers from task to task; use with `with`."""
+class Worker:
+    """A worker whose device, pipelines and buffers stay from task to task."""
 
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
         self._features, self._info, self._profile = features, info, profile
-        self._engine = SharedBackend("vulkan", device=str(info.uuid), profile=profile)
+        self._open_backend = partial(open_backend, "vulkan", device=str(info.uuid), profile=profile)
         self._first = True
 
     def do(self, clips: Clips, start: int, frames: int) -> TaskTime:
@@ -100,7 +99,7 @@ class Worker(Closable):
             pair = PairClips(str(clips.reference), str(clips.distorted), clips.raw)
             options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
             sources = open_sources(stack, pair, options, pipes=False)
-            report = score_range(sources, pair, partial(self._engine.part, 0, 1), options, profile=self._profile).report
+            report = score_range(sources, pair, self._open_backend, options, profile=self._profile).report
         seconds, cpu, read = time.perf_counter() - began, time.process_time() - cpu_before, _bytes_read() - bytes_before
         assert len(report.frames) == frames
         kernels, upload = self._device_seconds(report.stage_seconds)
@@ -128,10 +127,6 @@ class Worker(Closable):
             return None, None
         return sum(seconds for stage, seconds in stages.items() if stage not in _NOT_KERNELS), stages.get("upload", 0.0)
 
-    def close(self) -> None:
-        """Let go of the device; a second call does nothing."""
-        self._engine.close()
-
 
 @contextmanager
 def clips_of_all_kinds(width: int, height: int, frames: int) -> Iterator[list[Clips]]:
@@ -155,14 +150,14 @@ def measured(pairs: Sequence[Clips], features: Sequence[str], info: DeviceInfo, 
     """
     starts = {(pair, length): pair.ranges(length) for pair in pairs for length in pair.lengths}
     began = time.perf_counter()
-    with Worker(features, info, profile=False) as worker, Worker(features, info, profile=True) as profiled:
-        while True:
-            for (pair, length), places in starts.items():
-                yield worker.do(pair, next(places), length)
-            for pair in pairs:
-                yield profiled.do(pair, 0, pair.lengths[1])
-            if time.perf_counter() - began > seconds:
-                break
+    worker, profiled = (Worker(features, info, profile) for profile in (False, True))
+    while True:
+        for (pair, length), places in starts.items():
+            yield worker.do(pair, next(places), length)
+        for pair in pairs:
+            yield profiled.do(pair, 0, pair.lengths[1])
+        if time.perf_counter() - began > seconds:
+            break
 
 
 def _encode(path: Path, width: int, height: int, frames: int, bit_rate: int) -> None:

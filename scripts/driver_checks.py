@@ -19,11 +19,10 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import open as devices
+from vkssim.backends import sessions as devices
 from vkssim.backends.known_answers import CASES
-from vkssim.backends.open import open_device
 from vkssim.backends.selftest import TOLERANCE
-from vkssim.backends.sessions import close_sessions
+from vkssim.backends.sessions import close_sessions, open_device
 from vkssim.doctor.in_subprocess import Send
 from vkssim.frames.options import Selection
 from vkssim.host import executor

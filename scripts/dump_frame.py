@@ -19,7 +19,7 @@ try:
     import numpy.typing as npt
     from exit_codes import AGREE, MISMATCH, end
 
-    from vkssim.backends.open import open_device
+    from vkssim.backends.sessions import open_device
     from vkssim.backends.vulkan import frame_plan
     from vkssim.cli.options import raw_options
     from vkssim.errors import InputError, OptionError

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.engine.pools import kept
+from vkssim.backends.sessions import close_sessions
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
@@ -93,7 +93,7 @@ def nothing_left() -> Iterator[None]:
     """
     yield
     end_processes()
-    kept.close()
+    close_sessions()
     if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     for instance in shared_instances.values():

@@ -14,9 +14,9 @@ import subgroups
 from check_drivers import NAMES, DriverRow
 from click.testing import CliRunner
 
-from vkssim.backends import open as open_device_module
+from vkssim.backends import sessions as open_device_module
 from vkssim.backends.known_answers import CASES
-from vkssim.backends.open import open_device
+from vkssim.backends.sessions import open_device
 from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from vkssim import FrameScores, Scorer
+from vkssim.backends.sessions import close_sessions
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
 from vkssim.host.executor import Executor
@@ -227,23 +228,24 @@ def test_options_that_are_refused(backend: str, options: dict[str, Any], message
 
 
 def _backend(scorer: Scorer) -> VulkanBackend:
-    assert isinstance(scorer._backend, VulkanBackend)
-    return scorer._backend
+    shared: Any = scorer._backend
+    assert isinstance(shared._backend, VulkanBackend)
+    return shared._backend
 
 
 @pytest.mark.usefixtures("own_devices")
 @pytest.mark.parametrize("failing", [False, True])
 def test_nothing_is_left_after_closing(failing: bool) -> None:
     scorer = _open(batch=2)
-    assert isinstance(scorer._backend, VulkanBackend)
-    counted = scorer._backend.device.live_objects
+    counted = _backend(scorer).device.live_objects
     with pytest.raises(FrameError) if failing else nullcontext(), scorer:
         for pair in zip(FRAMES[:7], DISTORTED, strict=False):
             scorer.feed(*pair)
         assert +counted
         scorer.feed(FRAMES[0], FRAMES[0][1:] if failing else FRAMES[0])
-    assert not +counted
     scorer.close()
+    close_sessions()
+    assert not +counted
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

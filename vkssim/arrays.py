@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from .backends.open import OpenDevice, check_backend
-from .backends.sessions import use_engine
+from .backends.open import check_backend
+from .backends.sessions import Session, use_engine
 from .errors import FrameError, OptionError
 from .maps.mapper import FloatMaps, SsimMapper
 from .metrics import FEATURES
@@ -216,11 +216,11 @@ def _computed(
     text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
     key = with_map, frame, dtype, text, batch
 
-    def open_mapper(opened: OpenDevice | None) -> SsimMapper:
-        return SsimMapper(frame, settled, backend=backend, device=opened, batch=batch)
+    def open_mapper(session: Session | None) -> SsimMapper:
+        return SsimMapper(frame, settled, backend=backend, device=session, batch=batch)
 
-    def open_scorer(opened: OpenDevice | None) -> Scorer:
-        where: dict[str, Any] = {"backend": backend, "device": opened, "batch": batch}
+    def open_scorer(session: Session | None) -> Scorer:
+        where: dict[str, Any] = {"backend": backend, "device": session, "batch": batch}
         return Scorer(width, height, dtype=dtype, data_range=frame.peak, features=[text], **where)
 
     def score(scorer: Scorer) -> tuple[Doubles, None]:
@@ -263,10 +263,10 @@ def _with_engine(
     backend: str,
     device: str | int | None,
     key: Hashable,
-    make: Callable[[OpenDevice | None], Engine],
+    make: Callable[[Session | None], Engine],
     action: Callable[[Engine], Result],
 ) -> Result:
-    """Return the result of `action` with a kept engine of the device, or with a new one of a backend without devices."""
+    """Return the result of `action` with an engine that a session keeps, or with a new one of a backend without devices."""
     check_backend(backend, device)
     if backend == "vulkan":
         return use_engine(device, key, make, action)

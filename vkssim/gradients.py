@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .backends.loss_engine import LossStep, evaluate
+from .backends.loss_engine import LossStep
+from .backends.open import evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .backends.device_cache import DeviceCache
+from .backends.failures import with_retries
 from .errors import ColourWarning, FrameError
 from .frames.info import VideoInfo
 from .frames.pairing.preprocessing import colour_warnings
 from .frames.picture.colour import MATRICES, TRANSFERS
+from .report.results import FrameScores
 from .scorer import Scorer
+from .types import Samples
 from .utils.wording import counted
 
 if TYPE_CHECKING:
@@ -69,8 +72,7 @@ def ssim(
     def open_scorer() -> Scorer:
         return Scorer(distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1)
 
-    scorers: DeviceCache[Scorer] = DeviceCache(most=1)  # a new one after it failed: VapourSynth requests the frames again
-    scorers.put((), open_scorer())
+    clip = _ScoredClip(open_scorer)
     reported: set[str] = set()
 
     def select(n: int, f: Sequence[VideoFrame]) -> VideoFrame:
@@ -82,13 +84,39 @@ def ssim(
                 reported.add(text)
                 warnings.warn(text, ColourWarning, stacklevel=2)
         pair = [np.asarray(frame[0]) for frame in (f[1], f[0])]
-        (scores,) = scorers.run((), open_scorer, lambda scorer: [*scorer.feed(*pair), *scorer.flush()])
+        scores = with_retries(lambda: clip.score(*pair))
         marked = f[0].copy()
         marked.props.update(scores.metrics)
         return marked
 
-    weakref.finalize(select, scorers.close)  # VapourSynth does not announce the end of a filter, but drops its function
+    weakref.finalize(select, clip.close)  # VapourSynth does not announce the end of a filter, but drops its function
     return distorted.std.ModifyFrame(clips=[distorted, reference], selector=select)
+
+
+class _ScoredClip:
+    """The scorer of a clip, for one thread at a time. After a failure there is a new one: frames are requested again."""
+
+    def __init__(self, open_scorer: Callable[[], Scorer]) -> None:
+        self._open = open_scorer
+        self._turn = threading.Lock()
+        self._scorer: Scorer | None = open_scorer()
+
+    def score(self, reference: Samples, distorted: Samples) -> FrameScores:
+        """Return the scores of a pair of frames."""
+        with self._turn:
+            self._scorer = self._scorer or self._open()
+            try:
+                (scores,) = [*self._scorer.feed(reference, distorted), *self._scorer.flush()]
+            except BaseException:
+                self.close()
+                raise
+            return scores
+
+    def close(self) -> None:
+        """Close the scorer."""
+        scorer, self._scorer = self._scorer, None
+        if scorer is not None:
+            scorer.close()
 
 
 def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:

@@ -20,7 +20,7 @@ import vkssim
 from vkssim import shaders
 from vkssim.backends import selftest
 from vkssim.backends.known_answers import CASES, Case
-from vkssim.backends.sessions import close_sessions
+from vkssim.backends.sessions import Session, close_sessions
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.errors import WrongNumbersError, exit_code
 from vkssim.host.device import Device
@@ -64,6 +64,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _open() -> None:
+    close_sessions()
     with vkssim.Scorer(32, 24, bits=8, features=[FEATURE]):
         pass
 
@@ -212,12 +213,14 @@ def test_another_driver_or_another_build_is_tried_again(
     tried: list[str], device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info, plan = device.info, CASES[0].plan(KernelShape.for_device(device.info))
+    session = Session(None)
     others = [replace(info, driver_version=info.driver_version + 1), replace(info, uuid=UUID(int=1))]
     for number, changed in enumerate([info, *others, replace(info, api_version=(1, 9, 9))], 1):
-        selftest.check(changed, plan, None)
+        selftest.check(changed, plan, session)
         assert len(tried) == number
     monkeypatch.setattr(selftest, "load_module", lambda name: load_module(name) + b"\0\0\0\0")
-    selftest.check(info, plan, None)
+    selftest.check(info, plan, session)
+    session.close()
     assert len(tried) == 5
 
 

@@ -6,6 +6,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,19 @@ import pytest
 import torch
 
 import vkssim
+from vkssim.backends import open as open_module
 from vkssim.backends import sessions
-from vkssim.backends.open import OpenDevice, fit_batch
-from vkssim.backends.sessions import close_sessions, use_engine
-from vkssim.errors import DeviceLostError, DeviceMemoryError, FrameError, NoDeviceError
+from vkssim.backends.failures import fit_batch
+from vkssim.backends.open import open_backend
+from vkssim.backends.sessions import Session, close_sessions, use_engine
+from vkssim.backends.vulkan import VulkanBackend
+from vkssim.errors import DeviceLostError, DeviceMemoryError, FrameError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.pipelines import PipelineBuilder
+from vkssim.metrics.plane_metrics import PlaneMetrics
 from vkssim.torch import ssim as tensor_ssim
+from vkssim.types import FrameFormat
 from vkssim.utils.thread_pool import Closable
 
 from ..support.pictures import clip
@@ -146,7 +153,7 @@ def test_memory_that_idle_engines_hold_is_freed_before_batches_get_smaller(count
             raise DeviceMemoryError("full")
         return _Engine()
 
-    def fit(opened: OpenDevice) -> _Engine:
+    def fit(opened: Session) -> _Engine:
         made, warnings = fit_batch(opened.device, 8, make, make_room=opened.make_room)
         assert not warnings
         return made
@@ -173,7 +180,7 @@ class _StandIn(Closable):
 
     def __init__(self, name: str) -> None:
         self.name, self.closed = name, 0
-        self.device = self
+        self.info = SimpleNamespace(description=name)
         self.memory_in_use, self.abandoned = 0, False
 
     def close(self) -> None:
@@ -186,12 +193,14 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[_StandIn]]:
     close_sessions()
     opened: list[_StandIn] = []
 
-    def open_stand_in(name: str) -> _StandIn:
-        opened.append(_StandIn(name))
+    def open_stand_in(stack: ExitStack, name: str, *, sharing: bool) -> _StandIn:
+        assert not sharing
+        opened.append(stack.enter_context(_StandIn(name)))
         return opened[-1]
 
     monkeypatch.setattr(sessions, "device_uuid", lambda name: name)
-    monkeypatch.setattr(sessions, "OpenDevice", open_stand_in)
+    monkeypatch.setattr(sessions, "open_device", open_stand_in)
+    monkeypatch.setattr(sessions, "PipelineBuilder", lambda *_: None)
     yield opened
     close_sessions()
     assert [device.closed for device in opened] == [1] * len(opened)
@@ -257,3 +266,158 @@ def test_a_lost_device_is_closed_after_its_last_user(stand_ins: list[_StandIn]) 
         may_end.set()
         other.result()
     assert [device.closed for device in stand_ins] == [1, 0]
+
+
+def test_a_loss_is_logged(stand_ins: list[_StandIn], caplog: pytest.LogCaptureFixture) -> None:
+    failures = [DeviceLostError("lost while it computed")]
+
+    def fail_once(_engine: _Engine) -> None:
+        if failures:
+            raise failures.pop()
+
+    with caplog.at_level("INFO", "vkssim"):
+        use_engine("a", 1, lambda _session: _Engine(), fail_once)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "opened a"),
+        ("WARNING", "a is closed: lost while it computed"),
+        ("WARNING", "the device is opened again: lost while it computed"),
+        ("INFO", "opened a"),
+    ]
+    assert len(stand_ins) == 2
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_lost_device_is_opened_again_once(stand_ins: list[_StandIn], failures: int) -> None:
+    errors = [DeviceLostError("lost") for _ in range(failures)]
+
+    def use(_engine: _Engine) -> None:
+        if errors:
+            raise errors.pop()
+
+    with pytest.raises(DeviceLostError) if failures > 1 else nullcontext():
+        use_engine("a", 1, lambda _session: _Engine(), use)
+    assert [device.closed for device in stand_ins] == [1, failures - 1]
+
+
+@pytest.mark.parametrize("harmless", [(), (FrameError,)])
+def test_an_error_of_the_input_costs_at_most_the_engine(
+    stand_ins: list[_StandIn], harmless: tuple[type[BaseException], ...]
+) -> None:
+    engines: list[_Engine] = []
+
+    def fail(engine: _Engine) -> None:
+        engines.append(engine)
+        raise FrameError("too small")
+
+    for _ in range(2):
+        with pytest.raises(FrameError):
+            use_engine("a", 1, lambda _session: _Engine(), fail, harmless=harmless)
+    assert (engines[0] is engines[1], engines[0].closed) == ((True, 0) if harmless else (False, 1))
+    assert len(stand_ins) == 1
+
+
+# -- backends that runs share ----------------------------------------------------------------------------------------
+
+
+class _Backend(_Engine):
+    """A backend of four batches, each a number, which remembers its submissions."""
+
+    info: Any = None
+    warnings = (SmallerBatchWarning("smaller batches"),)
+    batches: Any = tuple(range(4))
+    plan: Any = None
+
+    def __init__(self, planes: Any, *, device: Any, **_: Any) -> None:
+        super().__init__()
+        self.planes, self.device = planes, device.device
+        self.failure: BaseException | None = None
+        self.collected: list[int] = []
+        self._free, self._taking = list(self.batches), threading.Lock()
+
+    take, give_back = VulkanBackend.take, VulkanBackend.give_back
+
+    def submit(self, _batch: int, _frames: int) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def collect(self, batch: int) -> None:
+        self.collected.append(batch)
+
+
+@pytest.fixture
+def made(stand_ins: list[_StandIn], monkeypatch: pytest.MonkeyPatch) -> list[_Backend]:
+    """The backends that were made on stand-ins of devices."""
+    backends: list[_Backend] = []
+
+    def make(*arguments: Any, **options: Any) -> _Backend:
+        backends.append(_Backend(*arguments, **options))
+        return backends[-1]
+
+    assert stand_ins == []
+    monkeypatch.setattr(open_module, "VulkanBackend", make)
+    monkeypatch.setattr(open_module, "check", lambda *_: None)
+    monkeypatch.setattr(open_module, "software_warnings", lambda *_: ())
+    return backends
+
+
+def _open(width: int = 64, taken: int | None = None) -> Any:
+    planes = [PlaneMetrics("y", FrameFormat.of_bits(width, 48, 8), ())]
+    return open_backend("vulkan", planes, device="a", taken=taken)
+
+
+def test_runs_share_the_batches_of_a_backend(made: list[_Backend]) -> None:
+    """A run for which there are too few of them gets another backend, and the next run finds both."""
+    first, second = _open(taken=2), _open(taken=2)
+    assert (first.batches, second.batches, len(made)) == ((0, 1), (2, 3), 1)
+    with _open(taken=2):
+        assert len(made) == 2
+    first.close()
+    second.close()
+    with _open() as whole:
+        assert (sorted(whole.batches), len(made)) == ([0, 1, 2, 3], 2)
+        assert whole.warnings == _Backend.warnings
+
+
+def test_another_format_leaves_the_device_and_the_backend_open(made: list[_Backend], stand_ins: list[_StandIn]) -> None:
+    for width in (64, 80, 64, 80):
+        _open(width).close()
+    assert (len(made), len(stand_ins), [backend.closed for backend in made]) == (2, 1, [0, 0])
+
+
+def test_a_backend_that_was_opened_ahead(made: list[_Backend]) -> None:
+    ahead = _open(taken=0)
+    with _open() as backend:
+        assert (len(backend.batches), len(made)) == (4, 1)
+    ahead.close()
+
+
+def test_what_a_run_that_ends_early_has_submitted_is_awaited(made: list[_Backend]) -> None:
+    """Then its batches belong to the next run."""
+    with _open(taken=2) as backend:
+        for batch in backend.batches:
+            backend.submit(batch, 1)
+    assert made[0].collected == [1, 0]
+    _open().close()
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), DeviceMemoryError("full"), DeviceLostError("lost")])
+def test_a_run_that_fails_costs_its_backend(made: list[_Backend], stand_ins: list[_StandIn], failure: BaseException) -> None:
+    """It is closed after its last run. Only a device that failed is opened again."""
+    other, backend = _open(taken=2), _open(taken=2)
+    made[0].failure = failure
+    with pytest.raises(type(failure)):
+        backend.submit(backend.batches[0], 1)
+    backend.close()
+    assert (made[0].collected, made[0].closed) == ([], 0)
+    _open().close()
+    assert len(stand_ins) == 1 + isinstance(failure, DeviceLostError)
+    other.close()
+    assert [backend.closed for backend in made] == [1, 0]
+
+
+def test_closing_leaves_a_run_its_backend(made: list[_Backend], stand_ins: list[_StandIn]) -> None:
+    with _open():
+        close_sessions()
+        assert (made[0].closed, stand_ins[0].closed) == (0, 0)
+    assert (made[0].closed, stand_ins[0].closed) == (1, 1)

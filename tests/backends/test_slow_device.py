@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from vkssim.backends.loss_engine import LossEngine, LossStep
+from vkssim.backends.sessions import close_sessions
 from vkssim.errors import FrameError, SmallerBatchWarning
 from vkssim.host import executor, submissions
 from vkssim.host.api import vk
@@ -52,11 +53,13 @@ SLOW = MOST / TARGET_S
 
 def _scores() -> Arrays:
     features = ["float_ms_ssim=enable_lcs=true:precision=fast", "float_ssim=scale=2:precision=fast"]
+    close_sessions()  # another call has an executor of its own
     with Scorer(190, 180, bits=10, features=features, batch=2) as scorer:
         return [np.array(list(scores.metrics.values())) for scores in scorer.score(zip(REFERENCE, DISTORTED, strict=True))]
 
 
 def _map() -> Arrays:
+    close_sessions()
     with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "precision": "fast"}, batch=2) as mapper:
         return list(mapper.run(REFERENCE, DISTORTED))
 

@@ -18,13 +18,12 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim.backends import open as opened
-from vkssim.backends import vulkan
+from vkssim.backends import sessions, vulkan
 from vkssim.backends.sessions import close_sessions
 from vkssim.engine import source_cache as opening
 from vkssim.engine.journal import open_journal
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.pools import WorkerOptions, kept
+from vkssim.engine.pools import WorkerOptions
 from vkssim.engine.source_cache import open_sources as opened_sources
 from vkssim.errors import (
     DeviceLostError,
@@ -305,10 +304,10 @@ def test_a_clip_of_vapoursynth_goes_on(expected: list[float]) -> None:
 def test_another_device_never_takes_its_place(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VKSSIM_DEVICE", "0")
     vkssim.score_files(*paths, features=[FEATURE])
-    kept.close()  # it would go on with the device that is open
+    close_sessions()  # it would go on with the device that is open
     other = [replace(device, uuid=uuid.UUID(int=7)) for device in list_devices(shared_instance())]
-    monkeypatch.setattr(opened, "list_devices", lambda _: other)
-    with pytest.raises(NoDeviceError, match=f"is gone; there is {re.escape(other[0].name)}"):
+    monkeypatch.setattr(sessions, "list_devices", lambda _: other)
+    with pytest.raises(NoDeviceError, match=f"is no longer available; found {re.escape(other[0].name)}"):
         vkssim.score_files(*paths, features=[FEATURE])
 
 

@@ -10,10 +10,10 @@ from unittest.mock import ANY
 import numpy as np
 import pytest
 
-from vkssim.backends import shared as sharing
 from vkssim.backends import vulkan
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
+from vkssim.engine import worker as worker_module
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.ranges import BatchScored, RangeBegun, RangeScores
 from vkssim.engine.task import Part, Task, TaskEvent, WorkerSpec
@@ -53,7 +53,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(backend.batch_size)
         return backend
 
-    monkeypatch.setattr(sharing, "open_backend", opened)
+    monkeypatch.setattr(worker_module, "open_backend", opened)
     return sizes
 
 

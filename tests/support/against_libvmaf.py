@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vkssim.backends.open import OpenDevice, open_backend
+from vkssim.backends.open import open_backend
+from vkssim.backends.sessions import Session
 from vkssim.metrics import with_options
 from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
@@ -46,7 +47,7 @@ class Draw:
     def __str__(self) -> str:
         return f"draw {self.number}" + (f" with scale={self.scale}" if self.scale else "")
 
-    def vkssim_scores(self, backend: str, *, precision: str = "exact", device: OpenDevice | None = None) -> list[Scores]:
+    def vkssim_scores(self, backend: str, *, precision: str = "exact", device: Session | None = None) -> list[Scores]:
         """Return the scores of each pair by a backend of vkssim, with luminance, contrast and structure."""
         options = [{"scale": self.scale} if feature == "float_ssim" else {} for feature in self.features]
         features = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.backends import open as opened
+from vkssim.backends import sessions
 from vkssim.backends.sessions import close_sessions
 from vkssim.host import executor
 from vkssim.host.device import Device
@@ -18,7 +18,7 @@ from vkssim.host.instance import Instance
 from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders import load_module
 
-_OPEN_DEVICE = opened.open_device
+_OPEN_DEVICE = sessions.open_device
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
         return device if selector is None and not sharing else _OPEN_DEVICE(stack, selector, sharing=sharing)
 
     with _opened_by(open_shared), pytest.MonkeyPatch.context() as patch:
-        for module in (executor, opened):
+        for module in (executor, sessions):
             patch.setattr(module, "PipelineBuilder", builder)
         yield
 
@@ -68,7 +68,7 @@ def unshared() -> AbstractContextManager[None]:
 def _opened_by(open_device: Callable[..., Device]) -> Iterator[None]:
     """Have devices opened by a function; what the functions of arrays keep open is closed before and after."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opened, "open_device", open_device)
+        patch.setattr(sessions, "open_device", open_device)
         close_sessions()
         yield
         close_sessions()

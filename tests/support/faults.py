@@ -19,7 +19,6 @@ import vulkan
 from vulkan import _vulkan
 
 from vkssim.backends.sessions import close_sessions
-from vkssim.engine.pools import kept
 from vkssim.host.instance import shared_instance
 
 _TIMEOUT = 2  # VK_TIMEOUT, a success
@@ -292,9 +291,7 @@ def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_vulkan, "_callApi", call)
         patch.setattr(vulkan, "lib", _Library(made))
-        kept.close()  # a run opens its device, and the layer sees it closed
         try:
             yield made
         finally:
-            kept.close()
             close_sessions()

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from vkssim.backends.sessions import close_sessions
 from vkssim.host import device as host_device
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
@@ -36,7 +37,8 @@ def sharing() -> Iterator[None]:
         try:
             yield
         finally:
-            cuda._kept.close()
+            close_sessions()
+            cuda._gpus.clear()
             cuda._refusals.clear()
 
 

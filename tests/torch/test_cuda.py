@@ -15,6 +15,7 @@ from torch import Tensor
 from vkssim import torch as front
 from vkssim.backends import loss_engine, selftest
 from vkssim.backends.loss_engine import LossStep
+from vkssim.backends.sessions import close_sessions
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,
@@ -221,7 +222,7 @@ def test_tensors_outlive_the_sharing() -> None:
     """The device is closed after the last tensor in its memory."""
     tensor = stand_in.empty((4, 5)).fill_(7.0)
     live = _opened().device.live_objects
-    cuda._kept.close()
+    close_sessions()
     view = tensor[1:, ::2]
     del tensor
     assert live["Memory"] == 1
@@ -235,7 +236,7 @@ def test_all_is_closed_with_the_sharing() -> None:
     _step(_pair(2, 3, 41, 60), weights=WEIGHTS)
     live: Counter[str] = _opened().device.live_objects
     assert live["Pipeline"] > 0
-    cuda._kept.close()
+    close_sessions()
     assert not +live, dict(+live)
 
 

@@ -70,6 +70,8 @@ class Backend(Closable, ABC):
     """
 
     info: BackendInfo
+    planes: Sequence[PlaneMetrics]
+    """The planes of the frames with their metrics, which compute the means."""
     batches: tuple[Batch, ...]
     warnings: tuple[Warning, ...] = ()
     """Messages for the user about the opening of the backend."""

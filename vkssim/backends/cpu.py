@@ -20,16 +20,16 @@ class CpuBackend(Backend):
     """A backend that computes frames when they are submitted."""
 
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
-        self._planes = planes
+        self.planes = planes
         self.info = INFO
         self.batches = tuple(Batch(_empty_frame(planes), _empty_frame(planes)) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""
-        batch.beyond = find_beyond(self._planes, batch, frames)
+        batch.beyond = find_beyond(self.planes, batch, frames)
         batch.results = [
             _means(plane, reference[:frames], distorted[:frames])
-            for plane, reference, distorted in zip(self._planes, batch.reference, batch.distorted, strict=True)
+            for plane, reference, distorted in zip(self.planes, batch.reference, batch.distorted, strict=True)
         ]
 
     def is_done(self, batch: Batch) -> bool:

@@ -6,6 +6,7 @@ The NumPy twins computed the numbers. The scores are equal to libvmaf's, to six 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from ..host.executor import Executor
 from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
+from ..loss.reference import value_and_gradient
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants, product
 from ..metrics import make_scorer
 from ..metrics.base import FrameScorer
@@ -25,10 +27,11 @@ from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
 from .cpu import CpuBackend
 from .loss_engine import LossEngine, LossStep
-from .open import OpenDevice
+from .sessions import Session, opened_session
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
-Where = str | int | None
+Where = str | int | Session | None
+"""A device, by its selector or open."""
 
 SIDE = 176
 
@@ -152,15 +155,15 @@ def _interleaved_chroma(bits: int) -> Case:
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         if twin:
             return differing(*deinterleaved(chroma()))
-        with OpenDevice(device) as opened:
-            made = plan(KernelShape.for_device(opened.device.info))
-            with Executor(opened.device, made, opened.pipelines, slots=1) as executor:
-                slot = executor.slots[0]
-                slot.inputs[CHROMA][0] = chroma().view(np.uint8).ravel()
-                executor.submit(slot, 1)
-                executor.wait(slot)
-                planes = (slot.outputs[name][0].view(frame.dtype).reshape(2, SIDE, SIDE) for name in (cb, cr))
-                return differing(*planes)
+        with ExitStack() as stack:
+            session = opened_session(stack, device)
+            made = plan(KernelShape.for_device(session.device.info))
+            executor = stack.enter_context(Executor(session.device, made, session.pipelines, slots=1))
+            slot = executor.slots[0]
+            slot.inputs[CHROMA][0] = chroma().view(np.uint8).ravel()
+            executor.submit(slot, 1)
+            executor.wait(slot)
+            return differing(*(slot.outputs[name][0].view(frame.dtype).reshape(2, SIDE, SIDE) for name in (cb, cr)))
 
     return Case(f"misplaced samples of Cb and Cr of {bits} bits", plan, numbers, (0.0, 0.0))
 
@@ -178,8 +181,6 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
         gradient = np.zeros((1, SIDE, SIDE), np.float32)
         if twin:
-            from ..loss.reference import value_and_gradient
-
             values, slope = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
         else:
             with LossEngine(LossStep(loss, with_gradient), device=device) as engine:

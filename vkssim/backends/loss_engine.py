@@ -1,28 +1,26 @@
-"""Evaluate losses: on a Vulkan device, with arrays of the host or with planes that another API of the GPU has, or by NumPy."""
+"""Losses on a Vulkan device, of arrays of the host or of planes that another API of the GPU has."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..host import fork
 from ..host.closing import Closable, closing_on_error
-from ..host.device import Device
 from ..host.executor import Bytes, Executor, Slot
-from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
-from ..loss.spec import Loss, product
+from ..loss.spec import Loss
 from ..metrics.dispatches import KernelShape
 from ..types import Doubles
-from .open import OpenDevice, check_backend, fit_batch, software_warnings, warn
-from .selftest import check
-from .sessions import use_engine
+from .failures import fit_batch
+from .sessions import Session, opened_session
 
 Floats = npt.NDArray[np.float32]
 
@@ -48,19 +46,17 @@ class LossExecutor:
 
     def __init__(
         self,
-        device: Device,
-        pipelines: PipelineBuilder,
+        session: Session,
         step: LossStep,
         *,
         timelines: Timelines | None = None,
         make_room: Callable[[], bool] = lambda: False,
     ) -> None:
         self.loss, self.has_gradient = step.loss, step.gradient
-        self.device = device
-        self._make_room = make_room
+        self.device = device = session.device
+        self._pipelines, self._timelines, self._make_room = session.pipelines, timelines, make_room
         shape, packed = KernelShape.for_device(device.info), timelines is not None
         self.plan = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
-        self._timelines, self._pipelines = timelines, pipelines
         largest = max(spec.frame_bytes for spec in self.plan.buffers)
         limit = device.info.max_storage_bytes
         self._most = max(1, (min(_BATCH_BYTES, limit) if timelines is None else limit) // largest)
@@ -78,12 +74,13 @@ class LossExecutor:
             slots = 1 if planes <= batch else 2  # a second slot helps only if there are several batches
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
-        wanted = min(planes, self._most)
-        made, warnings = fit_batch(self.device, wanted, make, make_room=self._make_room)
+        most = min(planes, self._most)
+        made, smaller = fit_batch(self.device, most, make, make_room=self._make_room)
         self.executor = made
-        if made.batch < wanted:
+        if smaller:
             self._most = made.batch
-        warn(warnings)
+        for warning in smaller:
+            warnings.warn(warning, stacklevel=2)
         return made
 
     def new_executor(self, batch: int, slots: int) -> Executor:
@@ -101,16 +98,15 @@ class LossEngine(LossExecutor, Closable):
     """A loss for planes of one size on one device, with arrays of the host.
 
     `planes` is the expected number of planes of a call. A call with more planes gets larger buffers, up to a limit. Beyond it,
-    planes are computed in batches. See `host.devices.choose_device` for `device`; an open device stays open. Raises DeviceError
-    if no device is usable, or if the buffers of one plane do not fit.
+    planes are computed in batches. See `host.devices.choose_device` for `device`; that of a session stays open. Raises
+    DeviceError if no device is usable, or if the buffers of one plane do not fit.
     """
 
-    def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | OpenDevice | None = None) -> None:
+    def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | Session | None = None) -> None:
         self._stack = ExitStack()
         with closing_on_error(self):
-            opened = device if isinstance(device, OpenDevice) else self._stack.enter_context(OpenDevice(device))
-            warn(software_warnings(opened.device.info, opened.selector))
-            super().__init__(opened.device, opened.pipelines, step, make_room=opened.make_room)
+            session = opened_session(self._stack, device)
+            super().__init__(session, step, make_room=session.make_room)
             self.room_for(planes)
 
     def new_executor(self, batch: int, slots: int) -> Executor:
@@ -159,38 +155,3 @@ class LossEngine(LossExecutor, Closable):
         """Wait for the device and destroy everything of the engine; a second call does nothing."""
         self.close_executor()
         self._stack.close()
-
-
-# -- evaluation -------------------------------------------------------------------------------------------------------
-
-Planes = npt.NDArray[Any]
-
-
-def evaluate(
-    step: LossStep, reference: Planes, distorted: Planes, *, backend: str = "vulkan", device: str | int | None = None
-) -> tuple[Doubles, Planes | None]:
-    """Return values (P,) float64 of planes and, if the step has them, their gradients (P, H, W) by the distorted planes.
-
-    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
-    the NumPy twin, in float64.
-    """
-    check_backend(backend)
-    if backend == "cpu":
-        from ..loss.reference import value_and_gradient
-
-        values, slopes = value_and_gradient(step.loss, reference.astype(np.float64), distorted.astype(np.float64))
-        return values, step.weight * slopes if step.gradient else None
-    result = np.empty(distorted.shape, np.float32) if step.gradient else None
-
-    def make(opened: OpenDevice) -> LossEngine:
-        engine = LossEngine(step, planes=len(distorted), device=opened)
-        with closing_on_error(engine):
-            check(engine.device.info, engine.plan, opened.selector)
-        return engine
-
-    means = use_engine(device, step, make, lambda engine: engine.run(reference, distorted, result))
-    values, slopes = product(step.loss, means)
-    if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
-        for plane in np.flatnonzero(slopes[:, 0] != 1.0):
-            result[plane] *= np.float32(slopes[plane, 0])
-    return values, result

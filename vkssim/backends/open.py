@@ -1,149 +1,51 @@
-"""Open devices and backends: a selector always means the same device, and no backend ever takes the place of another."""
+"""Open backends and evaluate losses, on devices that stay open. No backend ever takes the place of another."""
 
 from __future__ import annotations
 
 import os
-import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from typing import TypeVar
+from itertools import count
+from typing import Any, ParamSpec, TypeVar
 
-import platformdirs
+import numpy as np
+import numpy.typing as npt
 
-from ..errors import DeviceMemoryError, NoDeviceError, OptionError, SmallerBatchWarning, UnusableGpuWarning
-from ..host.closing import Closable, closing_on_error
-from ..host.device import Device
-from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
+from ..errors import DeviceError, OptionError, UnusableGpuWarning
+from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, list_devices
 from ..host.errors import DOCTOR
 from ..host.gpus import unlisted_gpus
 from ..host.instance import shared_instance
-from ..host.pipelines import PipelineBuilder
-from ..host.plan import Plan, Role
+from ..loss.reference import value_and_gradient
+from ..loss.spec import product
 from ..metrics.plane_metrics import PlaneMetrics
-from ..shaders import load_module
-from ..types import BackendInfo
+from ..types import Doubles
 from ..utils.choices import BACKENDS
-from .base import Backend
+from ..utils.thread_pool import closing_on_error
+from .base import Backend, Batch
+from .cpu import CpuBackend
+from .loss_engine import LossEngine, LossStep
+from .selftest import check
+from .sessions import EngineInUse, Session, use_engine
+from .vulkan import VulkanBackend
 
-Thing = TypeVar("Thing")
-
-_lock = threading.Lock()
-_meant: dict[tuple[str | None, str | None], uuid.UUID] = {}
-
-
-def _meant_by(selector: str | int | None) -> tuple[str | None, str | None]:
-    """Return the key of a remembered device: the text that `choose_device` compares, since any value can be passed."""
-    return None if selector is None else str(selector), os.environ.get(DEVICE_VARIABLE)
-
-
-def info_of(device: DeviceInfo) -> BackendInfo:
-    """Return the backend ``"vulkan"`` on a device, as reports name it."""
-    return BackendInfo("vulkan", device.name, device.driver)
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Planes = npt.NDArray[Any]
 
 
-def device_uuid(selector: str | int | None) -> uuid.UUID:
-    """Return the UUID of the device that a selector means, without opening it."""
-    with _lock:
-        meant = _meant.get(_meant_by(selector))
-    return choose_device(list_devices(shared_instance()), selector).uuid if meant is None else meant
+def check_backend(name: str, device: object = None) -> None:
+    """Raise OptionError for an unknown backend, and for a device of the cpu backend."""
+    if name not in BACKENDS:
+        raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
+    if name == "cpu" and device is not None:
+        raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
 
 
-def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
-    """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors, and `Device` for `sharing`.
-
-    A selector means the same device until the process ends. If it is lost and a different device becomes the first of the
-    list, that device must not silently replace it. Raises NoDeviceError instead.
-    """
-    instance = shared_instance()
-    stack.callback(instance.check)
-    devices = list_devices(instance)
-    key = _meant_by(selector)
-    with _lock:
-        meant = _meant.get(key)
-    info = next((device for device in devices if device.uuid == meant), None)
-    if info is None:
-        info = choose_device(devices, selector)
-        if meant is not None:
-            raise NoDeviceError(
-                f"the device {meant} that was used so far is gone; there is {info.name}, which is taken only if it is asked"
-                " for by its name"
-            )
-    device = stack.enter_context(Device(info, sharing=sharing))
-    with _lock:
-        _meant[key] = info.uuid
-    return device
-
-
-class OpenDevice(Closable):
-    """A device and its compiled kernels, for several backends at a time or one after the other; use with `with`.
-
-    `selector` is what chose the device. See `open_device` for `sharing` and the errors. `make_room` frees memory of the device
-    that nothing uses at the moment, and returns whether there was any.
-    """
-
-    make_room: Callable[[], bool] = staticmethod(lambda: False)
-
-    def __init__(self, selector: str | int | None, *, sharing: bool = False) -> None:
-        self.selector = selector
-        self._stack = ExitStack()
-        with closing_on_error(self._stack):
-            self.device = open_device(self._stack, selector, sharing=sharing)
-            self.pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
-
-    def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        self._stack.close()
-
-
-def largest_batch(device: Device, plan: Plan, slots: int) -> int:
-    """Return the number of frames whose buffers the device can bind and could have memory for, at least 1.
-
-    It is an upper bound from the limits of the device. The free memory usually holds fewer frames.
-    """
-    largest = max(spec.frame_bytes for spec in plan.buffers)
-    frame_bytes = sum(spec.frame_bytes * (1 if spec.role is Role.WORK else slots) for spec in plan.buffers)
-    return max(1, min(device.info.max_storage_bytes // largest, device.memory_bytes // frame_bytes))
-
-
-def fit_batch(
-    device: Device,
-    most: int,
-    make: Callable[[int], Thing],
-    possible: int | None = None,
-    make_room: Callable[[], bool] = lambda: False,
-) -> tuple[Thing, tuple[Warning, ...]]:
-    """Return `make(frames)` for the largest batches for which the device has memory, and a warning if they are small.
-
-    The function tries `most` frames first, then half as many, and so on down to 1. It tries a size again if `make_room` freed
-    memory. The warning says that the batches are smaller than `most`.
-
-    `possible` is the `largest_batch`. If it is less than `most`, the search starts there, because each attempt compiles and
-    allocates. Raises DeviceMemoryError if one frame is still too much.
-    """
-    frames = most if possible is None else min(most, possible)
-    while True:
-        try:
-            made = make(frames)
-            break
-        except DeviceMemoryError:
-            if make_room():
-                continue
-            if frames == 1:
-                raise
-            frames //= 2
-    if frames == most:
-        return made, ()
-    text = f"{device.info.name} has no memory for batches of {most} frames; batches of {frames} are used"
-    return made, (SmallerBatchWarning(text),)
-
-
-def warn(about_device: Iterable[Warning]) -> None:
-    """Issue warnings about a device, for callers without a report."""
-    for warning in about_device:
-        warnings.warn(warning, stacklevel=2)
+# -- warnings ---------------------------------------------------------------------------------------------------------
 
 
 def software_warnings(device: DeviceInfo, selector: str | int | None) -> tuple[Warning, ...]:
@@ -182,6 +84,19 @@ def _is_name(selector: str | int | None) -> bool:
     return text != "" and not text.isdecimal()
 
 
+def _warn(about_device: Sequence[Warning]) -> None:
+    """Issue warnings about a device, for callers without a report."""
+    for warning in about_device:
+        warnings.warn(warning, stacklevel=2)
+
+
+def open_with_warnings(backend: Backend) -> Backend:
+    """Issue the backend's warnings, and return the backend; for callers without a report."""
+    with closing_on_error(backend):
+        _warn(backend.warnings)
+    return backend
+
+
 # -- backends ---------------------------------------------------------------------------------------------------------
 
 
@@ -189,39 +104,130 @@ def open_backend(
     name: str,
     planes: Sequence[PlaneMetrics],
     *,
-    device: str | int | OpenDevice | None = None,
+    device: str | int | Session | None = None,
     batch: int | None = None,
     slots: int = 4,
+    taken: int | None = None,
     profile: bool = False,
 ) -> Backend:
     """Return the backend of the given name, with `slots` batches; no other backend is ever used instead.
 
+    The memory of the device stays for the next backend of the same formats, metrics and arguments. If only some of the batches
+    are `taken`, backends that are open at the same time share it, each with batches of its own.
+
     Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
     check_backend(name, device)
-    if name == "vulkan":
-        from .selftest import check
-        from .vulkan import VulkanBackend
+    if name == "cpu":
+        return CpuBackend(planes, slots if taken is None else max(1, taken))
 
-        engine = VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile)
+    def make(session: Session) -> VulkanBackend:
+        engine = VulkanBackend(planes, device=session, batch=batch, slots=slots, profile=profile)
         with closing_on_error(engine):
-            check(engine.device.info, engine.plan, engine.selector)
+            check(engine.device.info, engine.plan, session)
         return engine
-    from .cpu import CpuBackend
 
-    return CpuBackend(planes, slots)
+    if isinstance(device, Session):
+        engine = make(device)
+        engine.warnings = (*software_warnings(engine.device.info, device.selector), *engine.warnings)
+        return engine
+    formats = tuple((plane.format, tuple((type(scorer), scorer.text) for scorer in plane.scorers)) for plane in planes)
+    sharing = any(plane.format.external for plane in planes)
+    for number in count():  # another one if the batches of those before are taken
+        key = formats, batch, slots, profile, number
+        used = EngineInUse(device, key, make, sharing=sharing)
+        with closing_on_error(used):
+            batches = used.engine.take(slots if taken is None else taken)
+            if batches is not None:
+                return _SharedBackend(used, batches, software_warnings(used.session.device.info, device))
+        used.close()
+    raise AssertionError
 
 
-def check_backend(name: str, device: object = None) -> None:
-    """Raise OptionError for an unknown backend, and for a device of the cpu backend."""
-    if name not in BACKENDS:
-        raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
-    if name == "cpu" and device is not None:
-        raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
+class _SharedBackend(Backend):
+    """Some of the batches of a backend that is kept open. Only submissions must take turns."""
+
+    def __init__(self, used: EngineInUse[VulkanBackend], batches: tuple[Batch, ...], warnings: Sequence[Warning]) -> None:
+        self._used, self._backend = used, used.engine
+        self._in_flight: list[Batch] = []
+        self._has_failed = self._is_closed = False
+        self.info, self.planes = self._backend.info, self._backend.planes
+        self.batches = batches
+        self.warnings = (*warnings, *self._backend.warnings)
+
+    def check_process(self) -> None:
+        self._backend.check_process()
+
+    def submit(self, batch: Batch, frames: int) -> None:
+        self._do(self._submit, batch, frames)
+
+    def _submit(self, batch: Batch, frames: int) -> None:
+        with self._used.lock:
+            self._backend.submit(batch, frames)
+        self._in_flight.append(batch)
+
+    def is_done(self, batch: Batch) -> bool:
+        return self._do(self._backend.is_done, batch)
+
+    def collect(self, batch: Batch) -> list[list[Doubles]]:
+        return self._do(self._collect, batch)
+
+    def _collect(self, batch: Batch) -> list[list[Doubles]]:
+        means = self._backend.collect(batch)
+        self._in_flight.remove(batch)
+        return means
+
+    def _do(self, action: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        """Return the result of an action. The engine of one that fails, or that Ctrl-C ends, is in no known state."""
+        try:
+            return action(*arguments, **options)
+        except BaseException as error:
+            self._has_failed = True
+            self._used.fail(error)
+            raise
+
+    def stage_seconds(self) -> Mapping[str, float]:
+        return self._backend.stage_seconds()
+
+    def close(self) -> None:
+        """Wait for the submissions of a failed run, so that its batches are free for the next run."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with self._used, suppress(DeviceError):  # the failed run has its error, and other runs on the device get their own
+            while self._in_flight and not self._has_failed:
+                self.collect(self._in_flight[-1])
+            if not self._has_failed:
+                self._backend.give_back(self.batches)
 
 
-def open_with_warnings(backend: Backend) -> Backend:
-    """Issue the backend's warnings, and return the backend; for callers without a report."""
-    with closing_on_error(backend):
-        warn(backend.warnings)
-    return backend
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    step: LossStep, reference: Planes, distorted: Planes, *, backend: str = "vulkan", device: str | int | None = None
+) -> tuple[Doubles, Planes | None]:
+    """Return values (P,) float64 of planes and, if the step has them, their gradients (P, H, W) by the distorted planes.
+
+    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
+    the NumPy twin, in float64.
+    """
+    check_backend(backend)
+    if backend == "cpu":
+        values, slopes = value_and_gradient(step.loss, reference.astype(np.float64), distorted.astype(np.float64))
+        return values, step.weight * slopes if step.gradient else None
+    result = np.empty(distorted.shape, np.float32) if step.gradient else None
+
+    def make(session: Session) -> LossEngine:
+        _warn(software_warnings(session.device.info, session.selector))
+        engine = LossEngine(step, planes=len(distorted), device=session)
+        with closing_on_error(engine):
+            check(engine.device.info, engine.plan, session)
+        return engine
+
+    means = use_engine(device, step, make, lambda engine: engine.run(reference, distorted, result))
+    values, slopes = product(step.loss, means)
+    if result is not None and means.shape[1] == 1:  # it is the gradient of the mean so far, not yet of the value
+        for plane in np.flatnonzero(slopes[:, 0] != 1.0):
+            result[plane] *= np.float32(slopes[plane, 0])
+    return values, result

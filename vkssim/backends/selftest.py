@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import platformdirs
@@ -21,11 +21,8 @@ from ..host.plan import Plan
 from ..metrics.dispatches import KernelShape
 from ..shaders import load_module
 from ..utils.version import __version__
-
-if TYPE_CHECKING:
-    from .known_answers import Case
-
-Where = str | int | None
+from .known_answers import CASES, Case
+from .sessions import Session, opened_session
 
 TOLERANCE = 0.5e-4
 """Every score is guaranteed to four decimal places."""
@@ -34,8 +31,8 @@ _LARGEST_FILE = 1 << 16
 _passed: set[str] = set()  # in this process, by digest
 
 
-def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
-    """Check the kernels of a plan that were not checked yet on a device, which is the device of `selector`.
+def check(device: DeviceInfo, plan: Plan, session: Session) -> None:
+    """Check the kernels of a plan that were not checked yet on a device, which is the device of the session.
 
     Raises WrongNumbersError if its results differ from the known ones.
     """
@@ -43,40 +40,40 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
     if not kernels <= _passed:
         _passed.update(_remembered(device))
     if not kernels <= _passed:
-        check_cases(device, selector, kernels=kernels - _passed)
+        check_cases(device, session, kernels=kernels - _passed)
         _passed.update(kernels)
 
 
 def check_cases(
     device: DeviceInfo,
-    selector: Where,
+    opened: str | Session,
     starting: Callable[[int, int, str], object] = lambda *_: None,
     kernels: set[str] | None = None,
 ) -> int:
-    """Check a device, which is the device of `selector`, by the cases that use some kernels, by default by all cases.
+    """Check a device, whose UUID or session is `opened`, by the cases that use some kernels, by default by all cases.
 
     `kernels` are digests; those that pass are recorded. `starting` is called before each case with its number from 1 on, the
     number of all cases, and its name. Return the number of all cases. Raises WrongNumbersError as `check` does.
     """
-    from .known_answers import CASES  # imported here: it imports all metrics and losses
-
     shape = KernelShape.for_device(device)
     passed: set[str] = set()
-    for number, case in enumerate(CASES, 1):
-        covered = _digests(device, case.plan(shape))
-        if kernels is None or covered & kernels - passed:
-            starting(number, len(CASES), case.name)
-            _try(case, device, selector)
-            passed |= covered
+    with ExitStack() as stack:
+        session = opened_session(stack, opened)
+        for number, case in enumerate(CASES, 1):
+            covered = _digests(device, case.plan(shape))
+            if kernels is None or covered & kernels - passed:
+                starting(number, len(CASES), case.name)
+                _try(case, device, session)
+                passed |= covered
     _passed.update(passed)
     if passed:
-        known = passed if kernels is None else passed | _remembered(device)
-        private.store(_file(device), "\n".join(sorted(known)).encode())  # else it is checked again
+        digests = passed if kernels is None else passed | _remembered(device)
+        private.store(_file(device), "\n".join(sorted(digests)).encode())  # else it is checked again
     return len(CASES)
 
 
-def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
-    got = case.numbers(selector)
+def _try(case: Case, device: DeviceInfo, session: Session) -> None:
+    got = case.numbers(session)
     if not np.allclose(got, case.right, rtol=0, atol=TOLERANCE):  # NaN is never close
         raise WrongNumbersError(
             f"{device.description} computes wrong numbers: {case.name} of two known pictures is"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,16 +14,18 @@ import numpy as np
 
 from ..host import fork
 from ..host.closing import closing_on_error
+from ..host.devices import DeviceInfo
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..metrics.base import FeaturePlan
 from ..metrics.dispatches import SAMPLES, KernelShape, PlanePair, deinterleave, ingest, largest_sample
 from ..metrics.plane_metrics import PLANES, PlaneMetrics
 from ..shaders.interface import Shape
-from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Rows, Samples
+from ..types import BackendInfo, Doubles, ExternalFrame, ExternalPlane, FrameFormat, Rows, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
-from .open import OpenDevice, fit_batch, info_of, largest_batch, software_warnings
+from .failures import fit_batch, largest_batch
+from .sessions import Session, opened_session
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -31,6 +34,11 @@ _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 # the host's work for a batch.
 _BATCH_PIXELS_ON_DEVICE = 1 << 26
 _PART_OF_MEMORY = 16
+
+
+def info_of(device: DeviceInfo) -> BackendInfo:
+    """Return the backend ``"vulkan"`` on a device, as reports name it."""
+    return BackendInfo("vulkan", device.name, device.driver)
 
 
 def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[FeaturePlan]]]:
@@ -122,33 +130,31 @@ def with_largest_samples(plan: Plan, planes: Sequence[PlaneMetrics], shape: Kern
 class VulkanBackend(Backend):
     """A backend on one Vulkan device. `planes` are the planes of the frames and their metrics, luma first.
 
-    See `host.devices.choose_device` for `device`. `batch` is the largest number of frames of a submission; None chooses it by
-    the size of the frames and the kind of device. If the device has not enough memory, batches get smaller, and `warnings` says
-    so. `slots` is the number of batches that may be in flight. `profile` measures the time of every stage. `shape` is the shape
-    of the kernels, for tests and for the gate; None chooses it by the kind of device. Raises DeviceError if there is no usable
-    device, or if the buffers of one frame do not fit.
+    See `host.devices.choose_device` for `device`; that of a session stays open. `batch` is the largest number of frames of a
+    submission; None chooses it by the size of the frames and the kind of device. If the device has not enough memory, batches
+    get smaller, and `warnings` says so. `slots` is the number of batches that may be in flight. `profile` measures the time of
+    every stage. `shape` is the shape of the kernels, for tests and for the gate; None chooses it by the kind of device. Raises
+    DeviceError if there is no usable device, or if the buffers of one frame do not fit.
     """
 
     def __init__(
         self,
         planes: Sequence[PlaneMetrics],
         *,
-        device: str | int | OpenDevice | None = None,
+        device: str | int | Session | None = None,
         batch: int | None = None,
         slots: int = 4,
         profile: bool = False,
         shape: Shape | None = None,
     ) -> None:
-        self._planes = planes
+        self.planes = planes
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._profile = profile
         self._stack = ExitStack()
         with closing_on_error(self._stack):
             external = any(plane.format.external for plane in planes)
-            opened = device
-            if not isinstance(opened, OpenDevice):
-                opened = self._stack.enter_context(OpenDevice(opened, sharing=external))
-            self.device, self.selector, pipelines = opened.device, opened.selector, opened.pipelines
+            session = opened_session(self._stack, device, sharing=external)
+            self.device, pipelines = session.device, session.pipelines
             self._inputs = CudaInputs(self.device, self._stack) if external else None
             shared = {} if self._inputs is None else self._inputs.shared
             info = self.device.info
@@ -164,11 +170,26 @@ class VulkanBackend(Backend):
                 return Executor(self.device, plan, pipelines, batch=frames, slots=slots, profile=profile, **shared)
 
             possible = largest_batch(self.device, plan, slots)
-            wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
-            executor, warnings = fit_batch(self.device, wanted, make, possible, opened.make_room)
-            self.warnings = (*software_warnings(info, self.selector), *warnings)
+            frames = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
+            executor, self.warnings = fit_batch(self.device, frames, make, possible, session.make_room)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)
+
+        self._free = list(self.batches)
+        self._taking = threading.Lock()
+
+    def take(self, number: int) -> tuple[Batch, ...] | None:
+        """Return batches that no other user of the backend has; None if there are too few."""
+        with self._taking:
+            if number > len(self._free):
+                return None
+            taken, self._free = self._free[:number], self._free[number:]
+            return tuple(taken)
+
+    def give_back(self, batches: Sequence[Batch]) -> None:
+        """Let the next user have batches, none of which is in flight."""
+        with self._taking:
+            self._free += batches
 
     @property
     def plan(self) -> Plan:
@@ -182,7 +203,7 @@ class VulkanBackend(Backend):
     def submit(self, batch: Batch, frames: int) -> None:
         """Start the plan on the batch."""
         if self._host_looks:
-            batch.beyond = find_beyond(self._planes, batch, frames)
+            batch.beyond = find_beyond(self.planes, batch, frames)
         self._executor.submit(batch.slot, frames, written=0 if self._inputs is None else self._inputs.written())
 
     def is_done(self, batch: Batch) -> bool:
@@ -194,13 +215,13 @@ class VulkanBackend(Backend):
         frames = self._executor.wait(batch.slot)
         began = time.perf_counter()
         if not self._host_looks:
-            batch.beyond = first_beyond(self._planes, [self._largest_of(batch, found, frames) for found in self._largest])
+            batch.beyond = first_beyond(self.planes, [self._largest_of(batch, found, frames) for found in self._largest])
         means = [
             [
                 scorer.means(batch.slot.outputs[part.partials.name][:frames].view(np.float32), part)
                 for scorer, part in zip(plane.scorers, parts, strict=True)
             ]
-            for plane, parts in zip(self._planes, self._parts, strict=True)
+            for plane, parts in zip(self.planes, self._parts, strict=True)
         ]
         if self._profile:
             readback = time.perf_counter() - began

@@ -168,7 +168,7 @@ class Cluster(WorkerPool):
             if place not in self._workers:
                 self._workers[place] = ClusterHandle(place, self._backend, self._profile)
 
-    def close(self, *, failed: bool = False) -> None:
+    def close(self) -> None:
         """See WorkerPool."""
         import ray
 

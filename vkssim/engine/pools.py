@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
-from ..backends.device_cache import DeviceCache
-from ..backends.open import check_backend, info_of
-from ..backends.shared import Share, SharedBackend
+from ..backends.open import check_backend
+from ..backends.vulkan import info_of
 from ..errors import OptionError
 from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import can_reopen, may_be_container
@@ -113,7 +112,7 @@ class WorkerOptions:
         if self.several:
             return specs
         assert self.device is None or isinstance(self.device, str | int)
-        # A selector means the same device until the process ends; see `backends.open`.
+        # A selector means the same device until the process ends; see `backends.sessions`.
         return [replace(specs[0], device=self.device)]
 
 
@@ -209,10 +208,6 @@ class ThreadHandle(WorkerHandle):
         self._worker.close()  # if the thread did not end
 
 
-kept: DeviceCache[SharedBackend] = DeviceCache(most=1)
-"""The backend of the last pool that ended well, which the next pool of the process finds open."""
-
-
 class DevicePool(FixedPool):
     """Workers of one device in this process: one in the thread of the caller, or several on threads.
 
@@ -223,24 +218,9 @@ class DevicePool(FixedPool):
 
     def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
         self.by_hardware = workers > 1
-        slots = slots_for(workers if workers > 1 else in_step)
-        self._key = spec.backend, spec.device, slots, spec.profile
-        self._backend: SharedBackend | None = None
-        if workers == 1 or not spec.profile:
-            self._backend = kept.take(self._key)
-            self._backend = self._backend or SharedBackend(spec.backend, device=spec.device, slots=slots, profile=spec.profile)
-        shares = [Share(self._backend, number, workers) if self._backend else None for number in range(workers)]
         handle = ThreadHandle if workers > 1 else InlineHandle
+        sharing = 1 if spec.profile else workers
+        slots = slots_for(sharing if workers > 1 else in_step)
         decoders: dict[str, HardwareDecoder | None] = {}  # shared, so that a clip's first frame is compared once
-        super().__init__([handle(Worker(spec, share, in_step, decoders), spec.label) for share in shares])
-
-    def close(self, *, failed: bool = False) -> None:
-        """See WorkerPool. The backend is closed if it may still be at work for a run that failed."""
-        super().close()
-        backend, self._backend = self._backend, None
-        if backend is None:
-            return
-        if not failed and backend.begin_again():
-            kept.put(self._key, backend)
-        else:
-            backend.close()
+        warned: set[object] = set()
+        super().__init__([handle(Worker(spec, slots, sharing, decoders, warned), spec.label) for _ in range(workers)])

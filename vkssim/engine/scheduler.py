@@ -12,7 +12,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from statistics import fmean
 
-from ..backends.device_cache import FailurePolicy
+from ..backends.failures import FailurePolicy
 from ..errors import (
     DecoderBusyError,
     DeviceError,

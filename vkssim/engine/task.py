@@ -153,14 +153,14 @@ class WorkerPool(ABC):
         """Return the current workers; those of a cluster come and go. Raises DeviceError if there never was one."""
 
     @abstractmethod
-    def close(self, *, failed: bool = False) -> None:
-        """End all workers. Unless the run has `failed`, the next pool may find the device open. A second call does nothing."""
+    def close(self) -> None:
+        """End all workers; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        self.close(failed=kind is not None)
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 class FixedPool(WorkerPool):
@@ -174,7 +174,7 @@ class FixedPool(WorkerPool):
         """See WorkerPool."""
         return self._workers
 
-    def close(self, *, failed: bool = False) -> None:
+    def close(self) -> None:
         """See WorkerPool."""
         for worker in self._workers:
             worker.begin_to_close()

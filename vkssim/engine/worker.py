@@ -13,9 +13,10 @@ from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 
+from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
-from ..backends.shared import Share, SharedBackend
-from ..errors import DecoderBusyError, DeviceError, InputError
+from ..backends.open import open_backend
+from ..errors import DeviceError, InputError
 from ..frames.decode.hardware import HardwareDecoder
 from ..frames.info import VideoInfo
 from ..frames.inputs import sequence
@@ -25,13 +26,14 @@ from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
+from ..metrics.plane_metrics import PlaneMetrics
 from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open, run_in_thread
 from .options import Clips, ScoreOptions
 from .ranges import BatchScored, FrameRange, RangeBegun, divided
 from .rates import PIXELS_A_SECOND
-from .run import OpenBackend, frame_metrics, score_range, video_packets
+from .run import frame_metrics, score_range, video_packets
 from .source_cache import SourceCache, Sources
 from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, TaskStoppedError, Tell, WorkerSpec
 
@@ -51,35 +53,41 @@ def slots_for(runs: int) -> int:
 class Worker(Closable):
     """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
-    Workers of one device may share a backend, of which `share` is the worker's part, and `decoders`, which has the hardware
-    decoder for each value of `decode`. After its device has failed, a worker opens a backend of its own, which has batches for
-    `in_step` runs at a time.
+    The device stays open for the next worker of the process; see `backends.sessions`. `workers` share the `slots` batches of a
+    backend. They also share `decoders`, which has the hardware decoder for each value of `decode`, and `warned`, which has the
+    formats of frames for which a report has the warnings of the device.
     """
 
     def __init__(
         self,
         spec: WorkerSpec,
-        share: Share | None = None,
-        in_step: int = 1,
+        slots: int = _MIN_BATCHES,
+        workers: int = 1,
         decoders: dict[str, HardwareDecoder | None] | None = None,
+        warned: set[object] | None = None,
     ) -> None:
         self._spec = spec
-        self._slots = slots_for(in_step)
+        self._slots, self._workers = slots, workers
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._decoders = {} if decoders is None else decoders
+        self._warned = set() if warned is None else warned
         self._sources = SourceCache()
-        self._batch: int | None = None
-        self._own: SharedBackend | None = None  # None if the worker uses a shared backend
-        self._share = share or self._new_backend(None)
 
-    def _new_backend(self, batch: int | None) -> Share:
-        """Return a backend for the next tasks, in place of the worker's own. Its device is opened when it is used."""
-        if self._own is not None:
-            self._own.close()
-        spec, self._batch = self._spec, batch
-        self._own = SharedBackend(spec.backend, device=spec.device, batch=batch, slots=self._slots, profile=spec.profile)
-        return Share(self._own)
+    def _open_backend(self, task: Task, planes: Sequence[PlaneMetrics]) -> Backend:
+        """Return a backend with the batches of one of the runs of a task."""
+        backend = self._shared_backend(task, planes, max(1, self._slots // (self._workers * len(task.parts))))
+        kind = task.batch, *(plane.format for plane in planes)
+        if kind in self._warned:
+            backend.warnings = ()
+        self._warned.add(kind)
+        return backend
+
+    def _shared_backend(self, task: Task, planes: Sequence[PlaneMetrics], taken: int) -> Backend:
+        spec, slots = self._spec, self._slots
+        return open_backend(
+            spec.backend, planes, device=spec.device, batch=task.batch, slots=slots, taken=taken, profile=spec.profile
+        )
 
     def do(self, task: Task, tell: Tell) -> TaskResult:
         """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
@@ -100,17 +108,8 @@ class Worker(Closable):
             tell(job, event)
 
         self._check()
-        if task.batch != self._batch or self._share.backend.closed:  # closed if the device failed another worker
-            self._share = self._new_backend(task.batch)
         options = self._with_decoder(task.options, task)
-        try:
-            done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
-        except DecoderBusyError:
-            raise
-        except DeviceError:
-            self._share.backend.close()
-            self._share = self._new_backend(None)  # the next task has the usual batches again
-            raise
+        done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
         done.frames, done.seconds = frames, time.perf_counter() - started
         if frames:
             self._pixels_a_second = frames * size / done.seconds
@@ -128,7 +127,7 @@ class Worker(Closable):
             if len(ranges) > 1:
                 done.ranges, done.packets = ranges, video_packets(sources, options.selection)
             else:
-                self._score(task, part, options, sources, self._share.open, tell)
+                self._score(task, part, options, sources, tell)
             done.bytes = sum(source.bytes_read for source in sources) - before
         return done
 
@@ -142,7 +141,7 @@ class Worker(Closable):
             return []
         schedule = schedule_pairs(options.selection, *sources, options.sync)
         if task.by_hardware:
-            run_in_thread("vkssim-open", partial(self._share.backend.open_ahead, frame_metrics(sources, options).planes))
+            run_in_thread("vkssim-open", partial(self._open_ahead, task, frame_metrics(sources, options).planes))
             if shares > 1 and not self._is_short(schedule, info, shares):
                 tell(ClipsOpened(task))
             else:
@@ -154,9 +153,14 @@ class Worker(Closable):
         pixels = (schedule.pairs or 0) * schedule.step * info.width * info.height  # those of all frames, which are decoded
         return pixels < workers * _MIN_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind]
 
-    def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: OpenBackend, tell: Tell) -> None:
+    def _open_ahead(self, task: Task, planes: Sequence[PlaneMetrics]) -> None:
+        """Open the device, and make the memory of the runs to come."""
+        self._shared_backend(task, planes, taken=0).close()
+
+    def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, tell: Tell) -> None:
         tell_of = partial(tell, part.job)
         how: dict[str, bool] = {"live": task.live, "profile": self._spec.profile}
+        opener = partial(self._open_backend, task)
         scores = score_range(sources, part.clips, opener, options, part.frame_range, part.earlier, tell_of, **how)
         tell_of(scores)
 
@@ -195,9 +199,8 @@ class Worker(Closable):
                     raise TaskStoppedError("the outcome is no longer needed")
                 steps.put((job, event))
 
-            for index, (part, reference) in enumerate(zip(parts, references, strict=True)):
-                opener = partial(self._share.open, index=index, of=len(parts))
-                run = pool.submit(self._score_in_step, task, part, options, reference, opener, put)
+            for part, reference in zip(parts, references, strict=True):
+                run = pool.submit(self._score_in_step, task, part, options, reference, put)
                 runs[run] = part
             for run in runs:
                 run.add_done_callback(steps.put)
@@ -220,9 +223,7 @@ class Worker(Closable):
             raise failures[0]
         return done
 
-    def _score_in_step(
-        self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, opener: OpenBackend, tell: Tell
-    ) -> None:
+    def _score_in_step(self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, tell: Tell) -> None:
         clips = part.clips
         with ExitStack() as stack:
             close_at_end(stack, reference)
@@ -232,7 +233,7 @@ class Worker(Closable):
             )
             distorted = close_at_end(stack, other)
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
-            self._score(task, part, options, sources, opener, tell)
+            self._score(task, part, options, sources, tell)
 
     # -- what stays open ---------------------------------------------------------------------------------------------
 
@@ -263,10 +264,8 @@ class Worker(Closable):
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the clips, and the device unless a thread that did not end still uses it. A second call does nothing."""
+        """Close the clips. A second call does nothing."""
         self._sources.close()
-        if self._own is not None:
-            self._own.close()
 
 
 def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: ScoreOptions) -> Sequence[FrameSource]:

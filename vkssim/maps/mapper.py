@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..backends.open import OpenDevice, open_backend, open_with_warnings
+from ..backends.open import open_backend, open_with_warnings
+from ..backends.sessions import Session
 from ..metrics.float_ssim import SsimMapScorer
 from ..metrics.options import OptionValue
 from ..metrics.plane_metrics import PlaneMetrics
@@ -22,7 +23,7 @@ FloatMaps = npt.NDArray[np.float32]
 class SsimMapper(Closable):
     """A backend that computes float_ssim and its map for frames of one format. The other arguments and errors are `Scorer`'s.
 
-    A device that was opened before stays open.
+    The device of a session stays open.
     """
 
     def __init__(
@@ -31,12 +32,14 @@ class SsimMapper(Closable):
         options: Mapping[str, OptionValue],
         *,
         backend: str = "vulkan",
-        device: str | int | OpenDevice | None = None,
+        device: str | int | Session | None = None,
         batch: int | None = None,
     ) -> None:
-        self._scorer = SsimMapScorer(frame, options)
-        planes = [PlaneMetrics("y", frame, (self._scorer,))]
+        planes = [PlaneMetrics("y", frame, (SsimMapScorer(frame, options),))]
         self._backend = open_with_warnings(open_backend(backend, planes, device=device, batch=batch))
+        (scorer,) = self._backend.planes[0].scorers  # it may be that of an earlier mapper, which the backend has kept
+        assert isinstance(scorer, SsimMapScorer)
+        self._scorer = scorer
 
     def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
         """Return (N,) scores and (N, H', W') maps of two (N, H, W) stacks of samples, with any strides.
@@ -44,6 +47,7 @@ class SsimMapper(Closable):
         Raises FrameError if a sample is larger than the format allows.
         """
         self._backend.check_process()
+        self._scorer.maps.clear()  # those of a run that failed
         scores = np.empty(len(references), np.float64)
         maps = np.empty((len(references), *self._scorer.map_shape), np.float32)
         batch, size = self._backend.batches[0], self._backend.batch_size

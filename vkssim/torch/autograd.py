@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from ..backends.loss_engine import LossStep, evaluate
+from ..backends.loss_engine import LossStep
+from ..backends.open import evaluate
 from ..loss.spec import Loss
 from ..utils.float_range import SampleRows, warn_of_range
 from . import composed, cuda

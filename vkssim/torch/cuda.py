@@ -20,17 +20,14 @@ import torch
 from torch import Tensor
 
 from ..backends.cuda import Cuda
-from ..backends.device_cache import DeviceCache
 from ..backends.loss_engine import LossExecutor, LossStep
-from ..backends.open import OpenDevice
 from ..backends.selftest import check
-from ..backends.sessions import MAX_DEVICES
+from ..backends.sessions import Session, use_engine
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
 from ..host import fork
 from ..host.closing import closing_on_error
 from ..host.device import Device
 from ..host.executor import Executor, Slot
-from ..host.pipelines import PipelineBuilder
 from ..host.sharing import Timelines
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE
 from ..loss.spec import Negative
@@ -69,8 +66,8 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
     """
     if not torch.cuda.is_available():
         raise DeviceError("no CUDA device: memory is shared with CUDA only; tensors on the CPU need no copy to be avoided")
-    found = torch.device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
-    return use_sharing(found, lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
+    place = torch.device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
+    return use_sharing(place, lambda sharing: sharing.lease(tuple(shape), sharing.stream().cuda_stream))
 
 
 _staging_allowed = False  # whether tensors may go through the memory of the host
@@ -103,7 +100,9 @@ class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
 
 def empty_cache() -> None:
     """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
-    _kept.each(Sharing.empty_cache)
+    for index, gpu in list(_gpus.items()):
+        with suppress(DeviceError):  # a device that has failed keeps nothing
+            _use(index, gpu, Sharing.empty_cache)
 
 
 def takes(device: torch.device) -> bool:
@@ -127,21 +126,34 @@ def _index_of(device: torch.device) -> int:
     return torch.cuda.current_device() if device.index is None else device.index
 
 
+_gpus: dict[int, str] = {}
+"""The UUIDs of the CUDA devices that share memory, by their indices."""
+
 _refusals: dict[int, str] = {}
+"""Why other CUDA devices do not."""
 
 
 def use_sharing(device: torch.device, action: Callable[[Sharing], Result]) -> Result:
     """Return the result of `action` with the sharing with a CUDA device. Raises DeviceError if sharing is impossible."""
     index = _index_of(device)
-    return _kept.run(index, partial(_open, index), action)
+    if index not in _gpus:
+        _gpus[index] = _try_sharing(index)
+    return _use(index, _gpus[index], action)
 
 
-def _open(index: int) -> Sharing:
+def _use(index: int, gpu: str, action: Callable[[Sharing], Result]) -> Result:
+    return use_engine(gpu, index, partial(Sharing, index), action, sharing=True, harmless=_OUT_OF_MEMORY)
+
+
+def _try_sharing(index: int) -> str:
+    """Return the UUID of a CUDA device, after memory was shared with it."""
     fork.check()
     if index in _refusals:
         raise UnsuitableDeviceError(_refusals[index])
     try:
-        return Sharing(index)
+        gpu = str(uuid.UUID(str(torch.cuda.get_device_properties(index).uuid)))  # this initialises CUDA for PyTorch
+        _use(index, gpu, lambda _: None)
+        return gpu
     except (DeviceLostError, DeviceMemoryError):  # it may succeed later
         raise
     except (DeviceError, RuntimeError, ImportError) as error:
@@ -165,18 +177,18 @@ class _Block:
 class _Memory:
     """The blocks of a device. They and the device exist until the sharing and all tensors in the blocks are gone."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, release_device: Callable[[], None]) -> None:
         self.by_address: dict[int, _Block] = {}
         self.idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, like PyTorch's cache
-        weakref.finalize(self, _close, self.by_address, stack).atexit = False
+        weakref.finalize(self, _close, self.by_address, release_device).atexit = False
 
 
-def _close(blocks: dict[int, _Block], stack: ExitStack) -> None:
-    """Close all blocks and their device. In a fork they are the parent's."""
+def _close(blocks: dict[int, _Block], release_device: Callable[[], None]) -> None:
+    """Close all blocks, and let their device be closed. In a fork they are the parent's."""
     if not fork.is_forked():
         for block in blocks.values():
             block.close()
-        stack.close()
+        release_device()
 
 
 class _BlockOwner:
@@ -190,23 +202,17 @@ class _BlockOwner:
 class Sharing(Closable):
     """One CUDA device and the Vulkan device that is the same GPU. One thread uses it at a time."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, session: Session) -> None:
         self.stream: Callable[[], torch.cuda.Stream] = partial(torch.cuda.current_stream, index)
         self._index = index
         self._place = torch.device("cuda", index)
-        gpu = uuid.UUID(str(torch.cuda.get_device_properties(index).uuid))  # this initialises CUDA for PyTorch
-        self._selector = str(gpu)
+        self.session, self.device = session, session.device
         self._stack = ExitStack()
-        with ExitStack() as guard:
-            of_device = guard.enter_context(ExitStack())
-            opened = of_device.enter_context(OpenDevice(self._selector, sharing=True))
-            self.device, self._pipelines = opened.device, opened.pipelines
-            guard.callback(self._stack.close)
-            self._cuda = Cuda(gpu)
+        with closing_on_error(self._stack):
+            self._cuda = Cuda(self.device.info.uuid)
             self._handed, self._returned = (self._cuda.timeline(self.device, self._stack) for _ in range(2))
             self.timelines = Timelines(self._handed.handle, self._returned.handle)
-            self._memory = _Memory(of_device.pop_all())
-            guard.pop_all()
+            self._memory = _Memory(session.hold())
         self._turn = 0
         self._last_stream: torch.cuda.Stream | None = None
         self._last_handle: int | None = None
@@ -371,8 +377,8 @@ class Sharing(Closable):
         if made is None:
             if len(self._losses) >= _MAX_LOSSES:
                 self._losses.popitem(last=False)[1].close_executor()
-            made = _TensorLoss(self, step, self._pipelines)
-            check(self.device.info, made.plan, self._selector)
+            made = _TensorLoss(self, step)
+            check(self.device.info, made.plan, self.session)
             self._losses[step] = made
         self._losses.move_to_end(step)
         self._last = step, made
@@ -387,8 +393,8 @@ class _TensorLoss(LossExecutor):
 
     means: Tensor
 
-    def __init__(self, sharing: Sharing, step: LossStep, pipelines: PipelineBuilder) -> None:
-        super().__init__(sharing.device, pipelines, step, timelines=sharing.timelines)
+    def __init__(self, sharing: Sharing, step: LossStep) -> None:
+        super().__init__(sharing.session, step, timelines=sharing.timelines)
         self._sharing = sharing
         self._weights: Tensor | None = None
         self._columns: dict[int, tuple[Tensor, Tensor]] = {}  # of the means: deficits and means, by the number of planes
@@ -443,9 +449,6 @@ class _TensorLoss(LossExecutor):
         self.unbind()
         self._columns.clear()
         super().close_executor()
-
-
-_kept: DeviceCache[Sharing] = DeviceCache(most=MAX_DEVICES, outlives=lambda _sharing, error: isinstance(error, _OUT_OF_MEMORY))
 
 
 def tensor_of(lease: _BlockOwner, device: torch.device) -> Tensor:
