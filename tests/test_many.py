@@ -80,7 +80,7 @@ def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatc
         ({"features": "none"}, "none"),
         ({"features": "float_ssim=none=1"}, "none"),
         ({"planes": "x"}, "planes"),
-        ({"engine": "spark"}, "engine is 'spark'; local or ray is possible"),
+        ({"engine": "spark"}, "`engine` is 'spark'; it must be local or ray"),
         ({"address": "auto"}, "`address` and `software` are for `engine=ray`"),
         ({"software": True}, "`address` and `software` are for `engine=ray`"),
         ({"engine": "ray", "device": "0"}, "`device=0` is for one machine; Ray gives each worker its GPU"),

@@ -214,7 +214,7 @@ def test_too_small_is_refused_when_it_is_opened(backend: str) -> None:
         ),
         ("cpu", {"features": []}, "no feature asked for"),
         ("cpu", {"features": ["float_ssim", "float_ssim=scale=1"]}, "asked for twice"),
-        ("cuda", {}, "unknown backend 'cuda'; there are vulkan, cpu"),
+        ("cuda", {}, "`backend` is 'cuda'; it must be vulkan or cpu"),
         ("cpu", {"device": 0}, "the cpu backend has no devices"),
         ("vulkan", {"device": "voodoo"}, "voodoo"),
     ],

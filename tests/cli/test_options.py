@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 
 import vkssim as library
@@ -19,11 +21,9 @@ from vkssim.cli.output import form_of
 from vkssim.engine.options import ScoreOptions
 from vkssim.engine.pools import WorkerOptions
 from vkssim.errors import OptionError, VkssimError
-from vkssim.frames.options import check_sync
 from vkssim.report.schema import report_schema
-from vkssim.utils.choices import BACKENDS, ENGINES, FORMS, PLANES, SYNCS
-from vkssim.utils.facts import facts_of
-from vkssim.utils.options import options_of
+from vkssim.utils.choices import BACKENDS, ENGINES, FORMS, PLANES, SYNC, SYNCS
+from vkssim.utils.values import to_json, values_of
 
 from ..report.reports import small_report
 from ..support.commands import python_process
@@ -43,42 +43,61 @@ def flag_of(command: click.Command, name: str) -> click.Option:
 @pytest.mark.parametrize(("key", "field"), FIELDS)
 def test_every_field_is_an_option_with_flag_help_and_title(key: str, field: Field[Any]) -> None:
     """Each command that scores has it, with the default of the field; reports and their schema have its title."""
-    declared = {entry.name: entry for entry in options_of(OPTIONS[key])}[field.name]
-    fact = facts_of(OPTIONS[key])[field.name]
+    declared = values_of(OPTIONS[key])[field.name]
     commands = {**SCORING, "report": report_command.command} if key == "raw" else SCORING
     for command in commands.values():
         flag = flag_of(command, field.name)
         assert (tuple(flag.opts), flag.default, flag.help) == (declared.flags, field.default, declared.help)
-    assert fact.flag in declared.flags
+    assert declared.flag in declared.flags
     entry = report_schema()["properties"]["scoring"]["properties"][key]["properties"][field.name]
-    assert entry["description"] == fact.title
+    assert entry["description"] == declared.title
 
 
 @pytest.mark.parametrize(("key", "field"), FIELDS)
 def test_pages_name_every_flag(key: str, field: Field[Any]) -> None:
-    flag = facts_of(OPTIONS[key])[field.name].flag
+    flag = values_of(OPTIONS[key])[field.name].flag
     assert flag is not None
     assert flag.replace("-", "\\-") in (ROOT / "docs" / "vkssim.1").read_text(encoding="utf-8")
     assert flag in "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("docs/*.md"))
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "least"),
+    ("kind", "name", "minimum"),
     [
-        pytest.param(kind, entry.name, entry.least, id=f"{kind.__name__}.{entry.name}")
+        pytest.param(kind, name, entry.minimum, id=f"{kind.__name__}.{name}")
         for kind in (Selection, PictureOptions)
-        for entry in options_of(kind)
-        if entry.least is not None
+        for name, entry in values_of(kind).items()
+        if entry.minimum is not None
     ],
 )
-def test_a_number_below_its_least_is_refused_by_the_library_and_by_the_command_line(kind: Any, name: str, least: int) -> None:
-    kind(**{name: least})
-    with pytest.raises(VkssimError, match=f"`{name}` is {least - 1}; it must be {least} or more"):
-        kind(**{name: least - 1})
+def test_a_number_below_its_minimum_is_refused_by_library_and_command_line(kind: Any, name: str, minimum: int) -> None:
+    kind(**{name: minimum})
+    with pytest.raises(VkssimError, match=f"`{name}` is {minimum - 1}; it must be {minimum} or more"):
+        kind(**{name: minimum - 1})
     flag = flag_of(score.command, name)
     with pytest.raises(click.BadParameter):
-        flag.type.convert(str(least - 1), flag, None)
-    assert flag.type.convert(str(least), flag, None) == least
+        flag.type.convert(str(minimum - 1), flag, None)
+    assert flag.type.convert(str(minimum), flag, None) == minimum
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (Selection, {"subsample": "2"}, "`subsample` is '2'; it must be 1 or more"),
+        (Selection, {"offset": 0.5}, "`offset` is 0.5; it must be a whole number"),
+        (PictureOptions, {"deepen": "false"}, "`deepen` is 'false'; it must be true or false"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(kind: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(VkssimError, match=message):
+        kind(**options)
+
+
+def test_numbers_of_numpy_become_plain() -> None:
+    """JSON cannot have any other."""
+    given: list[Any] = [np.int64(3), np.True_, np.int16(90)]
+    selection, pictures = Selection(count=given[0]), PictureOptions(deepen=given[1], turn_distorted=given[2])
+    assert json.loads(json.dumps([to_json(selection), to_json(pictures)])) == [to_json(selection), to_json(pictures)]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -108,8 +127,8 @@ def test_the_command_line_offers_the_choices_of_the_library(name: str, choices: 
 
 
 def test_choices_that_are_not_offered_are_refused() -> None:
-    for refused in (lambda: check_sync("time"), lambda: WorkerOptions("slurm"), lambda: PictureOptions(resampler="nearest")):
-        with pytest.raises(OptionError, match="possible"):
+    for refused in (lambda: SYNC.check("time"), lambda: WorkerOptions("slurm"), lambda: PictureOptions(resampler="nearest")):
+        with pytest.raises(OptionError, match="it must be"):
             refused()
 
 

@@ -140,5 +140,5 @@ def test_rows_of_a_manifest_set_it(folder: Path, tmp_path: Path) -> None:
     first, second = read_manifest(write(tmp_path / "pairs.csv", text.encode()))
     options = ScoreOptions(("float_ssim",))
     assert [pair.options(options).pictures.adds_grain for pair in (first, second)] == [False, True]
-    with pytest.raises(InputError, match="film_grain is 'no'; possible values: on, off"):
+    with pytest.raises(InputError, match="`film_grain` is 'no'; it must be on or off"):
         read_manifest(write(tmp_path / "wrong.csv", text.replace("off", "no").encode()))

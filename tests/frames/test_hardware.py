@@ -370,7 +370,7 @@ def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Chan
 
 
 def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OptionError, match="decode is 'nvdec'; auto, cpu, cuda"):
+    with pytest.raises(OptionError, match="`decode` is 'nvdec'; it must be auto, cpu, cuda"):
         check_decode("nvdec")
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
     with pytest.raises(

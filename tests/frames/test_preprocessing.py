@@ -274,7 +274,7 @@ def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:
     raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
     with pytest.raises(InputError, match="has no presentation times, so `sync=pts` is not possible"):
         _score(_y4m(tmp_path / "ref.y4m", LUMA), raw, sync="pts", raw=RawDescription(64, 48, "420", 8))
-    with pytest.raises(OptionError, match="sync is 'dts'; index or pts is possible"):
+    with pytest.raises(OptionError, match="`sync` is 'dts'; it must be index or pts"):
         _score(raw, raw, sync="dts", raw=RawDescription(64, 48, "420", 8))
     with pytest.raises(InputError, match="has no presentation times; give `start` as the number of a frame"):
         _score(raw, raw, raw=RawDescription(64, 48, "420", 8), selection=Selection(start="1s"))
@@ -320,14 +320,14 @@ def test_places(tmp_path: Path, selection: Selection, frames: slice, others: sli
     ("kind", "options", "message"),
     [
         *(
-            (Selection, {"end": place}, "a number of a frame, or a time such as 12.5s or 00:01:02.5")
+            (Selection, {"end": place}, "the number of a frame, or a time such as 12.5s or 00:01:02.5")
             for place in ("later", "-1", "1:2:3:4", "s", "1.5")
         ),
         (PictureOptions, {"crop": "all"}, "auto or WxH+X+Y is possible"),
         (PictureOptions, {"crop_reference": "64:40"}, "auto or WxH+X+Y is possible"),
         (PictureOptions, {"crop_distorted": "64:40"}, "auto or WxH+X+Y is possible"),
-        (PictureOptions, {"scale": "0.5x2"}, "reference, distorted or WxH is possible"),
-        (PictureOptions, {"resampler": "x"}, "possible"),
+        (PictureOptions, {"scale": "0.5x2"}, "`scale` is '0.5x2'; it must be reference, distorted or WxH"),
+        (PictureOptions, {"resampler": "x"}, "it must be bicubic"),
     ],
 )
 def test_impossible_options(kind: type[Selection | PictureOptions], options: dict[str, Any], message: str) -> None:
@@ -465,7 +465,7 @@ def test_a_clip_is_turned_before_it_is_cropped(tmp_path: Path) -> None:
 
 def test_turns_that_are_not_possible() -> None:
     for degrees in (45, -90, 360):
-        with pytest.raises(OptionError, match=f"turn_distorted is {degrees}; possible values: 0, 90, 180, 270"):
+        with pytest.raises(OptionError, match=f"`turn_distorted` is {degrees}; it must be 0, 90, 180 or 270"):
             PictureOptions(turn_distorted=degrees)
 
 

@@ -19,7 +19,7 @@ from vkssim.ladder.tables import COLUMNS, Row, render_rows
 from vkssim.report import render
 from vkssim.report.results import PooledReport, pool
 from vkssim.types import Doubles
-from vkssim.utils.facts import to_short_json
+from vkssim.utils.values import to_short_json
 
 from ..page.pages import embedded
 from ..report.reports import small_record, small_report

@@ -106,7 +106,7 @@ def test_a_plane_that_is_too_small_is_named() -> None:
 
 
 def test_what_cannot_be_asked_for() -> None:
-    with pytest.raises(OptionError, match="planes is 'u'; y, yuv, all are possible"):
+    with pytest.raises(OptionError, match="`planes` is 'u'; it must be y, yuv or all"):
         Scorer(200, 200, bits=8, planes="u")
     with pytest.raises(FrameError, match="400 has no chroma"):
         Scorer(200, 200, bits=8, planes="yuv", chroma="400")

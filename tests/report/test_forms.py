@@ -15,7 +15,7 @@ from vkssim.errors import OptionError
 from vkssim.report import WRITERS, render
 from vkssim.report.record import ScoringRecord
 from vkssim.report.results import ScoreReport
-from vkssim.utils import facts
+from vkssim.utils.values import from_json
 
 from ..support.golden import CLIPS, clip_report
 from .reports import NAMES, small_record, small_report
@@ -88,7 +88,7 @@ def test_json_says_how_it_was_scored() -> None:
     plain, recorded = (json.loads(render(report, "json")) for report in (small_report(), recorded_report()))
     assert list(recorded) == [*plain, "scoring"]
     assert {key: recorded[key] for key in plain} == plain
-    assert facts.from_json(ScoringRecord, recorded["scoring"], "scoring") == recorded_report().scoring
+    assert from_json(ScoringRecord, recorded["scoring"], "scoring") == recorded_report().scoring
 
 
 def test_xml_says_how_it_was_scored() -> None:
@@ -113,7 +113,7 @@ def test_csv_says_how_it_was_scored() -> None:
     rows = list(csv.reader(io.StringIO(text)))
     assert [row[:-1] for row in rows] == list(csv.reader(io.StringIO(render(small_report(), "csv"))))
     assert [bool(row[-1]) for row in rows] == [False, True, False]
-    assert facts.from_json(ScoringRecord, json.loads(rows[1][-1]), "scoring") == recorded_report().scoring
+    assert from_json(ScoringRecord, json.loads(rows[1][-1]), "scoring") == recorded_report().scoring
     assert text.isascii()
 
 

@@ -130,9 +130,9 @@ def test_the_displayed_shape_stays(tmp_path: Path, scale: str, aspect: Fraction)
     [
         ({"crop": "64x32+1+0"}, InputError, "begins between samples of chroma"),
         ({"crop": "64x64+0+0"}, InputError, r"crop to 64x64\+0\+0 does not lie within .*, which is 64x48$"),
-        ({"scale": "reference"}, OptionError, "scale is 'reference'; WxH is possible, such as 1280x720"),
-        ({"scale": "0x48"}, OptionError, "scale is '0x48'; WxH is possible"),
-        ({"resampler": "best"}, OptionError, "resampler is 'best'; possible values: bicubic"),
+        ({"scale": "reference"}, OptionError, "`scale` is 'reference'; it must be WxH, such as 1280x720"),
+        ({"scale": "0x48"}, OptionError, "`scale` is '0x48'; it must be WxH"),
+        ({"resampler": "best"}, OptionError, "`resampler` is 'best'; it must be bicubic"),
         ({"crop": "half"}, OptionError, "crop is 'half'; auto or WxH"),
     ],
 )
@@ -162,7 +162,7 @@ def test_the_command_line_and_its_record(clip: str, tmp_path: Path) -> None:
     assert found["pictures"] == {"deinterlace": False, "crop": "48x32+8+8", "scale": None, "resampler": "bicubic"}
     assert "cropped to 48x32+8+8" in found["choice"]["notes"]
     assert "-vf crop=48:32:8:8:exact=1 " in found["choice"]["command"]
-    refuse("scale is 'half'; WxH is possible", "ladder", clip, "--heights", "48", "--scale", "half")
+    refuse("--scale is 'half'; it must be WxH", "ladder", clip, "--heights", "48", "--scale", "half")
     begun = vkssim.search_setting(clip, **arguments(resume=tmp_path / "state", **WHICH))
     next(iter(begun))
     begun.close()

@@ -23,7 +23,7 @@ from ..loss.reference import value_and_gradient
 from ..loss.spec import product
 from ..metrics.plane_metrics import PlaneMetrics
 from ..types import Doubles
-from ..utils.choices import BACKENDS
+from ..utils.choices import BACKEND
 from ..utils.thread_pool import closing_on_error
 from .base import Backend, Batch
 from .cpu import CpuBackend
@@ -39,8 +39,7 @@ Planes = npt.NDArray[Any]
 
 def check_backend(name: str, device: object = None) -> None:
     """Raise OptionError for an unknown backend, and for a device of the cpu backend."""
-    if name not in BACKENDS:
-        raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
+    BACKEND.check(name)
     if name == "cpu" and device is not None:
         raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
 

@@ -15,8 +15,8 @@ from ..engine.rates import SECONDS
 from ..errors import OptionError, ThresholdError
 from ..host.errors import COMPILE_LOG
 from ..storage.location import is_url, redact_url
-from ..utils.choices import Section
 from ..utils.progress import ProgressBar
+from ..utils.values import Section
 from .command import make_command, option
 from .messages import COMPILE_NOTES, say, say_written, with_flags
 from .options import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from ..utils.choices import Section
+from ..utils.values import Section
 from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, json_option, pooling_option

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..utils.choices import Section
+from ..utils.values import Section
 from ..utils.wording import did_you_mean
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

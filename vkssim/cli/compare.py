@@ -10,7 +10,7 @@ import click
 
 from ..errors import ThresholdError
 from ..report.numbers import shortest
-from ..utils.choices import Section
+from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .messages import say_findings

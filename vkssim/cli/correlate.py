@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from ..utils.choices import Section
+from ..utils.values import Section
 from ..utils.wording import counted
 from .batch import check_all_scored, score_rows
 from .command import make_command, option

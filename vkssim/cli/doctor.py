@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..utils.choices import Section
 from ..utils.sanitize import visible
+from ..utils.values import Section
 from .command import make_command, option
 from .output import json_text, print_text
 from .tables import print_line

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..frames.options import SourcePictures
 from ..search.defaults import ENCODER, ENCODER_NAMES, MIN_SECONDS, STEP
 from ..storage.folder import write_output
-from ..utils.choices import Section
 from ..utils.progress import ProgressBar
+from ..utils.values import Section
 from .command import Choice, add_options, option
 from .messages import say, say_written
 from .options import declared_options, feature_option, json_option

@@ -9,7 +9,7 @@ import click
 
 from ..errors import OptionError, ThresholdError
 from ..search.defaults import LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, RATE_FACTOR
-from ..utils.choices import Section
+from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, print_search, score_cells, scores_text, write_files

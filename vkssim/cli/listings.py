@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from ..utils.choices import Section
+from ..utils.values import Section
 from .command import Choice, make_command, option
 from .main import main
 from .output import json_text, print_text

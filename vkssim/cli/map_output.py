@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError, OutputError
-from ..utils.choices import Section
+from ..utils.values import Section
 from .command import option
 from .options import option_group
 

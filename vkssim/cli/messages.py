@@ -78,10 +78,10 @@ def _flags() -> dict[str, str]:
     """Return the flag of each parameter by its name. The command that runs may have failed in the group that called it."""
     from ..frames.options import PictureOptions, RawDescription, Selection
     from ..report.record import ScoringRecord
-    from ..utils.facts import facts_of
+    from ..utils.values import values_of
 
-    declared = (facts_of(kind) for kind in (ScoringRecord, Selection, PictureOptions, RawDescription))
-    flags = _ALIASES | {name: fact.flag for facts in declared for name, fact in facts.items() if fact.flag is not None}
+    declared = (values_of(kind) for kind in (ScoringRecord, Selection, PictureOptions, RawDescription))
+    flags = _ALIASES | {name: entry.flag for entries in declared for name, entry in entries.items() if entry.flag is not None}
     context = click.get_current_context(silent=True)
     command = None if context is None else context.command
     if context is not None and isinstance(command, click.Group) and context.invoked_subcommand is not None:

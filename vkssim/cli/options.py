@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS, Section
-from ..utils.options import DeclaredOption, options_of
+from ..utils.choices import BACKEND, DECODE, ENGINE, PLANE_CHOICE, SYNC
+from ..utils.values import Section, Value, values_of
 from .command import Choice, Decorator, add_options, option
 
 if TYPE_CHECKING:
@@ -36,25 +36,25 @@ def option_group(name: str, make: Callable[..., Any], *options: Decorator) -> De
 
 def declared_options(name: str, kind: type[Any]) -> Decorator:
     """Return a decorator that adds the options that a dataclass declares to a command, which gets them as `name=kind(...)`."""
-    declared = list(options_of(kind))
+    declared = values_of(kind).values()
     numbers = {entry.name for entry in declared if entry.types == (int,)}
 
     def make(**values: Any) -> Any:
         """Return the options. From choices of numbers, click makes texts."""
         return kind(**{key: int(value) if key in numbers and value is not None else value for key, value in values.items()})
 
-    return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.rank)))
+    return option_group(name, make, *map(flag_of, sorted(declared, key=lambda entry: entry.rank)))
 
 
-def _flag(entry: DeclaredOption) -> Decorator:
-    """Return the decorator that adds the option of the command line that sets a declared option."""
+def flag_of(entry: Value) -> Decorator:
+    """Return a decorator that adds a declared option to a command."""
     kind: dict[str, Any] = {}
     if entry.types == (bool,):
         kind = {"is_flag": True}
-    elif entry.choices is not None and entry.metavar is None:
+    elif entry.choices and entry.metavar is None:
         kind = {"type": Choice([str(choice) for choice in entry.choices])}
     elif entry.types == (int,):
-        kind = {"type": int if entry.least is None else click.IntRange(entry.least), "metavar": "N"}
+        kind = {"type": int if entry.minimum is None else click.IntRange(entry.minimum), "metavar": "N"}
     if entry.metavar is not None:
         kind["metavar"] = entry.metavar
     names = " ".join([*entry.flags, entry.name])
@@ -114,13 +114,7 @@ raw_options = declared_options("raw", RawDescription)
 selection_options = declared_options("selection", Selection)
 picture_options = declared_options("pictures", PictureOptions)
 
-sync_option = option(
-    "--sync",
-    Section.FRAMES,
-    "Pair frames by number, or by presentation time.",
-    type=Choice(SYNCS),
-    default=SYNCS[0],
-)
+sync_option = flag_of(SYNC)
 find_offset_option = option(
     "--find-offset",
     Section.FRAMES,
@@ -154,13 +148,7 @@ urls_option = option(
 backend_options = option_group(
     "where",
     dict,
-    option(
-        "--backend",
-        Section.DEVICE,
-        "Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.",
-        type=Choice(BACKENDS),
-        default=BACKENDS[0],
-    ),
+    flag_of(BACKEND),
     option(
         "--device",
         Section.DEVICE,
@@ -175,13 +163,7 @@ backend_options = option_group(
 engine_options = option_group(
     "engine",
     dict,
-    option(
-        "--engine",
-        Section.DEVICE,
-        "Score on this machine, or on the GPUs of a Ray cluster.",
-        type=Choice(ENGINES),
-        default=ENGINES[0],
-    ),
+    flag_of(ENGINE),
     option(
         "--address",
         Section.DEVICE,
@@ -192,21 +174,8 @@ engine_options = option_group(
         "--software", Section.DEVICE, "Let nodes of the cluster without a GPU score as well, on Mesa's lavapipe.", is_flag=True
     ),
 )
-decode_option = option(
-    "--decode",
-    Section.DEVICE,
-    "Decode containers with the GPU that scores where it can, else the CPU (auto); with the CPU (cpu); or with"
-    " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",
-    type=Choice(DECODERS),
-    default=DECODERS[0],
-)
-planes_option = option(
-    "--planes",
-    Section.METRICS,
-    "Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb and NAME_cr; or these and NAME_all, their mean by area.",
-    type=Choice(PLANES),
-    default=PLANES[0],
-)
+decode_option = flag_of(DECODE)
+planes_option = flag_of(PLANE_CHOICE)
 
 
 def feature_option(by_default: str, **attributes: Any) -> Decorator:

@@ -14,9 +14,10 @@ import click
 from ..errors import OptionError, OutputError
 from ..report.numbers import finite
 from ..storage.location import PathOrUrl, is_same_file, is_url, redact, redact_url, suffix_of, unsupported_url
-from ..utils.choices import FORMS, Section
+from ..utils.choices import FORMS
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
+from ..utils.values import Section
 from .command import add_options, option
 
 SUFFIXES = tuple(f".{form}" for form in FORMS)

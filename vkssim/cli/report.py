@@ -12,7 +12,7 @@ import click
 from ..errors import InterruptedRunError, ThresholdError, VkssimError
 from ..page import PICTURE_BUDGET, WORST
 from ..storage.folder import write_output
-from ..utils.choices import Section
+from ..utils.values import Section
 from .command import make_command, option
 from .messages import say_findings, say_written, with_flags
 from .options import backend_options, fail_under_option, force_option, raw_options, urls_option

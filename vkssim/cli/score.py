@@ -13,8 +13,8 @@ import click
 from ..errors import InterruptedRunError, OptionError, VkssimError
 from ..host.errors import COMPILE_LOG
 from ..page import WORST
-from ..utils.choices import Section
 from ..utils.progress import ProgressBar
+from ..utils.values import Section
 from ..utils.version import __version__
 from .command import add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, OutputOptions, open_journal

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ..errors import OptionError, ThresholdError
 from ..report.numbers import percent, shortest
 from ..search.defaults import MAX_TRIALS, SURE, TARGET
-from ..utils.choices import Section
+from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, print_search, score_cells, scores_text, write_files

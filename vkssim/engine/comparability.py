@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..metrics import FEATURES
 from ..report.record import FeatureFacts, ScoringRecord
 from ..report.results import ScoreReport
-from ..utils.facts import ComparisonRule, Difference, as_text, compared_facts, differences, facts_of, sentence
+from ..utils.values import ComparisonRule, Difference, as_text, compared_values, differences, sentence, values_of
 
 _MAX_NAMED = 3
 
@@ -70,7 +70,7 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
         if entry.record is None:
             continue
         features = repr(entry.record.features)  # their options are no keys of a set
-        key = entry.reference, features, compared_facts(entry.record)
+        key = entry.reference, features, compared_values(entry.record)
         if key in seen:
             continue
         seen.add(key)
@@ -126,5 +126,5 @@ def _unlike_options(first: FeatureFacts, second: FeatureFacts, *, across: bool) 
         if value != other and not adds and not automatic:
             yield f"{name} {option} {as_text(value)} against {as_text(other)}"
     if first.limit_db != second.limit_db and not across:
-        limit = facts_of(FeatureFacts)["limit_db"]
+        limit = values_of(FeatureFacts)["limit_db"]
         yield f"{name} {limit.title} {limit.text(first.limit_db)} against {limit.text(second.limit_db)}"

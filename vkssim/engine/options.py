@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from ..backends.open import check_backend
 from ..errors import InputError
 from ..frames.decode.hardware import HardwareDecoder, check_decode
-from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
+from ..frames.options import PictureOptions, RawDescription, Selection
 from ..metrics.plane_metrics import FrameMetrics, plane_formats
 from ..report.thresholds import Threshold, check_names
 from ..storage.location import is_url, redact_url
 from ..types import FrameFormat
-from ..utils.choices import DECODERS
+from ..utils.choices import DECODERS, SYNC
 
 Selector = str | int | Sequence[str | int] | None
 """One device (see `Scorer`), or several: ``"all"``, a list, or a text with commas between the devices."""
@@ -65,7 +65,7 @@ _LARGE_ENOUGH = 1024  # a side that is long enough for every metric with every o
 
 def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -> None:
     """Raise OptionError for an unknown feature, option or threshold. Call it before anything is opened."""
-    check_sync(options.sync)
+    SYNC.check(options.sync)
     check_backend(options.backend)
     check_decode(options.decode)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")

@@ -21,7 +21,7 @@ from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..types import BackendInfo
-from ..utils.choices import ENGINES
+from ..utils.choices import ENGINE
 from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
 from .devices import chosen_devices, spec_of
@@ -47,8 +47,7 @@ class WorkerOptions:
     software: bool = False
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise OptionError(f"engine is {self.engine!r}; {' or '.join(ENGINES)} is possible")
+        ENGINE.check(self.engine)
         if self.engine == "ray" and self.device is not None:
             raise OptionError(f"`device={self.device}` is for one machine; Ray gives each worker its GPU. Leave it out")
         if self.engine != "ray" and (self.address is not None or self.software):

@@ -107,7 +107,7 @@ def _command(record: ScoringRecord, features: Sequence[str], backend: str) -> st
     words = ["vkssim", "score", "-r", record.reference.path, "-d", record.distorted.path]
     for text in features:
         words += ["--feature", text]
-    words += given_flags(record, {"planes": "y", "sync": "index"})
+    words += given_flags(record)
     for options in (record.selection, record.pictures, record.raw):
         words += given_flags(options)
     if backend != "vulkan":

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..report.results import FrameScores
 from ..types import BackendInfo
-from ..utils.facts import from_json, to_json
+from ..utils.values import from_json, to_json
 from .ranges import FrameRange, RangeScores, ScoredFrame
 from .record import ClipPackets
 

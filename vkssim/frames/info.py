@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..types import Planes, plane_shapes, size_problem
-from ..utils.facts import ComparisonRule, fact
+from ..utils.values import ComparisonRule, value
 
 
 def check_size(width: int, height: int, path: str | None = None) -> None:
@@ -61,15 +60,9 @@ class VideoInfo:
 
 
 _FREE, _NOTED, _REFUSED = ComparisonRule.FREE, ComparisonRule.NOTED, ComparisonRule.REFUSED
-
-
-def _fact(title: str, differs: ComparisonRule = _FREE, **rules: Any) -> Any:
-    """Return the field of a fact that may be unknown; see `Fact`."""
-    return field(default=None, metadata=fact(title, differs, **rules))
-
-
-_colour = partial(_fact, of_reference=_REFUSED, across=_FREE, optional=True)
-"""The field of a fact about the meaning of samples, which must be equal for one reference."""
+_value = partial(value, default=None, differs=_FREE)
+_colour = partial(_value, of_reference=_REFUSED, across=_FREE, optional=True)
+"""A value that says what samples mean, which must be equal for one reference."""
 
 
 @dataclass(frozen=True)
@@ -86,29 +79,29 @@ class ClipFacts:
     Clips of one ladder differ by nature. Their reference must be one file, whose samples have one meaning.
     """
 
-    path: str = field(default="", metadata=fact("file", _FREE))
-    container: str | None = _fact("container")
+    path: str = _value("file", default="")
+    container: str | None = _value("container")
     # Another stream of the same reference may show another picture.
-    stream: int | None = _fact("stream of the container", of_reference=ComparisonRule.WARNED, across=_FREE, optional=True)
-    codec: str | None = _fact("codec", column=True)
-    decoder: str | None = _fact("decoder")
-    decoder_reason: str | None = _fact("why not by hardware", sparse=True)
-    decoder_version: str | None = _fact("decoder version", _NOTED, optional=True)
-    width: int | None = _fact("width", unit="samples", column=True)
-    height: int | None = _fact("height", unit="samples", column=True)
-    bits: int | None = _fact("depth", unit="bit")
-    chroma: str | None = _fact("chroma format")
+    stream: int | None = _value("stream of the container", of_reference=ComparisonRule.WARNED, across=_FREE, optional=True)
+    codec: str | None = _value("codec", column=True)
+    decoder: str | None = _value("decoder")
+    decoder_reason: str | None = _value("why not by hardware", sparse=True)
+    decoder_version: str | None = _value("decoder version", differs=_NOTED, optional=True)
+    width: int | None = _value("width", unit="samples", column=True)
+    height: int | None = _value("height", unit="samples", column=True)
+    bits: int | None = _value("depth", unit="bit")
+    chroma: str | None = _value("chroma format")
     matrix: str | None = _colour("matrix")
     range: str | None = _colour("range")
     transfer: str | None = _colour("transfer")
     field_order: str | None = _colour("field order")
-    fps: float | None = _fact("frame rate", unit="frames/s", column=True)
-    frames: int | None = _fact("number of frames")
-    duration: float | None = _fact("duration", unit="s", column=True)
-    kbps: float | None = _fact("video bit rate", unit="kbit/s")
-    file_bytes: int | None = _fact("file size", of_reference=_REFUSED, across=_FREE, optional=True, unit="bytes", column=True)
-    resampler: str | None = _fact("resampler", _REFUSED, optional=True)
-    cropped_to: str | None = _fact("cropped to", of_reference=_REFUSED, across=_FREE)
+    fps: float | None = _value("frame rate", unit="frames/s", column=True)
+    frames: int | None = _value("number of frames")
+    duration: float | None = _value("duration", unit="s", column=True)
+    kbps: float | None = _value("video bit rate", unit="kbit/s")
+    file_bytes: int | None = _value("file size", of_reference=_REFUSED, across=_FREE, optional=True, unit="bytes", column=True)
+    resampler: str | None = _value("resampler", differs=_REFUSED, optional=True)
+    cropped_to: str | None = _value("cropped to", of_reference=_REFUSED, across=_FREE)
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from fractions import Fraction
 from functools import partial
 
 from ..errors import OptionError
-from ..utils.choices import BIT_DEPTHS, FILM_GRAIN, RESAMPLERS, SYNCS, Section
-from ..utils.facts import ComparisonRule
+from ..utils.choices import BIT_DEPTHS, FILM_GRAIN, RESAMPLERS
 from ..utils.limits import MAX_DIGITS, abbreviated, whole_number
-from ..utils.options import check_declared, option
+from ..utils.values import ComparisonRule, Section, check_options, value
 from ..utils.wording import either
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
-_input_option = partial(option, section=Section.INPUTS)
-_picture_option = partial(option, section=Section.PICTURES)
-_frame_option = partial(option, section=Section.FRAMES, differs=ComparisonRule.WARNED)
+_option = partial(value, default=None, differs=ComparisonRule.FREE)
+_input_option = partial(_option, section=Section.INPUTS)
+_picture_option = partial(_option, section=Section.PICTURES)
+_frame_option = partial(_option, section=Section.FRAMES, differs=ComparisonRule.WARNED)
 
 _DIGITS = rf"\d{{1,{MAX_DIGITS}}}"
 _SECONDS = re.compile(rf"({_DIGITS}(?:\.{_DIGITS})?)s")
@@ -40,14 +40,8 @@ def parse_position(name: str, position: int | str) -> int | Fraction:
         hours, minutes, seconds = match.groups()
         return (int(hours or 0) * 60 + int(minutes)) * 60 + Fraction(seconds)
     raise OptionError(
-        f"`{name}` is {abbreviated(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible"
+        f"`{name}` is {abbreviated(text)}; it must be the number of a frame, or a time such as 12.5s or 00:01:02.5"
     )
-
-
-def check_sync(sync: str) -> None:
-    """Raise OptionError for an unknown way to pair frames."""
-    if sync not in SYNCS:
-        raise OptionError(f"sync is {sync!r}; {' or '.join(SYNCS)} is possible")
 
 
 def _parse_crop(_name: str, text: str) -> None:
@@ -57,30 +51,30 @@ def _parse_crop(_name: str, text: str) -> None:
         Crop.parse(str(text))
 
 
-def _parse_scale(_name: str, text: str) -> None:
+def _parse_scale(name: str, text: str) -> None:
     if text not in ("reference", "distorted") and not _SIZE.fullmatch(str(text)):
-        raise OptionError(f"scale is {text!r}; reference, distorted or WxH is possible, such as 1920x1080")
+        raise OptionError(f"`{name}` is {abbreviated(text)}; it must be reference, distorted or WxH, such as 1920x1080")
 
 
-def _parse_size(_name: str, text: str) -> None:
+def _parse_size(name: str, text: str) -> None:
     match = _SIZE.fullmatch(str(text))
     if match is None or not all(map(int, match.groups())):
-        raise OptionError(f"scale is {text!r}; WxH is possible, such as 1280x720")
+        raise OptionError(f"`{name}` is {abbreviated(text)}; it must be WxH, such as 1280x720")
 
 
-_crop_option = partial(_picture_option, None, metavar="WxH+X+Y|auto", parse=_parse_crop, rank=-1)
-_turn_option = partial(_picture_option, 0, choices=(0, 90, 180, 270))
+_crop_option = partial(_picture_option, metavar="WxH+X+Y|auto", parse=_parse_crop, rank=-1)
+_turn_option = partial(_picture_option, default=0, choices=(0, 90, 180, 270))
 _resampler_option = partial(
     _picture_option,
-    RESAMPLERS[0],
     "resampler",
     "--resampler",
+    default=RESAMPLERS[0],
     metavar="NAME",
     shows_default=True,
     help=f"Scale with {either(RESAMPLERS)}.",
     choices=RESAMPLERS,
 )
-_stream_option = partial(_input_option, None, metavar="N", least=0)
+_stream_option = partial(_input_option, metavar="N", minimum=0)
 
 
 @dataclass(frozen=True)
@@ -104,13 +98,12 @@ class RawDescription:
 
     """
 
-    width: int | None = _input_option(None, "width", "-w", "--width", least=1, help="Width of raw files.")
-    height: int | None = _input_option(None, "height", "-h", "--height", least=1, help="Height of raw files.")
+    width: int | None = _input_option("width", "-w", "--width", minimum=1, help="Width of raw files.")
+    height: int | None = _input_option("height", "-h", "--height", minimum=1, help="Height of raw files.")
     pixel_format: str | None = _input_option(
-        None, "pixel format", "-p", "--pixel_format", choices=("420", "422", "444", "400"), help="Pixel format of raw files."
+        "pixel format", "-p", "--pixel_format", choices=("420", "422", "444", "400"), help="Pixel format of raw files."
     )
     bits: int | None = _input_option(
-        None,
         "depth",
         "-b",
         "--bitdepth",
@@ -118,9 +111,9 @@ class RawDescription:
         help="Depth of raw files. Samples of more than 8 bits take two bytes, little-endian.",
     )
     allow_partial: bool = _input_option(
-        False,
         "partial last frame",
         "--allow-partial",
+        default=False,
         help="Score the complete frames of a raw file that ends within a frame; else it is refused.",
     )
 
@@ -164,7 +157,6 @@ class PictureOptions:
 
     crop: str | None = _crop_option("crop", "--crop", help="Crop both clips; auto removes the black bars of the reference.")
     scale: str | None = _picture_option(
-        None,
         "scale",
         "--scale",
         metavar="reference|distorted|WxH",
@@ -181,9 +173,9 @@ class PictureOptions:
         "distorted crop", "--crop-distorted", help="Crop the distorted clip alone, before scaling."
     )
     deepen: bool = _picture_option(
-        False,
         "deepen",
         "--deepen",
+        default=False,
         help="Bring the clip of less depth to the depth of the other; --scale does so too.",
     )
     turn_reference: int = _turn_option(
@@ -193,9 +185,9 @@ class PictureOptions:
         "distorted clip turned by", "--turn-distorted", help="Turn the distorted clip clockwise, for a rotation that was lost."
     )
     film_grain: str = _picture_option(
-        FILM_GRAIN[0],
         "film grain",
         "--film-grain",
+        default=FILM_GRAIN[0],
         choices=FILM_GRAIN,
         shows_default=True,
         help="Decode AV1 with the film grain that its decoder synthesises, or without.",
@@ -203,7 +195,7 @@ class PictureOptions:
     )
 
     def __post_init__(self) -> None:
-        check_declared(self)
+        check_options(self)
 
     @property
     def adds_grain(self) -> bool:
@@ -234,11 +226,13 @@ class SourcePictures:
     """
 
     deinterlace: bool = _picture_option(
-        False, "deinterlace", "--deinterlace", help="Deinterlace the clip with FFmpeg's bwdif, one picture for each frame."
+        "deinterlace",
+        "--deinterlace",
+        default=False,
+        help="Deinterlace the clip with FFmpeg's bwdif, one picture for each frame.",
     )
     crop: str | None = _crop_option("crop", "--crop", help="Crop the clip before it is scaled; auto removes its black bars.")
     scale: str | None = _picture_option(
-        None,
         "scale",
         "--scale",
         metavar="WxH",
@@ -248,7 +242,7 @@ class SourcePictures:
     resampler: str = _resampler_option()
 
     def __post_init__(self) -> None:
-        check_declared(self)
+        check_options(self)
 
     @property
     def size(self) -> tuple[int, int] | None:
@@ -290,22 +284,32 @@ class Selection:
     """
 
     skip_reference: int = _frame_option(
-        0, "frames skipped of the reference", "--frame_skip_ref", least=0, help="Skip frames of the reference."
+        "frames skipped of the reference", "--frame_skip_ref", default=0, minimum=0, help="Skip frames of the reference."
     )
     skip_distorted: int = _frame_option(
-        0, "frames skipped of the distorted clip", "--frame_skip_dist", least=0, help="Skip frames of the distorted clip."
+        "frames skipped of the distorted clip",
+        "--frame_skip_dist",
+        default=0,
+        minimum=0,
+        help="Skip frames of the distorted clip.",
     )
     count: int | None = _frame_option(
-        None, "most frames", "--frame_cnt", least=1, help="Compare that many frames at most.", rank=-1
+        "most frames", "--frame_cnt", minimum=1, help="Compare that many frames at most.", rank=-1
     )
     subsample: int = _frame_option(
-        1, "subsample", "--subsample", "--every", least=1, shows_default=True, help="Score every N-th frame only.", rank=-2
+        "subsample",
+        "--subsample",
+        "--every",
+        default=1,
+        minimum=1,
+        shows_default=True,
+        help="Score every N-th frame only.",
+        rank=-2,
     )
     offset: int = _frame_option(
-        0, "offset", "--offset", shows_default=True, help="Compare frame i of the reference with i+N of the distorted."
+        "offset", "--offset", default=0, shows_default=True, help="Compare frame i of the reference with i+N of the distorted."
     )
     start: int | str | None = _frame_option(
-        None,
         "start",
         "--start",
         metavar="FRAME|TIME",
@@ -313,7 +317,7 @@ class Selection:
         parse=parse_position,
     )
     end: int | str | None = _frame_option(
-        None, "end", "--end", metavar="FRAME|TIME", help="Stop before that frame of the reference.", parse=parse_position
+        "end", "--end", metavar="FRAME|TIME", help="Stop before that frame of the reference.", parse=parse_position
     )
     stream_reference: int | None = _stream_option(
         "stream of the reference",
@@ -325,7 +329,7 @@ class Selection:
     )
 
     def __post_init__(self) -> None:
-        check_declared(self)
+        check_options(self)
 
     @property
     def takes_all(self) -> bool:

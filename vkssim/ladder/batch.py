@@ -29,8 +29,8 @@ from ..report.reading import merge_report
 from ..report.results import ScoreReport
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
-from ..utils.facts import to_short_json
 from ..utils.progress import ProgressBar
+from ..utils.values import to_short_json
 from ..utils.version import __version__
 from .manifest import Pair
 from .tables import CLIP_COLUMNS, SCORING, Row, as_rows, check_labels, check_results_path, render_rows

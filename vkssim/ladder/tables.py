@@ -22,22 +22,22 @@ from ..report.thresholds import POOLINGS
 from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..storage.reading import read_whole
 from ..utils.extras import require_extra
-from ..utils.facts import facts_of, from_json
 from ..utils.limits import LARGEST_TABLE_BYTES, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
+from ..utils.values import from_json, values_of
 from ..utils.wording import counted, did_you_mean
 from .manifest import Label, Pair, read_rows
 
 FORMS = (".parquet", ".csv", ".jsonl")
 
-CLIP_COLUMNS = tuple(name for name, entry in facts_of(ClipFacts).items() if entry.column)
+CLIP_COLUMNS = tuple(name for name, entry in values_of(ClipFacts).items() if entry.column)
 """The facts of the distorted clip that have columns of their own, with ``distorted_`` before their names."""
 
 SCORING = "scoring"
 """The column that records how a row was scored: a `ScoringRecord` as JSON, without defaults."""
 
 _CLIP_FACTS_COMPARED = {
-    clip: [name for name, entry in facts_of(ClipFacts).items() if entry.is_compared(of_reference=clip == "reference")]
+    clip: [name for name, entry in values_of(ClipFacts).items() if entry.is_compared(of_reference=clip == "reference")]
     for clip in ("reference", "distorted")
 }
 

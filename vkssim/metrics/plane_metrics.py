@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
-from ..utils import choices
+from ..utils.choices import PLANE_CHOICE
 from ..utils.limits import MAX_FEATURES
 from . import make_scorer
 from .base import FrameScorer
@@ -23,8 +23,7 @@ def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[
 
     Raises OptionError for an unknown choice, and FrameError if there is no chroma.
     """
-    if planes not in choices.PLANES:
-        raise OptionError(f"planes is {planes!r}; {', '.join(choices.PLANES)} are possible")
+    PLANE_CHOICE.check(planes)
     if planes == "y":
         return (luma,)
     if CHROMA_STEPS.get(chroma) is None:

@@ -18,8 +18,8 @@ from ..errors import InputError
 from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..types import BackendInfo
-from ..utils.facts import from_json
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MAX_REPORT_VALUES, abbreviated
+from ..utils.values import from_json
 from .record import ScoringRecord
 from .results import FrameScores, ScoreReport
 

@@ -8,79 +8,79 @@ in the schema, in comparisons and, if it has a flag, in the command.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 from ..frames.info import ClipFacts
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.facts import ComparisonRule, as_text, fact, facts_of, given_facts
+from ..utils.choices import PLANE_CHOICE, SYNC
+from ..utils.values import ComparisonRule, as_text, given_values, value, values_of
 
 _FREE, _NOTED = ComparisonRule.FREE, ComparisonRule.NOTED
 
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """A metric of one plane: all of its options with the values that were used.
+    """A metric of one plane."""
 
-    `automatic` are the options whose values follow from the size of the plane. `limit_db` is the largest score in dB.
-    """
-
-    name: str = field(metadata=fact("name"))
-    plane: str = field(metadata=fact("plane"))
-    options: Mapping[str, str | float | bool] = field(metadata=fact("options"))
-    automatic: tuple[str, ...] = field(default=(), metadata=fact("automatic options", _FREE))
-    limit_db: float | None = field(default=None, metadata=fact("limit", unit="dB"))
+    name: str = value("name")
+    plane: str = value("plane")
+    options: Mapping[str, str | float | bool] = value("options")
+    """All of its options with the values that were used."""
+    automatic: tuple[str, ...] = value("automatic options", differs=_FREE, default=())
+    """The options whose values follow from the size of the plane."""
+    limit_db: float | None = value("limit", unit="dB", default=None)
+    """The largest score in dB."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringRecord:
     """The record of how two clips were scored.
 
-    `command` is a command that scores them the same way; it names no device and no output. `width`, `height`, `bits` and
-    `chroma` (None if only luma was scored) describe the frames that were compared, after all preprocessing. `cropped_to` is the
-    rectangle of ``--crop``. `reference` and `distorted` describe the clips before preprocessing.
+    `width`, `height`, `bits` and `chroma` describe the frames that were compared, after all preprocessing; `reference` and
+    `distorted` describe the clips before it.
     """
 
-    version: str = field(metadata=fact("version of vkssim", _NOTED))
-    command: str = field(metadata=fact("command", _FREE))
-    features: tuple[FeatureFacts, ...] = field(metadata=fact("features", _FREE))  # features are compared one by one
-    planes: str = field(metadata=fact("planes", flag="--planes"))
-    sync: str = field(metadata=fact("sync", flag="--sync"))
-    width: int = field(metadata=fact("width compared", across=_FREE))
-    height: int = field(metadata=fact("height compared", across=_FREE))
-    bits: int = field(metadata=fact("depth compared", _NOTED, across=_FREE, unit="bit"))
-    chroma: str | None = field(default=None, metadata=fact("chroma compared", across=_FREE))
-    cropped_to: str | None = field(default=None, metadata=fact("cropped to", across=_FREE))
-    selection: Selection = field(default_factory=Selection, metadata=fact("selection"))
-    pictures: PictureOptions = field(default_factory=PictureOptions, metadata=fact("pictures"))
-    raw: RawDescription = field(default_factory=RawDescription, metadata=fact("raw files"))
-    reference: ClipFacts = field(metadata=fact("reference"))
-    distorted: ClipFacts = field(metadata=fact("distorted clip"))
+    version: str = value("version of vkssim", differs=_NOTED)
+    command: str = value("command", differs=_FREE)
+    """A command that scores them the same way; it names no device and no output."""
+    features: tuple[FeatureFacts, ...] = value("features", differs=_FREE)  # features are compared one by one
+    planes: str = field(metadata={"value": PLANE_CHOICE})
+    sync: str = field(metadata={"value": SYNC})
+    width: int = value("width compared", across=_FREE)
+    height: int = value("height compared", across=_FREE)
+    bits: int = value("depth compared", differs=_NOTED, across=_FREE, unit="bit")
+    chroma: str | None = value("chroma compared", across=_FREE, default=None)
+    """None if only luma was scored."""
+    cropped_to: str | None = value("cropped to", across=_FREE, default=None)
+    """The rectangle of ``--crop``."""
+    selection: Selection = value("selection", default_factory=Selection)
+    pictures: PictureOptions = value("pictures", default_factory=PictureOptions)
+    raw: RawDescription = value("raw files", default_factory=RawDescription)
+    reference: ClipFacts = value("reference")
+    distorted: ClipFacts = value("distorted clip")
 
 
-def given_flags(options: Any, defaults: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Yield the words of a command line for the options that differ from these defaults, or from their own."""
-    defaults = defaults or {option.name: option.default for option in fields(options)}
-    for name, entry in facts_of(type(options)).items():
-        value = getattr(options, name)
-        if entry.flag is not None and value != defaults[name]:
-            yield from (entry.flag,) if value is True else (entry.flag, str(value))
+def given_flags(options: Any) -> Iterator[str]:
+    """Yield the words of a command line for the options that differ from their defaults."""
+    for name, entry in values_of(type(options)).items():
+        given = getattr(options, name)
+        if entry.flag is not None and given != entry.default:
+            yield from (entry.flag,) if given is True else (entry.flag, str(given))
 
 
 def flatten(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
-    """Yield the facts of the record: the title of each, its text, and whether it has its default value."""
-    for name, entry in facts_of(ScoringRecord).items():
-        value = getattr(record, name)
+    """Yield the values of the record: the title of each, its text, and whether it is the default."""
+    for name, entry in values_of(ScoringRecord).items():
+        single = getattr(record, name)
         if name == "features":
             yield entry.title, "; ".join(map(feature_text, record.features)), False
-        elif is_dataclass(value):
-            given = given_facts(value)
-            for option in fields(value):
-                if option.name in given:
-                    single, inner = given[option.name], facts_of(type(value))[option.name]
-                    yield f"{entry.title}: {inner.title}", inner.text(single), single == option.default
+        elif is_dataclass(single):
+            declared = values_of(type(single))
+            for key, part in given_values(single).items():
+                yield f"{entry.title}: {declared[key].title}", declared[key].text(part), part == declared[key].default
         else:
-            yield entry.title, entry.text(value), value is None
+            yield entry.title, entry.text(single), single is None
 
 
 def feature_text(feature: FeatureFacts) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 from ..errors import OptionError
 from ..frames.options import PictureOptions, Selection
 from ..types import BackendInfo, Doubles
-from ..utils.facts import to_json
 from ..utils.sanitize import visible
+from ..utils.values import to_json
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .decibel import decibel

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..utils import facts
 from ..utils.choices import SYNCS
+from ..utils.values import json_schema
 from .record import ScoringRecord
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -71,7 +71,7 @@ def report_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             **{key: schema for key, (schema, _) in REPORT_KEYS.items()},
-            "scoring": {"description": "how it was scored", **facts.json_schema(ScoringRecord)},
+            "scoring": {"description": "how it was scored", **json_schema(ScoringRecord)},
         },
         "required": list(REPORT_KEYS),
     }

@@ -12,8 +12,8 @@ from typing import Any
 
 from ..errors import OptionError, OutputError
 from ..storage.atomic import write_file as write
-from ..utils.facts import to_json
 from ..utils.sanitize import cell, visible
+from ..utils.values import to_json
 from ..utils.version import __version__
 from .numbers import NumberFormat, shortest
 from .results import ScoreReport, as_dict

@@ -1,14 +1,13 @@
-"""List the words and numbers that options choose from, each list once, and the sections of the help.
+"""The words and numbers that options choose from, each list once, and the options of several packages that choose from them.
 
-The first entry of a list of words is the default.
-
-The command line offers the entries of these lists, and the modules that act on them refuse everything else. This module imports
-no declared options, so that the help of a command is printed without NumPy.
+The first entry of a list of words is the default. The command line makes its flags of these declarations, the modules that act
+on them check their arguments with them, and reports record them. This module does not load NumPy, because the help of every
+command comes from it.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
+from .values import Section, Value
 
 BACKENDS = ("vulkan", "cpu")
 """The backends that compute scores: a Vulkan device, or NumPy."""
@@ -40,16 +39,35 @@ FORMS = {"json": "JSON", "xml": "XML", "csv": "CSV", "sub": "MicroDVD subtitles"
 """The forms of a report, with their titles. The name of a form is its flag and the ending of its files too."""
 
 
-class Section(StrEnum):
-    """The sections in which the help of a command lists its options, in the order of the help."""
+def _choice(name: str, section: Section, help: str, choices: tuple[str, ...]) -> Value:  # `help` as click calls it
+    return Value(
+        title=name,
+        flags=(f"--{name}",),
+        help=help,
+        section=section,
+        shows_default=True,
+        choices=choices,
+        name=name,
+        hint=str,
+        default=choices[0],
+    )
 
-    INPUTS = "Inputs"
-    FRAMES = "Frames"
-    PICTURES = "Pictures"
-    METRICS = "Metrics"
-    ENCODER = "Encoder"
-    OUTPUTS = "Outputs"
-    VERDICT = "Verdict"
-    DEVICE = "Device"
-    GENERAL = "General"
-    LIBVMAF = "Flags of libvmaf's tool"
+
+BACKEND = _choice(
+    "backend", Section.DEVICE, "Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.", BACKENDS
+)
+ENGINE = _choice("engine", Section.DEVICE, "Score on this machine, or on the GPUs of a Ray cluster.", ENGINES)
+DECODE = _choice(
+    "decode",
+    Section.DEVICE,
+    "Decode containers with the GPU that scores where it can, else the CPU (auto); with the CPU (cpu); or with"
+    " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",
+    DECODERS,
+)
+PLANE_CHOICE = _choice(
+    "planes",
+    Section.METRICS,
+    "Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb and NAME_cr; or these and NAME_all, their mean by area.",
+    PLANES,
+)
+SYNC = _choice("sync", Section.FRAMES, "Pair frames by number, or by presentation time.", SYNCS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
-from ...utils.choices import DECODERS
+from ...utils.choices import DECODE
 from ...utils.interruption import result_of
 from ...utils.thread_pool import run_in_thread
 from ..info import ClipFacts
@@ -159,8 +159,7 @@ class HardwareDecoder:
 
 def check_decode(decode: str) -> None:
     """Raise OptionError for an unknown decoder, and for one that the installed FFmpeg lacks."""
-    if decode not in DECODERS:
-        raise OptionError(f"decode is {decode!r}; {', '.join(DECODERS)} are possible")
+    DECODE.check(decode)
     if decode not in ("auto", "cpu") and decode not in offered():
         raise OptionError(
             f"`decode={decode}` is not possible: the FFmpeg of the installed PyAV was built with"

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ..options import Selection, check_sync, parse_position
+from ...utils.choices import SYNC
+from ..options import Selection, parse_position
 from ..source import FrameSource
 
 _ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
@@ -133,7 +134,7 @@ def schedule_pairs(selection: Selection, reference: FrameSource, distorted: Fram
     `sync` is ``"index"`` to pair frames by their number, or ``"pts"`` to pair them by their presentation time. Raises
     InputError if a time is needed and not known, and OptionError for another `sync`.
     """
-    check_sync(sync)
+    SYNC.check(sync)
     first, last = (
         None if position is None else max(0, _frame(name, position, reference) - selection.first_reference)
         for name, position in (("start", selection.start), ("end", selection.end))

@@ -1,43 +1,43 @@
-"""Facts declared once: their form in JSON, their schema, what is read back, what differs."""
+"""Values declared once: their form in JSON, their schema, what is read back, what differs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from vkssim.utils.facts import (
+from vkssim.utils.values import (
     ComparisonRule,
-    compared_facts,
+    compared_values,
     differences,
-    fact,
     from_json,
     json_schema,
     sentence,
     to_json,
     to_short_json,
+    value,
 )
 
 
 @dataclass(frozen=True)
 class Inner:
-    side: int = field(default=3, metadata=fact("side", ComparisonRule.WARNED, unit="samples"))
-    name: str | None = field(default=None, metadata=fact("name", optional=True))
+    side: int = value("side", differs=ComparisonRule.WARNED, unit="samples", default=3)
+    name: str | None = value("name", optional=True, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outer:
-    rate: float = field(metadata=fact("rate", across=ComparisonRule.FREE))
-    free: str = field(default="", metadata=fact("free", ComparisonRule.FREE))
+    rate: float = value("rate", across=ComparisonRule.FREE)
+    free: str = value("free", differs=ComparisonRule.FREE, default="")
     place: int | str | None = None
     parts: tuple[str, ...] = ()
-    options: Mapping[str, str | float | bool] = field(default_factory=dict, metadata=fact("options", ComparisonRule.FREE))
-    inner: Inner = field(default_factory=Inner, metadata=fact("inner"))
-    reference: Inner | None = field(default=None, metadata=fact("reference"))
+    options: Mapping[str, str | float | bool] = value("options", differs=ComparisonRule.FREE, default_factory=dict)
+    inner: Inner = value("inner", default_factory=Inner)
+    reference: Inner | None = value("reference", default=None)
 
 
 FULL = Outer(rate=2.5, place="1s", parts=("a", "b"), options={"x": True, "y": 2, "z": "w"}, inner=Inner(4, "n"))
@@ -67,7 +67,7 @@ def test_what_is_empty_and_has_no_default_is_written() -> None:
 
     @dataclass(frozen=True)
     class Options:
-        options: Mapping[str, str] = field(metadata=fact("options"))
+        options: Mapping[str, str] = value("options")
 
     assert to_short_json(Options({})) == {"options": {}}
     assert from_json(Options, to_short_json(Options({})), "options") == Options({})
@@ -103,8 +103,8 @@ def test_anything_else_is_refused_by_its_name(data: Any, message: str) -> None:
 def test_the_schema_is_that_of_the_fields() -> None:
     validator = Draft202012Validator(json_schema(Outer))
     Draft202012Validator.check_schema(validator.schema)
-    for value in (FULL, Outer(rate=1.0)):
-        validator.validate(json.loads(json.dumps(to_json(value))))
+    for outer in (FULL, Outer(rate=1.0)):
+        validator.validate(json.loads(json.dumps(to_json(outer))))
     for change in ({"rate": "1"}, {"parts": [1]}, {"options": {"x": None}}, {"inner": {"side": 1}}, {"place": 1.5}):
         assert not validator.is_valid({**to_json(FULL), **change}), change
     assert validator.schema["properties"]["inner"]["properties"]["side"]["description"] == "side, in samples"
@@ -112,7 +112,7 @@ def test_the_schema_is_that_of_the_fields() -> None:
 
 def _told(first: Outer, second: Outer, *, across: bool = False) -> tuple[list[ComparisonRule], str]:
     found = list(differences(first, second, across=across))
-    assert (compared_facts(first) == compared_facts(second)) <= (not found), "what is looked at covers all that is told"
+    assert (compared_values(first) == compared_values(second)) <= (not found), "what is looked at covers all that is told"
     return [difference.differs for difference in found], sentence(found)
 
 
