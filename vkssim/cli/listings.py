@@ -48,7 +48,7 @@ def features() -> None:
         click.echo(feature.name)
         for name, declared in feature.options.items():
             default = str(declared.default).lower() if isinstance(declared.default, bool) else declared.default
-            click.echo(f"   {name}={default}   {declared.summary}")
+            click.echo(f"   {name}={default}   {declared.help}")
 
 
 @make_command(

@@ -83,14 +83,14 @@ def complete_features(_context: click.Context, _parameter: click.Parameter, inco
 
     name, equals, options = incomplete.partition("=")
     if not equals:
-        return [CompletionItem(known) for known in FEATURES if known.startswith(name)]
+        return [CompletionItem(feature) for feature in FEATURES if feature.startswith(name)]
     if name not in FEATURES:
         return []
     given, colon, last = options.rpartition(":")
     before = f"{name}={given}{colon}"
     return [
-        CompletionItem(f"{before}{option}=", help=known.summary)
-        for option, known in FEATURES[name].options.items()
+        CompletionItem(f"{before}{option}=", help=declared.help)
+        for option, declared in FEATURES[name].options.items()
         if option.startswith(last)
     ]
 

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from ..host.plan import BufferSpec, Dispatch
 from ..report.decibel import decibel
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from ..utils.values import Value
 from .dispatches import KernelShape, PlanePair
-from .options import MetricOption, OptionValue, option_text, parse_options
+from .options import OptionValue, option_text, parse_options
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class FrameScorer(ABC):
     """
 
     name: ClassVar[str]
-    options: ClassVar[Mapping[str, MetricOption]]
+    options: ClassVar[Mapping[str, Value]]
     """The options that it declares, by name."""
     names: tuple[str, ...]
     """The names of its scores, in the order in which they are written; the first one is `name`."""

@@ -14,9 +14,10 @@ from ..host.plan import Role
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from ..utils.values import Value, values_of
 from .base import FeaturePlan, SimilarityScorer, sum_groups
 from .dispatches import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
-from .options import MetricOption, OptionValue, SimilarityOptions, declared_options
+from .options import OptionValue, SimilarityOptions
 from .ssim import scale_means
 
 _TERMS = ("l", "c", "s")
@@ -29,8 +30,10 @@ class FloatMsSsimOptions(SimilarityOptions, total=False):
 
     negative: Annotated[
         str,
-        MetricOption(
-            "null", "give no score for a negative mean structure (null), or take 0 in its place (clamp)", ("null", "clamp")
+        Value(
+            default="null",
+            help="give no score for a negative mean structure (null), or take 0 in its place (clamp)",
+            choices=("null", "clamp"),
         ),
     ]
 
@@ -42,7 +45,7 @@ class FloatMsSsimScorer(SimilarityScorer):
     """
 
     name = "float_ms_ssim"
-    options = declared_options(FloatMsSsimOptions)
+    options = values_of(FloatMsSsimOptions)
     _options: FloatMsSsimOptions
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:

@@ -14,9 +14,10 @@ from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import GAUSSIAN, UNIFORM
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from ..utils.values import Value, values_of
 from .base import FeaturePlan, SimilarityScorer, sum_groups
 from .dispatches import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
-from .options import MetricOption, OptionValue, SimilarityOptions, declared_options
+from .options import OptionValue, SimilarityOptions
 from .ssim import downscaled_size, ssim_maps, ssim_means
 from .uniform import estimate_columns, estimate_maps, uniform_maps
 from .window import LcsMaps, lcs_maps
@@ -67,17 +68,23 @@ class FloatSsimOptions(SimilarityOptions, total=False):
 
     scale: Annotated[
         int,
-        MetricOption(0, "downscale by this factor; 0 is automatic, min(w, h) / 256 with halves rounded up", range(11)),
+        Value(
+            default=0,
+            help="downscale by this factor; 0 is automatic, min(w, h) / 256 with halves rounded up",
+            choices=range(11),
+        ),
     ]
     window: Annotated[
         str,
-        MetricOption(
-            "gaussian11",
-            "move libvmaf's 11x11 Gaussian window (gaussian11), or 8x8 equal weights with sample variances (uniform8)",
-            ("gaussian11", "uniform8"),
+        Value(
+            default="gaussian11",
+            help="move libvmaf's 11x11 Gaussian window (gaussian11), or 8x8 equal weights with sample variances (uniform8)",
+            choices=("gaussian11", "uniform8"),
         ),
     ]
-    estimate: Annotated[bool, MetricOption(False, "leave out uniform8's windows across the edges of fragments 32 columns wide")]
+    estimate: Annotated[
+        bool, Value(default=False, help="leave out uniform8's windows across the edges of fragments 32 columns wide")
+    ]
 
 
 class FloatSsimScorer(SimilarityScorer):
@@ -87,7 +94,7 @@ class FloatSsimScorer(SimilarityScorer):
     """
 
     name = NAME
-    options = declared_options(FloatSsimOptions)
+    options = values_of(FloatSsimOptions)
     _options: FloatSsimOptions
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:

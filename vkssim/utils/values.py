@@ -153,15 +153,13 @@ class Value:
         return plain
 
     def from_text(self, text: str) -> Any:
-        """Return the value that a text means: true or false, a whole number, or a word. Raises OptionError."""
+        """Return the value that a text means: true or false, a whole number, or a word. None if it is not possible."""
         value: Any = text
         if self.types == (bool,):
             value = _BOOLEANS.get(text.lower())
         elif self.types == (int,):
             value = whole_number(text.strip().removeprefix("+"))
-        if value is None or (self.choices and value not in self.choices):
-            raise OptionError(self._refusal(text))
-        return value
+        return value if not self.choices or value in self.choices else None
 
     def _refusal(self, value: object) -> str:
         return f"`{self.name}` is {abbreviated(value)}; it must be {self.possible}"
