@@ -15,13 +15,13 @@ from statistics import median
 from typing import Any
 
 from ..errors import InputError
-from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..types import BackendInfo
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MAX_REPORT_VALUES, abbreviated
 from ..utils.values import from_json
 from .record import ScoringRecord
 from .results import FrameScores, ScoreReport
+from .schema import read_attributes
 
 _VMAF_TERMS = "integer_"
 """The start of the names of the terms of VMAF, which libvmaf's files list beside it."""
@@ -84,7 +84,6 @@ def _report(data: Any) -> ScoreReport:
     for frame in frames:
         if tuple(frame.metrics) != names:
             raise ValueError(f"frame {frame.index} has other metrics than the first")
-    rate = data.get("frame_rate")
     scoring = None if data.get("scoring") is None else from_json(ScoringRecord, data["scoring"], "scoring")
     similarities = tuple(
         name for name, pooled in data.get("pooled_metrics", {}).items() if "mean_db" in pooled and (name in names or not frames)
@@ -92,30 +91,14 @@ def _report(data: Any) -> ScoreReport:
     for name in names:
         if name in similarities or _is_plain_similarity(name, frames, scoring):
             _check_similarities(name, frames)
-    selected = {"skip_reference": "frame_skip_ref", "skip_distorted": "frame_skip_dist", "offset": "offset"}
-    return ScoreReport(
-        reference=str(data.get("reference", "")),
-        distorted=str(data.get("distorted", "")),
-        width=int(data.get("width", 0)),
-        height=int(data.get("height", 0)),
-        bits=int(data.get("bitdepth", 0)),
-        names=names,
-        backend=BackendInfo(*(str(data.get(key, "")) for key in ("backend", "device", "driver"))),
-        frames=frames,
-        warnings=[str(text) for text in data.get("warnings", [])],
-        notes=[str(text) for text in data.get("notes", [])],
-        rate=None if rate is None else float(rate),
-        similarities=similarities,
-        selection=scoring.selection
-        if scoring
-        else Selection(**{name: int(data.get(key, 0)) for name, key in selected.items()}),
-        sync=str(data.get("sync", "index")),
-        pictures=scoring.pictures
-        if scoring
-        else PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic"))),
-        version=str(data.get("version", "")),
-        scoring=scoring,
-    )
+    report = ScoreReport("", "", 0, 0, 0, names, BackendInfo("", "", ""), frames, version="", scoring=scoring)
+    report.similarities = similarities
+    for place, value in read_attributes(data).items():
+        part, _, name = place.rpartition(".")
+        setattr(report, part or name, replace(getattr(report, part), **{name: value}) if part else value)
+    if scoring is not None:
+        report.selection, report.pictures = scoring.selection, scoring.pictures
+    return report
 
 
 def _is_plain_similarity(name: str, frames: Sequence[FrameScores], scoring: ScoringRecord | None) -> bool:

@@ -1,8 +1,12 @@
-"""The keys of a report in JSON, each with its value and its JSON Schema (2020-12), for users who read it with other tools."""
+"""The keys of a report in JSON, each declared once: its JSON Schema (2020-12), and the attribute that is written and read.
+
+`vkssim report --schema` prints the schema, for users who read reports with other tools.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ..utils.choices import SYNCS
@@ -60,6 +64,28 @@ REPORT_KEYS: dict[str, tuple[dict[str, Any], str]] = {
     "resampler": (_TEXT, "pictures.resampler"),
 }
 """The schema of each key, and the attribute of `ScoreReport` that is its value; empty if it is computed."""
+
+
+def read_attributes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of `ScoreReport` that a report in JSON has, by their places in `REPORT_KEYS`.
+
+    Raises TypeError or ValueError for a value of another type.
+    """
+    read = (
+        (place, schema.get("type", "string"), data[key])
+        for key, (schema, place) in REPORT_KEYS.items()
+        if place and key in data
+    )
+    return {place: _plain(kind, value) for place, kind, value in read}
+
+
+def _plain(kind: Any, value: Any) -> Any:
+    """Return a value as the type that a schema names."""
+    if isinstance(kind, list):  # it may be null
+        return None if value is None else _plain(kind[0], value)
+    if kind == "array":
+        return [str(entry) for entry in value]
+    return {"string": str, "integer": int, "number": float}[kind](value)
 
 
 def report_schema() -> dict[str, Any]:

@@ -172,8 +172,7 @@ class Value:
 
     def is_compared(self, *, of_reference: bool = False) -> bool:
         """Return whether any comparison considers the value."""
-        rules = (self.rule(of_reference=of_reference, across=across) for across in (False, True))
-        return any(rule is not ComparisonRule.FREE for rule in rules)
+        return bool(self.rule(of_reference=of_reference) or self.rule(of_reference=of_reference, across=True))
 
     def text(self, value: object) -> str:
         """Return a value with its unit."""
