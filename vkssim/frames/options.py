@@ -74,6 +74,7 @@ _resampler_option = partial(
     help=f"Scale with {either(RESAMPLERS)}.",
     choices=RESAMPLERS,
 )
+_skip_option = partial(_frame_option, default=0, minimum=0)
 _stream_option = partial(_input_option, metavar="N", minimum=0)
 
 
@@ -283,15 +284,11 @@ class Selection:
 
     """
 
-    skip_reference: int = _frame_option(
-        "frames skipped of the reference", "--frame_skip_ref", default=0, minimum=0, help="Skip frames of the reference."
+    skip_reference: int = _skip_option(
+        "frames skipped of the reference", "--frame_skip_ref", help="Skip frames of the reference."
     )
-    skip_distorted: int = _frame_option(
-        "frames skipped of the distorted clip",
-        "--frame_skip_dist",
-        default=0,
-        minimum=0,
-        help="Skip frames of the distorted clip.",
+    skip_distorted: int = _skip_option(
+        "frames skipped of the distorted clip", "--frame_skip_dist", help="Skip frames of the distorted clip."
     )
     count: int | None = _frame_option(
         "most frames", "--frame_cnt", minimum=1, help="Compare that many frames at most.", rank=-1
