@@ -81,8 +81,8 @@ def command(
     much higher its score is at the same bit rate. Similarities are compared in dB. Rows that were not scored alike are refused,
     and the error names the difference.
     """
-    from ..engine.comparability import check_alike
     from ..ladder.tables import RATES, check_scored, how_scored, is_results, is_similarity, number, read_table, score_columns
+    from ..metrics.comparability import check_alike
     from ..report.bd_rate import RateCurve, bjontegaard_deltas
 
     rows = read_table(results)

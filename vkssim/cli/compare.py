@@ -57,8 +57,8 @@ def command(
     The frames that both reports have are compared. Frames that only BEFORE has fail every limit. Reports of different
     references and reports that were not scored alike are refused, and the message names the difference.
     """
-    from ..engine.comparability import check_alike, scored_reports
     from ..ladder.compare import DropLimit, compare_reports
+    from ..metrics.comparability import check_alike, scored_reports
     from ..report.reading import read_report
 
     thresholds = [DropLimit.parse(text) for text in max_drop]

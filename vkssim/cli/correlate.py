@@ -85,10 +85,10 @@ def command(
     For every score it prints, with 95 % confidence intervals: PLCC and RMSE after a logistic fit, PLCC of the scores as they
     are ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, and the error names the difference.
     """
-    from ..engine.comparability import check_alike
     from ..engine.pools import WorkerOptions
     from ..ladder.manifest import read_manifest
     from ..ladder.tables import check_scored, how_scored, is_results, labels_of, number, read_table, render_rows
+    from ..metrics.comparability import check_alike
 
     rows = read_table(table)
     there = ", ".join(labels_of(rows)) or "no labels"

@@ -12,7 +12,7 @@ from ..storage.location import redact_url
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
-    from ..engine.comparability import Findings
+    from ..metrics.comparability import Findings
     from ..storage.location import PathOrUrl
 
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")

@@ -172,8 +172,8 @@ def write_page_of(
     `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
     are shown beside each other.
     """
-    from ..engine.comparability import check_alike, scored_reports
     from ..ladder.page_clips import read_clips
+    from ..metrics.comparability import check_alike, scored_reports
     from ..page.ladders import find_ladders
     from ..page.render import PageDetails, render_page
     from ..page.template import check_installed

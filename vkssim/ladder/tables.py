@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-from ..engine.comparability import Scored
 from ..engine.journal import Record
 from ..errors import InputError, OptionError
 from ..frames.info import ClipFacts
 from ..metrics import FEATURES
+from ..metrics.comparability import Scored
 from ..report.reading import check_similarity
 from ..report.record import ScoringRecord
 from ..report.thresholds import POOLINGS

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.comparability import find_differences, scored_reports
+from ..metrics.comparability import find_differences, scored_reports
 from ..report.decibel import decibel
 from ..report.results import ScoreReport
 from ..types import Doubles

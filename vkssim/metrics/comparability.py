@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..errors import InputError
-from ..metrics import FEATURES
 from ..report.record import FeatureFacts, ScoringRecord
 from ..report.results import ScoreReport
 from ..utils.values import ComparisonRule, Difference, as_text, compared_values, differences, sentence, values_of
+from . import FEATURES
 
 _MAX_NAMED = 3
 

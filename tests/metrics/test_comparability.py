@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from vkssim.engine.comparability import Findings, Scored, check_alike, find_differences
 from vkssim.errors import InputError
 from vkssim.frames.info import ClipFacts
 from vkssim.frames.options import PictureOptions, Selection
+from vkssim.metrics.comparability import Findings, Scored, check_alike, find_differences
 from vkssim.report.record import FeatureFacts, ScoringRecord
 
 from ..report.reports import small_record
