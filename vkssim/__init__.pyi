@@ -5,13 +5,13 @@ from . import maps as maps
 from . import report as report
 from .arrays import ms_ssim as ms_ssim
 from .arrays import ssim as ssim
-from .engine.offset import find_offset as find_offset
 from .errors import VkssimError as VkssimError
 from .files import score_files as score_files
 from .frames.options import PictureOptions as PictureOptions
 from .frames.options import RawDescription as RawDescription
 from .frames.options import Selection as Selection
 from .frames.options import SourcePictures as SourcePictures
+from .frames.pairing.offset import find_offset as find_offset
 from .gradients import ms_ssim_and_grad as ms_ssim_and_grad
 from .gradients import ssim_and_grad as ssim_and_grad
 from .many import PairScores as PairScores

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files, score_many
-from vkssim.engine.offset import MOST, Shift, add_hint, signature
 from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.verdict import add_hint
 from vkssim.errors import InputError, InterruptedRunError, ThresholdError
+from vkssim.frames.pairing.offset import MAX_SHIFT, Shift, signature
 from vkssim.frames.raw import RawFile
 
 from ..frames.encoding import encode_frames, video_frame
@@ -219,7 +220,7 @@ def _stop(*_arguments: object) -> None:
 
 
 def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vkssim.engine.offset._found", _stop)
+    monkeypatch.setattr("vkssim.engine.verdict.find_shift", _stop)
     with pytest.raises(InterruptedRunError, match="stopped when all of 47 frames had been scored") as raised:
         _scored(_pair(tmp_path, 13))
     assert raised.value.report is not None
@@ -229,7 +230,7 @@ def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Pat
 @pytest.mark.parametrize(("names", "hints"), [(("float_psnr", "float_ssim"), 1), (("float_psnr",), 0)])
 def test_a_similarity_tells_of_a_shift(monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], hints: int) -> None:
     """A value in dB alone says little."""
-    monkeypatch.setattr("vkssim.engine.offset._found", lambda *_arguments: Shift(3, 12))
+    monkeypatch.setattr("vkssim.engine.verdict.find_shift", lambda *_arguments: Shift(3, 12))
     report = page_report(0, 12, names)
     report.similarities = tuple(name for name in names if name != "float_psnr")
     for frame in report.frames:
@@ -266,7 +267,7 @@ def test_only_a_pair_that_is_scored_alone_gets_a_hint(tmp_path: Path, monkeypatc
     reference, late = _pair(tmp_path, -13)
     pairs = [(reference, late)]
     assert len(_hints(_scored(*pairs))) == 1
-    monkeypatch.setattr("vkssim.engine.offset._found", lambda *_arguments: pytest.fail("a clip is read again"))
+    monkeypatch.setattr("vkssim.engine.verdict.find_shift", lambda *_arguments: pytest.fail("a clip is read again"))
     for count in (1, 2):
         for scores in score_many(pairs * count, features=FEATURE, backend="cpu"):
             assert _hints(scores.scores()) == []
@@ -297,4 +298,4 @@ def test_the_command_line_refuses_times(tmp_path: Path) -> None:
 
 
 def test_the_command_line_says_how_far_it_looks() -> None:
-    assert f"within {MOST} frames" in " ".join(vkssim("score", "--help").stdout.split())
+    assert f"within {MAX_SHIFT} frames" in " ".join(vkssim("score", "--help").stdout.split())

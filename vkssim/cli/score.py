@@ -167,8 +167,8 @@ def command(
     Command lines of libvmaf's tool `vmaf` are understood.
     """
     from ..engine.engine import RunSettings, score_pair
-    from ..engine.offset import offset_of
     from ..engine.options import Clips
+    from ..engine.verdict import offset_of
     from ..report.reading import read_report
     from ..report.thresholds import parse_threshold
 

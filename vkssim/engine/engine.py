@@ -33,7 +33,6 @@ from ..report.thresholds import Threshold
 from ..utils.progress import Progress
 from ..utils.wording import counted
 from .journal import Journal
-from .offset import add_hint
 from .options import Clips, ScoreOptions, Selector, check_inputs, check_options
 from .pools import WorkerOptions
 from .ranges import BatchScored, Event, FrameRange, RangeBegun
@@ -41,7 +40,7 @@ from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
 from .task import Part, Task, TaskResult, WorkerPool
 from .unfinished import Unfinished, bounds
-from .verdict import joined, merged
+from .verdict import add_hint, joined, merged
 
 MAX_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""

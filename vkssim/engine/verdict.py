@@ -1,4 +1,4 @@
-"""Make one report of the ranges of two clips, and judge it: warnings, and errors for damaged clips and low scores."""
+"""Make one report of the ranges of two clips, and judge it: warnings, errors for damaged clips and low scores, and a hint."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from itertools import chain
 
 import numpy as np
 
-from ..errors import InputError, ThresholdError, VkssimError
+from ..errors import InputError, OptionError, ThresholdError, VkssimError
+from ..frames.open import can_reopen
+from ..frames.pairing.offset import MIN_FRAMES, find_offset, find_shift
 from ..frames.source import ReadOutcome, changed_error, listed_frames
 from ..report.record import given_flags
 from ..report.results import ScoreReport, merged_info
 from ..report.thresholds import Threshold, unmet
+from ..storage.location import redact_url
 from ..utils.wording import counted
+from .options import Clips, ScoreOptions
 from .ranges import RangeScores
 from .record import ClipPackets, merged_records, with_whole_clips
 
 _ROUNDED = 2e-3
 """The largest rounding of a time in seconds, at both ends: many containers store milliseconds."""
 
-PTS_ADVICE = "; --sync pts pairs frames by time"
+_PTS_ADVICE = "; --sync pts pairs frames by time"
 """The end of a message about clips whose frames were paired by their numbers although their times differ."""
+
+_HINT_FRAMES = 96
+"""The number of frames of each clip that are decoded for a hint. They show shifts of up to 35 frames."""
+
+_LOW_SIMILARITY = 0.9
+"""The mean similarity below which clips are suspected to be shifted."""
 
 _SAME_PACE = 5e-4
 """The relative tolerance of the pace: half of the difference between 23.976 and 24 frames a second."""
@@ -158,7 +168,7 @@ def _out_of_step(report: ScoreReport, others: Iterable[float | None], starts: tu
         since, other_since = time - start, other - other_start
         if abs(since - other_since) > 0.5 / report.rate:
             first, advice = (
-                ("frames compared", PTS_ADVICE)
+                ("frames compared", _PTS_ADVICE)
                 if starts is None
                 else ("frames that are not skipped", "; their packets announced other times")
             )
@@ -179,5 +189,56 @@ def _out_of_step(report: ScoreReport, others: Iterable[float | None], starts: tu
         return None
     return (
         f"{report.reference} has {rate:g} frames a second, {report.distorted} {other_rate:g}, and frames were paired by their"
-        f" numbers{PTS_ADVICE}"
+        f" numbers{_PTS_ADVICE}"
     )
+
+
+# -- offsets ----------------------------------------------------------------------------------------------------------
+
+
+def offset_of(clips: Clips, options: ScoreOptions) -> int:
+    """Return the offset of a pair as `find_offset` does. Raises OptionError too, for pairs that are made by time."""
+    if options.sync != "index":
+        raise OptionError("`find_offset` counts frames, and `sync=pts` pairs them by time; give one of the two")
+    return find_offset(*clips.paths, raw=clips.raw, selection=options.selection, pictures=options.pictures)
+
+
+def add_hint(report: ScoreReport, clips: Clips, options: ScoreOptions) -> None:
+    """Give the report of a pair at most one piece of advice on how to pair the frames.
+
+    If the clips scored low or their times differ, the first `_HINT_FRAMES` frames of both are read once more. If one offset
+    matches all their parts, and their times do not, a warning names it unless they were scored with it, and the warnings about
+    times lose their advice, which would pair other pictures.
+    """
+    selection = options.selection
+    if options.sync != "index" or (selection.takes_all and len(report.frames) <= MIN_FRAMES):
+        return  # the frames are paired by time already, or one of the clips is too short to tell
+    if not (_is_low(report) or any(warning.endswith(_PTS_ADVICE) for warning in report.warnings)):
+        return
+    # Frames that are skipped have to be decoded as well.
+    frames = _HINT_FRAMES - max(selection.first_reference, selection.first_distorted)
+    if frames <= MIN_FRAMES or not all(map(can_reopen, clips.paths)):
+        return
+    try:
+        shift = find_shift(clips.paths, clips.raw, selection, options.pictures, frames)
+    except (VkssimError, MemoryError):  # the search failed or gave no certain offset; the scores are valid all the same
+        return
+    if shift.holds and not shift.times_match:
+        report.warnings[:] = [warning.removesuffix(_PTS_ADVICE) for warning in report.warnings]
+        if shift.offset:
+            offset = selection.offset + shift.offset
+            report.warnings.append(
+                f"the clips seem to be shifted: frame i of {redact_url(clips.reference)} looks like frame i{offset:+d} of"
+                f" {redact_url(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset"
+                f" {offset} or --find-offset would match them"
+            )
+
+
+def _is_low(report: ScoreReport) -> bool:
+    """Return whether the clips scored low. Frames without a score do not count."""
+    name = next(iter(report.similarities), None)  # None if all scores are in dB: a dB value alone says little
+    if name is None or not report.frames:
+        return False
+    column = report.column(name)
+    scores = column[~np.isnan(column)]
+    return bool(scores.size and scores.mean() < _LOW_SIMILARITY)

@@ -16,10 +16,10 @@ from typing import Any
 from .. import errors
 from ..engine.engine import Job, RunSettings, score_jobs
 from ..engine.journal import Journal, Record, open_journal
-from ..engine.offset import offset_of
 from ..engine.options import ScoreOptions, check_options
 from ..engine.pools import WorkerOptions
 from ..engine.rates import SECONDS
+from ..engine.verdict import offset_of
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, OutputError, interrupted_run
 from ..frames.inputs import input_states
 from ..frames.options import RawDescription
