@@ -98,7 +98,7 @@ class Worker:
         with ExitStack() as stack:
             pair = PairClips(str(clips.reference), str(clips.distorted), clips.raw)
             options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
-            sources = open_sources(stack, pair, options, pipes=False)
+            sources = open_sources(stack, pair, options)
             report = score_range(sources, pair, self._open_backend, options, profile=self._profile).report
         seconds, cpu, read = time.perf_counter() - began, time.process_time() - cpu_before, _bytes_read() - bytes_before
         assert len(report.frames) == frames

@@ -13,9 +13,9 @@ import numpy as np
 from measure import raw_clips
 from spreads import Row, compared, measured
 
-from vkssim.engine.devices import spec_of
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.pools import spec_of
 from vkssim.engine.processes import ProcessHandle
 from vkssim.engine.task import FixedPool, WorkerPool
 from vkssim.frames.options import RawDescription
@@ -62,7 +62,7 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
 
 def _score(engine: WorkerPool, clips: tuple[Path, Path], raw: RawDescription, options: ScoreOptions) -> None:
     jobs = [Job(str(number), Clips(str(clips[0]), str(clips[1]), raw)) for number in range(_JOBS)]
-    for _, outcome in Engine(engine, options, RunSettings(tell=print)).score(jobs):
+    for _, outcome in Engine(engine, options, RunSettings(warn=print)).score(jobs):
         if isinstance(outcome, Exception):
             raise outcome
 

@@ -38,6 +38,7 @@ _cache: tempfile.TemporaryDirectory[str] | None = None
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers inherit it: what one of them compiles no other one compiles again
     _cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-", ignore_cleanup_errors=True)  # drivers may still write to it
     os.environ["XDG_CACHE_HOME"] = _cache.name
+    os.environ["XDG_STATE_HOME"] = os.path.join(_cache.name, "state")
     os.environ["XDG_CONFIG_HOME"] = os.path.join(_cache.name, "config")  # Matplotlib warns of a home that it cannot use
 # Without bytecode on disk each worker rewrites the assertions of all tests, and each child process compiles the whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

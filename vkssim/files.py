@@ -118,11 +118,11 @@ def score_files(
         settings = RunSettings(profile, progress, on_frames, thresholds)
         if resume is None:
             return score_pair(clips, options, device, settings)
-        journal = stack.enter_context(open_run_journal(resume, clips, options, resume=True, tell=lambda _text: None))
+        journal = stack.enter_context(open_run_journal(resume, clips, options, resume=True, note=lambda _text: None))
         try:
             report = score_pair(clips, options, device, replace(settings, journal=journal))
         except (VkssimError, InterruptedRunError) as error:
-            journal.settle([error])
+            journal.discard_frames([error])
             raise
-        journal.settle()
+        journal.discard_frames()
         return report

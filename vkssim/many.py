@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from .engine.engine import Job, RunSettings, score_jobs
 from .engine.options import Clips, ScoreOptions, Selector, check_options
 from .engine.pools import WorkerOptions
-from .engine.rates import SECONDS
 from .errors import LostWorkerWarning
 from .frames.options import PictureOptions, RawDescription, Selection
 from .metrics.plane_metrics import feature_texts
 from .report.results import ScoreReport
-from .utils.choices import DECODERS
+from .utils.choices import DECODERS, TASK_SECONDS
 from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]
@@ -81,7 +80,7 @@ def score_many(
     strict: bool = False,
     backend: str = "vulkan",
     decode: str = DECODERS[0],
-    task_seconds: float = SECONDS,
+    task_seconds: float = TASK_SECONDS,
     progress: bool = False,
 ) -> Iterator[PairScores]:
     """Score many pairs of clips, and yield the result of each as soon as it is finished, in any order.
@@ -124,23 +123,23 @@ def score_many(
     """
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
     check_options(options)
-    where = WorkerOptions(engine, backend, device, address, software)
+    workers = WorkerOptions(engine, backend, device, address, software)
     jobs = [
         Job(str(number), Clips(os.fspath(reference), os.fspath(distorted), raw))
         for number, (reference, distorted) in enumerate(pairs)
     ]
-    return _scored(jobs, options, where, task_seconds, progress)
+    return _scored(jobs, options, workers, task_seconds, progress)
 
 
 def _scored(
-    jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, seconds: float, progress: bool
+    jobs: Sequence[Job], options: ScoreOptions, workers: WorkerOptions, seconds: float, progress: bool
 ) -> Iterator[PairScores]:
     with ExitStack() as stack:
         bar = stack.enter_context(closing(progress_bar())) if progress else None
         settings = RunSettings(
-            progress=bar, seconds=seconds, tell=lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2)
+            progress=bar, seconds=seconds, warn=lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2)
         )
-        outcomes = stack.enter_context(closing(score_jobs(jobs, options, where, settings)))
+        outcomes = stack.enter_context(closing(score_jobs(jobs, options, workers, settings)))
         for done, (job, outcome) in enumerate(outcomes, 1):
             if bar is not None:
                 bar.say(f"{done} of {len(jobs)} pairs are finished")

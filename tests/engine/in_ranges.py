@@ -18,10 +18,12 @@ from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import InlineHandle
 from vkssim.engine.ranges import FrameRange
 from vkssim.engine.scheduler import MakeTask, Scheduler, TaskKey
-from vkssim.engine.task import FixedPool, Task, TaskResult, Tell, WorkerSpec
+from vkssim.engine.task import FixedPool, OnEvent, Task, TaskResult, WorkerSpec
 from vkssim.engine.worker import Worker
 from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
+from vkssim.frames.pairing.schedule import Schedule
+from vkssim.frames.source import FrameSource
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
 
@@ -48,18 +50,26 @@ class _InTurn(InlineHandle):
         super().__init__(Worker(CPU), "cpu")
         self._ranges = ranges
 
-    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
-        future = super().submit(task, tell)
-        if not (task.divides and future.exception() is None and future.result().ranges):
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        future = super().submit(task, on_event)
+        if not (task.division is not None and future.exception() is None and future.result().ranges):
             self._ranges.append(task.parts[0].frame_range)
         return future
 
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
     """Have clips divided into ranges of about `pairs` pairs, however short they are."""
-    monkeypatch.setattr(division, "_MIN_PAIRS", pairs)
+    divide = division.divide_pairs
+
+    def divide_in_small_ranges(
+        sources: tuple[FrameSource, FrameSource], schedule: Schedule, _max_pairs: int, workers: int
+    ) -> list[FrameRange]:
+        return divide(sources, schedule, pairs, workers)
+
+    monkeypatch.setattr(division, "MIN_PAIRS", pairs)
+    monkeypatch.setattr(worker, "MIN_PAIRS", pairs)
     monkeypatch.setattr(worker, "_MIN_SECONDS_EACH", 0.0)
-    monkeypatch.setattr(engine, "_SHARES_EACH", 100)
+    monkeypatch.setattr(worker, "divide_pairs", divide_in_small_ranges)
 
 
 def in_ranges(
@@ -69,7 +79,7 @@ def in_ranges(
     ranges: list[FrameRange] = []
     with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "Scheduler", AnyOrder)
-        scorer = Engine(pool, ScoreOptions(FEATURES, **options), RunSettings(tell=pytest.fail))
+        scorer = Engine(pool, ScoreOptions(FEATURES, **options), RunSettings(warn=pytest.fail))
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, ranges
 

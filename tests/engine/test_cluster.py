@@ -149,16 +149,16 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
     run = Run()
 
     class Noting(Engine):
-        def _took(self, key: TaskKey, done: TaskResult | Exception) -> None:
+        def _handle_outcome(self, key: TaskKey, done: TaskResult | Exception) -> None:
             if isinstance(done, TaskResult) and not done.ranges:
                 (state,) = self._groups[key.group]
                 run.ranges[state.job.key, state.range(key.index).first] += 1
                 meanwhile()
-            super()._took(key, done)
+            super()._handle_outcome(key, done)
 
     with open_journal(folder / "results.csv") as journal:
         run.found |= {(key, pair.ranges[index].first) for key, pair in journal.unfinished.items() for index in pair.scores}
-        settings = RunSettings(journal=journal, seconds=0.001, tell=run.warnings.append)
+        settings = RunSettings(journal=journal, seconds=0.001, warn=run.warnings.append)
         for job, outcome in Noting(engine, ScoreOptions(FEATURES), settings).score(jobs):
             assert job.key not in run.outcomes, "it has two outcomes"
             run.outcomes[job.key] = outcome
@@ -208,6 +208,30 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
     assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
+
+
+def test_a_worker_that_is_stopped(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives no sign of life during its task, so it is killed, and another worker scores its range."""
+    monkeypatch.setattr(cluster_module, "SILENCE_TIMEOUT_S", 2.0)
+    stopped: list[int] = []
+
+    def stop() -> None:
+        if not stopped:
+            stopped.extend(list(_scoring())[:1])
+            for process in stopped:
+                os.kill(process, signal.SIGSTOP)
+
+    try:
+        with Cluster(address=nodes.address, backend="cpu") as engine:
+            run = _score(engine, jobs, tmp_path, stop)
+    finally:
+        for process in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    assert stopped
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+    assert any("it gave no sign of life for 2 s" in warning for warning in run.warnings)
 
 
 def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:

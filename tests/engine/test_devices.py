@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.engine.devices import device_of
+from vkssim.engine.pools import device_of
 from vkssim.errors import NoDeviceError, UnsuitableDeviceError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 
@@ -64,7 +64,7 @@ def test_the_device_that_is_meant(devices: list[DeviceInfo], assigned: str | Non
         ([_gpu(0, None), _gpu(1, "0000:3b:00.0")], ["0"], "fits 0 of"),
         ([SOFTWARE], ["0"], "llvmpipe"),
         ([SOFTWARE], [f"GPU-{SOFTWARE.uuid}"], "fits 0 of"),
-        (DEVICES[:4], None, "software is wanted, which fits 0"),
+        (DEVICES[:4], None, "software is requested, which fits 0"),
         ([], None, "There are: none"),
     ],
 )

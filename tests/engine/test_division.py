@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from vkssim.engine import ranges as division
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.ranges import FrameRange, RangeScores, divided
-from vkssim.engine.task import Part, Task, TaskEvent
-from vkssim.engine.unfinished import Unfinished
+from vkssim.engine.ranges import Event, FrameRange, RangeScores, Unfinished, divide_pairs
+from vkssim.engine.task import Division, Part, Task
 from vkssim.engine.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.info import VideoPackets
@@ -62,24 +61,24 @@ def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
 # -- where ------------------------------------------------------------------------------------------------------------
 
 
-def _ranges(folder: Path, kind: str, most: int, shares: int = 1, **selection: Any) -> list[FrameRange]:
+def _ranges(folder: Path, kind: str, max_pairs: int, workers: int = 1, **selection: Any) -> list[FrameRange]:
     reference, distorted, raw = _clips(folder, kind)
     with open_source(reference, raw) as first, open_source(distorted, raw) as second:
-        return divided((first, second), schedule_pairs(Selection(**selection), first, second, "index"), most, shares)
+        return divide_pairs((first, second), schedule_pairs(Selection(**selection), first, second, "index"), max_pairs, workers)
 
 
 def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _ranges(folder, "raw", 5) == [FrameRange()], "fewer would only wait"
-    monkeypatch.setattr(division, "_MIN_PAIRS", 1)
+    monkeypatch.setattr(division, "MIN_PAIRS", 1)
     limits = [(frame_range.first, frame_range.stop) for frame_range in _ranges(folder, "raw", 10)]
     assert limits == [(0, 10), (10, 20), (20, None)]
-    assert [frame_range.first for frame_range in _ranges(folder, "raw", 100, shares=3)] == [0, 9, 15, 19, 21, 23, 24]
+    assert [frame_range.first for frame_range in _ranges(folder, "raw", 100, workers=3)] == [0, 9, 15, 19, 21, 23, 24]
     assert [frame_range.first for frame_range in _ranges(folder, "raw", 4, subsample=3, skip_reference=1)] == [0, 4]
 
 
 def test_ranges_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference has one every four frames, the distorted clip every five: the one that is further back counts."""
-    monkeypatch.setattr(division, "_MIN_PAIRS", 1)
+    monkeypatch.setattr(division, "MIN_PAIRS", 1)
     assert [frame_range.first for frame_range in _ranges(folder, "mp4", 6)] == [0, 4, 10, 15, 20]
 
 
@@ -89,7 +88,7 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
     for packets in (None, (VideoPackets(5678, 1.25), None)):
         found, written = Unfinished(), list[dict[str, Any]]()
         Unfinished(write=written.append).divide(ranges, packets)
-        found.take(json.loads(json.dumps(*written)))
+        found.read_entry(json.loads(json.dumps(*written)))
         assert (found.ranges, found.packets) == (ranges, packets)
 
 
@@ -179,10 +178,10 @@ def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
 def _task(clips: Clips, frame_range: FrameRange | None = None) -> Task:
     """Ask for the division of clips, or for the scores of a range."""
     part = Part(0, clips, frame_range=frame_range or FrameRange())
-    return Task((part,), ScoreOptions(FEATURES), divides=frame_range is None, shares=5)
+    return Task((part,), ScoreOptions(FEATURES), Division(5, 15.0) if frame_range is None else None)
 
 
-def _no_event(_job: int, event: TaskEvent) -> None:
+def _no_event(_job: int, event: Event) -> None:
     pytest.fail(f"{event} of a task that only divides")
 
 
@@ -203,7 +202,7 @@ def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: Non
 def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     reference, distorted, raw = _clips(folder, "raw")
     asked: set[int] = set()
-    events: list[TaskEvent] = []
+    events: list[Event] = []
     read = RawFile.read
 
     def note(self: RawFile, numbers: Any, targets: Any) -> int:

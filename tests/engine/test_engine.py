@@ -19,9 +19,9 @@ from vkssim.engine.engine import Engine, Job, RunSettings, score_jobs, score_pai
 from vkssim.engine.journal import Journal, open_journal
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import DevicePool, InlineHandle, WorkerOptions
-from vkssim.engine.ranges import BatchScored, FrameRange, RangeScores
+from vkssim.engine.ranges import BatchScored, Event, FrameRange, RangeScores
 from vkssim.engine.scheduler import MAX_ATTEMPTS
-from vkssim.engine.task import FixedPool, Task, TaskEvent, TaskResult, Tell, WorkerDiedError
+from vkssim.engine.task import FixedPool, OnEvent, Task, TaskResult, WorkerDiedError
 from vkssim.engine.worker import Worker
 from vkssim.errors import (
     HostMemoryError,
@@ -65,9 +65,9 @@ def _before_tasks(monkeypatch: pytest.MonkeyPatch, action: Callable[[Task], obje
     """Have `action` called with each task before a worker does it."""
     do = Worker.do
 
-    def acting(self: Worker, task: Task, tell: Tell) -> TaskResult:
+    def acting(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
         action(task)
-        return do(self, task, tell)
+        return do(self, task, on_event)
 
     monkeypatch.setattr(Worker, "do", acting)
 
@@ -76,7 +76,9 @@ def _before_tasks(monkeypatch: pytest.MonkeyPatch, action: Callable[[Task], obje
 def tasks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """Record the first pairs of the tasks that the workers were given; None for a task that divides."""
     given: list[int | None] = []
-    _before_tasks(monkeypatch, lambda task: given.append(None if task.divides else task.parts[0].frame_range.first))
+    _before_tasks(
+        monkeypatch, lambda task: given.append(None if task.division is not None else task.parts[0].frame_range.first)
+    )
     return given
 
 
@@ -86,7 +88,7 @@ def _fail_at(monkeypatch: pytest.MonkeyPatch, first: int, error: BaseException, 
 
     def fail(task: Task) -> None:
         scored = task.parts[0].frame_range
-        if not task.divides and scored.first == first and not scored.is_whole and left:
+        if not task.division is not None and scored.first == first and not scored.is_whole and left:
             raise left.pop()
 
     _before_tasks(monkeypatch, fail)
@@ -109,7 +111,7 @@ def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = N
     worker_warnings: list[str] = []
     key = "pair" if kept is None else kept.key
     with pool or _two() as workers:
-        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, tell=worker_warnings.append, **settings))
+        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, warn=worker_warnings.append, **settings))
         with closing(engine.score([Job(key, clips)])) as outcomes:  # type: ignore[type-var]
             ((_, outcome),) = outcomes
     if isinstance(outcome, Exception):
@@ -129,7 +131,7 @@ def _cut_off(clips: Clips, folder: Path, error: VkssimError, first: int = 8, *, 
         with _kept(folder, resume=resume) as kept:
             with pytest.raises(type(error)) as raised:
                 _score(clips, kept)
-            kept.settle([raised.value])
+            kept.discard_frames([raised.value])
     assert str(raised.value).endswith("`resume` continues from there")
     assert raised.value.report is not None
     assert len(raised.value.report.frames) == first
@@ -139,7 +141,7 @@ def _finished(clips: Clips, folder: Path, notes: list[str] | None = None, *, on_
     """Go on with a run to its end, on several devices or on one. Its report is that of one run, and its journal is gone."""
     with _kept(folder, resume=True, tell=([] if notes is None else notes).append) as kept:
         report = _on_one(clips, kept) if on_one else _score(clips, kept)
-        kept.settle()
+        kept.discard_frames()
     assert told(report) == told(_in_one(clips))
     assert sorted(path.name for path in folder.iterdir()) == ["dis.y4m", "ref.y4m"]
     return report
@@ -180,7 +182,7 @@ def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Pa
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
         again = _score(clips, kept)
-        kept.settle([ThresholdError("it is what it is")])
+        kept.discard_frames([ThresholdError("it is what it is")])
     assert tasks == []
     assert (again.frames, again.resumed) == (report.frames, FRAMES)
     assert told(again) == told(report)
@@ -205,7 +207,7 @@ def _stopped_on_one(clips: Clips, folder: Path, stop: int, *, resume: bool = Fal
     with _kept(folder, resume=resume) as journal:
         with pytest.raises(InterruptedRunError) as raised:
             _on_one(clips, journal, stop)
-        journal.settle([raised.value])
+        journal.discard_frames([raised.value])
 
 
 @pytest.fixture
@@ -313,15 +315,15 @@ def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: py
     """Whichever of two neighbours comes first; no frame of the latter is told of."""
     do = Worker.do
 
-    def other(self: Worker, task: Task, tell: Tell) -> TaskResult:
+    def other(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
         wrong = task.parts[0].frame_range.first == 4 * place
 
-        def change(job: int, event: TaskEvent) -> None:
+        def change(job: int, event: Event) -> None:
             if wrong and isinstance(event, RangeScores):
                 event.begins = None, 7
             if wrong and isinstance(event, BatchScored):
                 event = replace(event, frames=[replace(frame, metrics={"float_ssim": 7.0}) for frame in event.frames])
-            tell(job, event)
+            on_event(job, event)
 
         return do(self, task, change)
 
@@ -482,7 +484,7 @@ def test_a_batch_whose_frames_cannot_be_kept_ends(clips: Clips, tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    ("jobs", "workers", "shares"),
+    ("jobs", "workers", "sharers"),
     [
         (1, 7, [7]),
         (2, 7, [3, 3]),
@@ -493,13 +495,12 @@ def test_a_batch_whose_frames_cannot_be_kept_ends(clips: Clips, tmp_path: Path, 
         (9, 7, [1] * 7 + [3] * 2),
     ],
 )
-def test_workers_of_one_gpu_share_a_pair_only_if_there_are_fewer_pairs(
-    clips: Clips, monkeypatch: pytest.MonkeyPatch, jobs: int, workers: int, shares: list[int]
+def test_workers_share_a_pair_only_if_there_are_fewer_pairs(
+    clips: Clips, monkeypatch: pytest.MonkeyPatch, jobs: int, workers: int, sharers: list[int]
 ) -> None:
-    given: dict[int, int] = {}  # by job, since an idle worker may try a late one again
-    _before_tasks(monkeypatch, lambda task: given.setdefault(task.parts[0].job, task.shares))
-    monkeypatch.setattr(FixedPool, "by_hardware", True)
+    given: list[int] = []
+    _before_tasks(monkeypatch, lambda task: given.append(task.division.workers) if task.division is not None else None)
     with FixedPool([_inline() for _ in range(workers)]) as pool:
-        engine = Engine(pool, OPTIONS, RunSettings(tell=pytest.fail))
+        engine = Engine(pool, OPTIONS, RunSettings(warn=pytest.fail))
         assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
-    assert list(given.values()) == shares
+    assert given == sharers

@@ -13,17 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkssim.engine import journal as module
-from vkssim.engine.journal import Journal, RemoteJournal, open_journal
-from vkssim.engine.ranges import FrameRange, RangeBoundary, RangeScores, ScoredFrame
+from vkssim.engine.journal import Journal, open_journal
+from vkssim.engine.ranges import FrameRange, RangeBoundary, ScoredFrame
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
-from vkssim.frames.source import ReadOutcome
-from vkssim.report.results import FrameScores, ScoreReport
-from vkssim.storage.folder import Folder
+from vkssim.report.results import FrameScores
 from vkssim.types import BackendInfo
 from vkssim.utils.wording import counted
 
 from ..support.buckets import put_in_place
+from ..support.clips import write
 from ..support.journals import entries
 
 INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")
@@ -167,7 +166,7 @@ def test_it_stays_if_the_run_was_cut_off(path: Path, error: VkssimError | Interr
     _written(path)
     with _opened(path)[0] as journal:
         _begun(journal)
-        journal.settle([error] if error else [])
+        journal.discard_frames([error] if error else [])
     assert path.exists() == bool(left) == str(error).endswith("; `resume` continues from there")
     assert len(_found(path)) == left
     assert path.exists() == bool(left), "without frames nothing is left"
@@ -177,7 +176,7 @@ def test_a_run_that_never_began_leaves_what_it_found(path: Path) -> None:
     before = b"".join(_written(path))
     for resume in (False, True):
         with _opened(path, resume)[0] as journal:
-            journal.settle([InputError("no video")])
+            journal.discard_frames([InputError("no video")])
         assert path.read_bytes() == before
 
 
@@ -209,12 +208,17 @@ def test_frames_of_a_range_count_in_that_range_alone(path: Path) -> None:
 KEYS = ["a" * 64, "b" * 64]
 
 
-@pytest.mark.parametrize("kind", ["local", "remote"])
-def test_the_record_of_a_finished_pair_replaces_its_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+@pytest.mark.parametrize("results", ["{folder}/r.csv", "s3://bucket/r.csv"])
+def test_the_record_of_a_finished_pair_replaces_its_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: str
+) -> None:
+    """The journal of results at a URL is in the user's state folder, and nothing else is written at the URL."""
     bucket = put_in_place(monkeypatch)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    notes: list[str] = []
 
     def opened() -> Journal:
-        return open_journal(tmp_path / "r.csv" if kind == "local" else "s3://bucket/r.csv")
+        return open_journal(results.format(folder=tmp_path), notes.append)
 
     with opened() as journal:
         for key in KEYS:
@@ -228,43 +232,33 @@ def test_the_record_of_a_finished_pair_replaces_its_frames(tmp_path: Path, monke
         journal.finish(KEYS[1], {"key": KEYS[1], "error": {"type": "InputError", "message": "no"}})
     with opened() as journal:
         assert (list(journal.records), journal.frames) == (KEYS, 0)
-    if kind == "remote":
-        assert sorted(bucket.find("bucket")) == [f"/bucket/r.csv.journal/{key}.json" for key in KEYS]
+    (path,) = tmp_path.rglob("*.journal")
+    if results.startswith("s3"):
+        assert path.parent == tmp_path / "state" / "vkssim"
+        assert f"the journal of {results} is {path}; the same command on this machine continues from it" in notes
+        assert bucket.find("bucket") == []
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_frames_by_url_are_written_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An object takes long to write; what a killed process loses is bounded."""
-    folder = Folder(tmp_path)
-    monkeypatch.setattr(module, "_OBJECT_INTERVAL_S", 3600.0)
-    journal = RemoteJournal(folder)
-    pair = journal.pair(KEYS[0])
-    pair.add(WHOLE, 0, [FRAMES[0]])
-    assert folder.names() == set()
-    pair.divide(RANGES, None)
-    monkeypatch.setattr(module, "_OBJECT_INTERVAL_S", 0.0)
-    pair.add(WHOLE, 1, [FRAMES[1]])
-    assert len(folder.names()) == 2
-    assert RemoteJournal(folder).frames == 2
+def test_other_results_at_a_url_have_another_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with open_journal("s3://bucket/a.csv") as journal:
+        journal.finish(KEYS[0], {"key": KEYS[0], "error": None})
+    with open_journal("s3://bucket/b.csv") as journal:
+        assert journal.records == {}
+    with open_journal("s3://bucket/a.csv") as journal:
+        assert list(journal.records) == KEYS[:1]
 
 
-def test_the_end_of_a_range_by_url_needs_all_of_its_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_OBJECT_INTERVAL_S", 0.0)
-    folder = Folder(tmp_path)
-    pair = RemoteJournal(folder).pair(KEYS[0])
-    for number, frame in FRAMES.items():
-        pair.add(WHOLE, number, [frame])
-    report = ScoreReport("r", "d", 32, 24, 8, ("float_ssim",), INFO, [frame for frame, _, _ in FRAMES.values()])
-    pair.end(0, RangeScores(report, [None] * len(FRAMES), (ReadOutcome("r"), ReadOutcome("d"))))
-    assert RemoteJournal(folder).pair(KEYS[0]).complete
-    *_, last, _end = sorted(folder.names())
-    folder.write(last, b"damaged")
-    again = RemoteJournal(folder).pair(KEYS[0])
-    assert (again.complete, len(again.earlier(FrameRange()))) == (False, len(FRAMES) - 1)
+def test_a_state_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", write(tmp_path / "state", b"a file"))
+    with pytest.raises(OutputError, match=r"the journal .*\.journal cannot be written: "):
+        open_journal("s3://bucket/a.csv")
 
 
 def test_a_journal_does_not_grow_without_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries that nobody needs are dropped, and what is needed stays as it was."""
-    monkeypatch.setattr(module, "_MIN_TO_REWRITE", 20_000)
+    monkeypatch.setattr(module, "_MIN_BYTES_TO_REWRITE", 20_000)
     path = tmp_path / "r.csv.journal"
     sizes = []
     with open_journal(tmp_path / "r.csv") as journal:

@@ -12,8 +12,8 @@ import pytest
 import vkssim
 from vkssim.engine import source_cache
 from vkssim.engine.options import Clips, ScoreOptions
+from vkssim.engine.ranges import FrameRange
 from vkssim.engine.source_cache import SourceCache
-from vkssim.engine.task import Part, Task
 from vkssim.errors import InputError
 from vkssim.frames.decode.container import ContainerFile
 
@@ -83,7 +83,7 @@ def test_clips_that_no_task_wants_are_closed(tmp_path: Path, end: str) -> None:
     assert sources._open is not None
     opening = sources._open[1]
     if end == "another task":
-        with sources.use(Task((Part(0, second),), OPTIONS), OPTIONS):
+        with sources.use(second, FrameRange(), OPTIONS):
             pass
     elif end == "no task":
         sources.close_unused()
@@ -99,7 +99,7 @@ def test_a_task_gets_the_clips_that_were_opened_for_it(tmp_path: Path, monkeypat
     clips, sources = _clips(tmp_path, "a"), SourceCache()
     sources.open_ahead(clips, OPTIONS)
     monkeypatch.setattr(source_cache, "open_sources", pytest.fail)
-    with sources.use(Task((Part(0, clips),), OPTIONS), OPTIONS) as (reference, _):
+    with sources.use(clips, FrameRange(), OPTIONS) as (reference, _):
         assert reference.info.path == clips.reference
         assert _open_files(tmp_path) == {"a": 2}
     assert not _open_files(tmp_path)

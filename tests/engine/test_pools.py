@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from vkssim.cli.options import single_device
-from vkssim.engine import devices, pools
-from vkssim.engine.devices import chosen_devices
+from vkssim.engine import pools
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.pools import WorkerOptions, has_lock
+from vkssim.engine.pools import WorkerOptions, chosen_devices, has_lock
 from vkssim.engine.task import WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -31,7 +30,7 @@ def three(monkeypatch: pytest.MonkeyPatch) -> list[DeviceInfo]:
         device_info(1, "NVIDIA Made Up", DeviceKind.DISCRETE),
         device_info(2, "llvmpipe (LLVM 15, 256 bits)", DeviceKind.CPU),
     ]
-    monkeypatch.setattr(devices, "list_devices", lambda _instance: found)
+    monkeypatch.setattr(pools, "list_devices", lambda _instance: found)
     return found
 
 

@@ -24,7 +24,7 @@ from vkssim import score_files
 from vkssim.engine import processes
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.processes import ProcessHandle, _Outcome, _work
-from vkssim.engine.task import Part, Task, TaskResult, Tell, WorkerDiedError, WorkerSpec
+from vkssim.engine.task import OnEvent, Part, Task, TaskResult, WorkerDiedError, WorkerSpec
 from vkssim.engine.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
@@ -204,7 +204,7 @@ def test_workers_end_with_a_parent_that_forked(tmp_path: Path) -> None:
 
 PATIENT = """
 from vkssim.engine import processes
-processes.SECONDS_TO_BEGIN, processes.SECONDS_OF_SILENCE, processes.SECONDS_TO_END = 20, 6, 1
+processes.START_TIMEOUT_S, processes.SILENCE_TIMEOUT_S, processes.END_TIMEOUT_S = 20, 6, 1
 from vkssim.__main__ import run
 run()
 """
@@ -236,6 +236,7 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
 def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connection: Connection) -> None:
     """In place of a worker: end, or stand still, while what came of a task is on its way."""
     connection.recv()
+    connection.send(None)
     os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
     os.kill(os.getpid(), number)
 
@@ -268,9 +269,9 @@ def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(2):
             with pytest.raises(InputError, match="the end"):
                 worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
-    assert started == ["vkssim-process-0", "vkssim-watch"]
+    assert started == ["vkssim-process-0", "vkssim-messages"]
     worker.close()
-    until(lambda: "vkssim-watch" not in [thread.name for thread in threading.enumerate()])
+    until(lambda: "vkssim-messages" not in [thread.name for thread in threading.enumerate()])
 
 
 class _CodedError(Exception):
@@ -286,7 +287,7 @@ def _failing(leaves: bool, _spec: WorkerSpec, connection: Connection) -> None:
     class LibraryError(Exception):
         pass
 
-    def fail(self: Worker, task: Task, tell: Tell) -> TaskResult:
+    def fail(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
         raise _CodedError(7, "of some library") if leaves else LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
@@ -296,14 +297,16 @@ def _failing(leaves: bool, _spec: WorkerSpec, connection: Connection) -> None:
 TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "why"), [(signal.SIGKILL, "exit code -9"), (signal.SIGSTOP, "it gave no sign of life for 1 s")]
+)
+def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, number: signal.Signals, why: str) -> None:
     """Nothing waits for the rest of a message, and the next task has a new process."""
-    monkeypatch.setattr(processes, "SECONDS_OF_SILENCE", 1)
+    monkeypatch.setattr(processes, "SILENCE_TIMEOUT_S", 1)
     worker = ProcessHandle(CPU)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "_work", partial(_signalled_in_the_middle, number))
-        with pytest.raises(WorkerDiedError, match="exit code -9"):
+        with pytest.raises(WorkerDiedError, match=why):
             worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
     monkeypatch.undo()
     with pytest.raises(InputError, match="a cannot be read"):

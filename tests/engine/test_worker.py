@@ -15,8 +15,8 @@ from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
 from vkssim.engine import worker as worker_module
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.ranges import BatchScored, RangeBegun, RangeScores
-from vkssim.engine.task import Part, Task, TaskEvent, WorkerSpec
+from vkssim.engine.ranges import BatchScored, Event, RangeBegun, RangeScores
+from vkssim.engine.task import Part, Task, WorkerSpec
 from vkssim.engine.verdict import joined
 from vkssim.engine.worker import Worker
 from vkssim.errors import DeviceMemoryError
@@ -62,7 +62,7 @@ def _worker(device: Device) -> Worker:
 
 
 def _scores(worker: Worker, task: Task) -> RangeScores:
-    events: list[TaskEvent] = []
+    events: list[Event] = []
     worker.do(task, lambda _job, event: events.append(event))
     assert isinstance(events[-1], RangeScores)
     return events[-1]
@@ -85,7 +85,7 @@ def test_a_task_says_how_large_batches_are(task: Task, device: Device, batches: 
 
 def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
     """With where they are, and when they are shown; those of an earlier try are not, except the last of them."""
-    events: list[TaskEvent] = []
+    events: list[Event] = []
     with Worker(SPEC) as worker:
         worker.do(task, lambda _job, event: events.append(event))
     begun, *batches, ended = events
@@ -95,9 +95,10 @@ def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
     scored = [event for event in batches if isinstance(event, BatchScored)]
     assert [event.first for event in scored] == list(range(0, len(LUMA), len(scored[0].frames)))
     assert [frame for event in scored for frame in event.frames] == ended.report.frames
-    assert [other for event in scored for other in event.others] == ended.others
+    assert [time for event in scored for time in event.distorted_times] == ended.distorted_times
     earlier = [
-        (frame, other, begun.report.backend) for frame, other in zip(ended.report.frames[:7], ended.others, strict=False)
+        (frame, other, begun.report.backend)
+        for frame, other in zip(ended.report.frames[:7], ended.distorted_times, strict=False)
     ]
     events.clear()
     with Worker(SPEC) as worker:
@@ -112,4 +113,3 @@ def test_what_a_task_took(task: Task) -> None:
     header = len(y4m_bytes(LUMA[:0]))
     assert done.frames == len(LUMA)
     assert done.bytes == 2 * (len(y4m_bytes(LUMA)) - header - len(LUMA) * len("FRAME\n"))
-    assert done.seconds > 0

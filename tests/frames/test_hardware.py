@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from vkssim import Selection, score_files
-from vkssim.engine import pools, rates, worker
+from vkssim.engine import pools, ranges, worker
 from vkssim.engine.ranges import FrameRange
 from vkssim.engine.run import score_range
 from vkssim.errors import InputError, OptionError
@@ -436,8 +436,9 @@ def test_a_short_pair_is_left_to_one_engine(
     monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     for kind in "gpu", "software":
-        monkeypatch.setitem(rates.PIXELS_A_SECOND, kind, frames_each * 48 * 64)
+        monkeypatch.setitem(ranges.PIXELS_A_SECOND, kind, frames_each * 48 * 64)
     monkeypatch.setattr(worker, "_MIN_SECONDS_EACH", 1.0)
+    monkeypatch.setattr(worker, "MIN_PAIRS", 1)
     opened: list[str] = []
     open_clip = open_file
 

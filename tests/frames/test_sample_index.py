@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vkssim.engine import ranges
-from vkssim.engine.ranges import FrameRange, divided
+from vkssim.engine.ranges import FrameRange, divide_pairs
 from vkssim.errors import RangeError
 from vkssim.frames.decode import sample_index
 from vkssim.frames.decode.container import ContainerFile
@@ -146,8 +146,8 @@ def test_packets_that_are_not_as_they_are_listed(folder: Path, monkeypatch: pyte
     for ask in (index.before, index.position):
         with pytest.raises(RangeError, match="not as the container lists them"):
             ask(70)
-    monkeypatch.setattr(ranges, "_MIN_PAIRS", 10)
+    monkeypatch.setattr(ranges, "MIN_PAIRS", 10)
     with ContainerFile(str(path), None, None) as first, ContainerFile(str(path), None, None) as second:
         monkeypatch.setattr(first, "seek_index", lambda: index)
         monkeypatch.setattr(second, "seek_index", lambda: index)
-        assert divided((first, second), schedule_pairs(Selection(), first, second, "index"), 20, 1) == [FrameRange()]
+        assert divide_pairs((first, second), schedule_pairs(Selection(), first, second, "index"), 20, 1) == [FrameRange()]

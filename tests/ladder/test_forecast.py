@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.engine.options import ScoreOptions
-from vkssim.engine.rates import PIXELS_A_SECOND
+from vkssim.engine.ranges import PIXELS_A_SECOND
 from vkssim.frames.options import Selection
 from vkssim.ladder import forecast as module
 from vkssim.ladder.forecast import Forecast, forecast

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.engine.journal import RemoteJournal
 from vkssim.errors import OptionError, OutputError
 from vkssim.ladder import batch
 from vkssim.storage.folder import Folder, check_output, write_output
@@ -16,7 +15,6 @@ from vkssim.storage.folder import Folder, check_output, write_output
 from ..support.buckets import Bucket, put_in_place
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim
-from ..support.damage import flipped_bits
 from ..support.pictures import clip
 
 
@@ -40,14 +38,6 @@ def test_what_is_written_is_read(place: str) -> None:
         folder.write("ranges/000.json", data * 2)
     assert folder.names() == {"x.json", "ranges/000.json"}
     assert (folder.read("x.json"), folder.read("ranges/000.json"), folder.read("ranges/none")) == (b"new", b"newnew", None)
-
-
-def test_objects_that_are_removed_are_gone(bucket: Bucket) -> None:
-    folder = Folder("s3://results/a")
-    for name in ("a", "b", "ranges/c", "ranges/d"):
-        folder.write(name, b"")
-    folder.remove(["a", "ranges/c", "none"])
-    assert folder.names() == {"b", "ranges/d"}
 
 
 def test_links_and_unfinished_files_are_not_seen(tmp_path: Path) -> None:
@@ -121,11 +111,7 @@ def test_a_batch_to_a_bucket_is_that_to_a_folder(tmp_path: Path, bucket: Bucket,
     _batch(ladder, str(tmp_path / f"out.{form}"), str(tmp_path / "frames"))
     _batch(ladder, f"s3://results/out.{form}", "s3://results/frames")
     results = Folder("s3://results")
-    assert results.names() - {f"out.{form}"} == {
-        *(f"frames/{path.name}" for path in (tmp_path / "frames").iterdir()),
-        *(name for name in results.names() if name.startswith(f"out.{form}.journal/")),
-    }
-    assert len(results.names()) == 1 + 3 + 3
+    assert results.names() == {f"out.{form}", *(f"frames/{path.name}" for path in (tmp_path / "frames").iterdir())}
     for path in (tmp_path / "frames").iterdir():
         assert results.read(f"frames/{path.name}") == path.read_bytes()
     _batch(ladder, f"file://{tmp_path}/again.{form}", f"file://{tmp_path}/frames")
@@ -142,46 +128,14 @@ def test_a_batch_to_a_bucket_goes_on(tmp_path: Path, bucket: Bucket, ladder: str
     _batch(ladder, output, frames)
     results = Folder("s3://results")
     whole = {name: results.read(name) for name in results.names()}
-    records = sorted(name for name in whole if ".journal/" in name)
-    files = sorted(name for name in whole if name.startswith("frames/"))
-    kept = records[0].removeprefix("out.csv.journal/")[:12]
-    lost = next(name for name in files if kept not in name)
-    results.remove([next(name for name in records if lost[-17:-5] in name), lost, "out.csv"])
+    lost = min(name for name in whole if name.startswith("frames/"))
+    bucket.rm([f"/results/{lost}", "/results/out.csv"])
     scored: list[str] = []
     record = batch._record
     monkeypatch.setattr(batch, "_record", lambda key, *rest: scored.append(key) or record(key, *rest))
     _batch(ladder, output, frames)
     assert [key[:12] for key in scored] == [lost[-17:-5]]
     assert {name: results.read(name) for name in results.names()} == whole
-
-
-def test_damaged_records_are_scored_again(bucket: Bucket, ladder: str) -> None:
-    """A flipped bit, a record under another's name, one without its checksum, and an empty one."""
-    output, results = "s3://results/out.csv", Folder("s3://results")
-    words = ("batch", ladder, "-o", output, *raw_flags(clip(1)), *TINY)
-    assert vkssim(*words).exit_code == 0
-    whole = {name: results.read(name) or b"" for name in results.names()}
-    one, other, _ = (name for name in sorted(whole) if name.startswith("out.csv.journal/"))
-    journal = Folder(f"{output}.journal")
-    damages = [*flipped_bits(whole[one], every=11), whole[other], whole[one][whole[one].index(b"{") :], b""]
-    for damaged in damages:
-        results.write(one, damaged)
-        told: list[str] = []
-        assert len(RemoteJournal(journal, told.append).records) == 2
-        assert len(told) == 1
-    for damaged in damages[-4:]:
-        results.write(one, damaged)
-        result = vkssim(*words)
-        assert result.exit_code == 0
-        assert "1 of 3 records in s3://results/out.csv.journal are damaged" in result.stderr
-        assert {name: results.read(name) for name in results.names()} == whole
-
-
-def test_what_is_no_record_is_not_taken_for_one(bucket: Bucket, ladder: str) -> None:
-    Folder("s3://results").write("out.csv.journal/x.json", b"[]")
-    result = vkssim("batch", ladder, "-o", "s3://results/out.csv", *raw_flags(clip(1)), *TINY)
-    assert result.exit_code == 2
-    assert "s3://results/out.csv.journal/x.json is not a record of a batch" in result.output
 
 
 def test_a_report_to_a_bucket(tmp_path: Path, bucket: Bucket, ladder: str) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..engine.rates import SECONDS
 from ..errors import OptionError, ThresholdError
 from ..host.errors import COMPILE_LOG
 from ..storage.location import is_url, redact_url
+from ..utils.choices import TASK_SECONDS
 from ..utils.progress import ProgressBar
 from ..utils.values import Section
 from .command import make_command, option
@@ -90,7 +90,7 @@ _MAX_FAILURES = 8  # the most failures that a plan lists
     Section.DEVICE,
     "Divide the clips for several devices into ranges of frames that take about that long.",
     type=click.FloatRange(0.1, 3600),
-    default=SECONDS,
+    default=TASK_SECONDS,
 )
 @option("--plan", Section.OUTPUTS, "Show the tasks, bytes and time of the whole manifest, and score nothing.", is_flag=True)
 @option("-q --quiet", Section.OUTPUTS, "Print no progress and no table.", is_flag=True)
@@ -158,7 +158,7 @@ def score_rows(
     workers: WorkerOptions,
     *,
     quiet: bool,
-    seconds: float = SECONDS,
+    seconds: float = TASK_SECONDS,
     **how: Any,
 ) -> list[Row]:
     """Score pairs into a table at `path`, show the progress, and return the rows; `how` is for `score_manifest`."""
@@ -173,7 +173,7 @@ def score_rows(
             workers=workers,
             seconds=seconds,
             progress=bar if sys.stderr.isatty() and not quiet else None,
-            tell=lambda text: None if quiet else say(f"note: {text}"),
+            note=lambda text: None if quiet else say(f"note: {text}"),
             warn=lambda trouble: say(f"warning: {trouble}"),
             worded=with_flags,
         )

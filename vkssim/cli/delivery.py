@@ -120,7 +120,7 @@ class OutputOptions:
         for path, form in outputs:
             done.attempt(self._write, done.report, path, form, name=path)
         if journal is not None:
-            journal.settle(done.failures)
+            journal.discard_frames(done.failures)
         if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
             done.failures.append(lines_failure)
         for note in done.report.notes if not self.quiet else ():
@@ -229,7 +229,7 @@ def open_journal(
     from ..engine.journal import open_run_journal
     from ..storage.checked_journal import journal_path
 
-    def tell(text: str) -> None:
+    def note(text: str) -> None:
         if not quiet:
             say(f"note: {text}")
 
@@ -238,7 +238,7 @@ def open_journal(
         if path is None or to_standard_output([paths[0]], form) or (path.exists() and not path.is_file()):
             raise OptionError("the run continues from the journal beside a local output file, which --output names")
         check_target(journal_path(path), "the journal", [*clips.paths, *paths])
-        journal = open_run_journal(paths[0], clips, options, resume=resume, tell=tell)
+        journal = open_run_journal(paths[0], clips, options, resume=resume, note=note)
     except OptionError as error:
         if resume:
             raise OptionError(f"--resume is not possible: {error}") from None

@@ -63,7 +63,7 @@ def flag_of(entry: Value) -> Decorator:
 
 def single_device(where: dict[str, Any]) -> dict[str, Any]:
     """Return the values of `backend_options` with the first device alone if they name several."""
-    from ..engine.devices import chosen_devices
+    from ..engine.pools import chosen_devices
 
     several = chosen_devices(**where)
     return where | {"device": str(several[0].uuid)} if several else where

@@ -24,8 +24,6 @@ from .output import SUFFIXES, LocalPathType, form_options
 from .report import PageOptions, budget_option, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..engine.journal import Journal
     from ..frames.options import RawDescription
     from ..report.results import ScoreReport
@@ -189,7 +187,14 @@ def command(
     lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
     journal = open_journal(asked.paths, asked.form, pair, options, resume=resume, quiet=asked.quiet)
     settings = RunSettings(asked.profile, progress, lines, thresholds, journal)
-    report, failure = _scored(partial(score_pair, pair, options, where["device"], settings), journal, progress)
+    failure: VkssimError | InterruptedRunError | None = None
+    try:
+        report = score_pair(pair, options, where["device"], settings)
+    except (VkssimError, InterruptedRunError) as error:
+        report, failure = _scored_frames(error, journal), error
+    finally:
+        if progress is not None:
+            progress.close()
     if find_offset:
         offset = options.selection.offset
         same, shifted = ("", f"i{offset:+d}") if offset else ("the clips are not shifted: ", "i")
@@ -208,21 +213,14 @@ def command(
     done.end(quiet=asked.quiet)
 
 
-def _scored(
-    score: Callable[[], ScoreReport], journal: Journal | None, progress: ProgressBar | None
-) -> tuple[ScoreReport, VkssimError | InterruptedRunError | None]:
-    """Return a report, and the failure that ended its run, which is raised if no frame was scored."""
-    try:
-        return score(), None
-    except (VkssimError, InterruptedRunError) as error:
-        if error.report is None or not error.report.frames:
-            if journal is not None:
-                journal.leave(error)
-            raise
-        return error.report, error
-    finally:
-        if progress is not None:
-            progress.close()
+def _scored_frames(error: VkssimError | InterruptedRunError, journal: Journal | None) -> ScoreReport:
+    """Return the report of the frames that were scored before an error. Raises the error if there are none."""
+    report: ScoreReport | None = error.report
+    if report is None or not report.frames:
+        if journal is not None:
+            journal.leave(error)
+        raise error
+    return report
 
 
 def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:

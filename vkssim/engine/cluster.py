@@ -8,8 +8,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,15 +22,21 @@ from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
 from ..utils.version import __version__
 from ..utils.wording import counted
-from .task import Task, TaskEvent, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerPool
+from .ranges import Event
+from .task import OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool
 
-SECONDS_WITHOUT_WORKER = 60.0
-"""The longest time in seconds for which a cluster may have no worker."""
+WORKER_TIMEOUT_S = 60.0
+"""The longest time for which a cluster may have no worker."""
 
-_SECONDS_FOR_ALL = 10.0  # the first workers wait so long for the others, so that clips are divided among all of them
-_SECONDS_TO_END = 10.0
-_SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_BETWEEN_TRIES = 0.2
+SILENCE_TIMEOUT_S = 60.0
+"""The longest time for which a worker with a task may not answer. Then it is killed."""
+
+_ALL_WORKERS_TIMEOUT_S = 10.0
+"""The longest wait of the first workers for all others, so that clips are divided among all of them."""
+
+_END_TIMEOUT_S = 10.0
+_UPDATE_INTERVAL_S = 1.0
+_POLL_INTERVAL_S = 0.2
 _MORE_NODES = "`software` lets nodes without a GPU run Mesa's lavapipe on their CPUs"
 
 
@@ -54,10 +60,7 @@ class _Place:
 
 
 class ClusterHandle(WorkerHandle):
-    """A worker in an actor of Ray.
-
-    `begun` is a future with the name of the worker's device. No task may be submitted before it is done.
-    """
+    """A worker in an actor of Ray."""
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.node.address}"
@@ -76,33 +79,55 @@ class ClusterHandle(WorkerHandle):
         actor: Any = ray.remote(RemoteWorker).options(
             num_gpus=0 if place.cpus else 1,
             num_cpus=place.cpus,
+            max_concurrency=2,  # `is_alive` is answered during a task
             max_restarts=0,  # an actor that Ray restarts fails at tasks until the driver has its new address
             scheduling_strategy=NodeAffinitySchedulingStrategy(place.node.id, soft=False),
         )
         self._actor = actor.remote()
         self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, folder, place.cpus))
+        """The name of the worker's device. No task may be submitted before this future is done."""
         self.running: Future[TaskResult] | None = None
+        """The last task."""
+        self._sign: Future[None] | None = None
+        """The last answer to the question whether the actor is alive, and the time of the question."""
+        self._asked = 0.0
 
     def restart_if_dead(self) -> None:
-        """Start a new actor if the last task ended because its actor died."""
+        """Start a new actor if the last task ended because its actor died, and kill one that does not answer."""
         if _died(self.running):
             self.close()
             self._begin()
+        elif self.running is not None and not self.running.done():
+            self._check_alive()
 
-    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
-        """See WorkerHandle. The future raises DeviceError if the worker could not begin."""
+    def _check_alive(self) -> None:
+        now = time.monotonic()
+        if self._sign is None or self._sign.done():
+            self._sign, self._asked = _outcome(self._actor.is_alive.remote()), now
+        elif now - self._asked > SILENCE_TIMEOUT_S:
+            self.close()
+            assert self.running is not None
+            with suppress(InvalidStateError):  # its task has just ended
+                self.running.set_exception(WorkerDiedError(f"it gave no sign of life for {SILENCE_TIMEOUT_S:g} s"))
+
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Have the actor do a task. The future raises DeviceError if the worker could not begin."""
+        self._sign = None
         error = self.begun.exception()
         if error is None:
             self.label = self.begun.result()
-            self.running = _outcome(self._actor.do.options(name=_name(task)).remote(task), partial(_told, tell))
+            self.running = _outcome(self._actor.do.options(name=_name(task)).remote(task), partial(_result_of, on_event))
             return self.running
+
         self.running = Future()
-        known = isinstance(error, VkssimError | WorkerDiedError)
-        self.running.set_exception(error if known else UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}"))
+        is_explained = isinstance(error, VkssimError | WorkerDiedError)
+        self.running.set_exception(
+            error if is_explained else UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}")
+        )
         return self.running
 
     def close(self) -> None:
-        """See WorkerHandle."""
+        """Kill the actor."""
         import ray
 
         ray.kill(self._actor)
@@ -128,12 +153,12 @@ class Cluster(WorkerPool):
         self._software = software
         self._workers: dict[_Place, ClusterHandle] = {}
         self._dead: set[ClusterHandle] = set()
-        self._updated = -_SECONDS_BETWEEN_LOOKS
+        self._updated = -_UPDATE_INTERVAL_S
         self._first = True
         self._ours = connect(address)
 
     def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool. This method waits while there is no worker, and raises NoDeviceError after SECONDS_WITHOUT_WORKER."""
+        """Return the workers that are ready. Wait while there is none, and raise NoDeviceError after WORKER_TIMEOUT_S."""
         called = time.monotonic()
         first, self._first = self._first, False
         while True:
@@ -147,18 +172,18 @@ class Cluster(WorkerPool):
                 raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
             begun = [worker for worker in self._workers.values() if worker.begun.done()]
             ready = any(worker.begun.exception() is None for worker in begun)
-            wait_for_all = first and now < called + _SECONDS_FOR_ALL
+            wait_for_all = first and now < called + _ALL_WORKERS_TIMEOUT_S
             if begun and (len(begun) == len(self._workers) or (ready and not wait_for_all)):
                 return begun  # workers that could not begin give the reason when they get a task
-            if now > called + SECONDS_WITHOUT_WORKER:
+            if now > called + WORKER_TIMEOUT_S:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
-                raise NoDeviceError(f"no worker began within {SECONDS_WITHOUT_WORKER:g} s: {_resources()}; {hint}")
+                raise NoDeviceError(f"no worker began within {WORKER_TIMEOUT_S:g} s: {_resources()}; {hint}")
             with interruptible():
-                time.sleep(_SECONDS_BETWEEN_TRIES)
+                time.sleep(_POLL_INTERVAL_S)
 
     def _update_places(self, now: float, *, soon: bool) -> None:
         """Start workers at new places, and end workers whose places are gone. Do so once a second, or at once if `soon`."""
-        if now < self._updated + _SECONDS_BETWEEN_LOOKS and not soon:
+        if now < self._updated + _UPDATE_INTERVAL_S and not soon:
             return
         self._updated = now
         places = list(_places(self._backend, self._software))
@@ -169,14 +194,14 @@ class Cluster(WorkerPool):
                 self._workers[place] = ClusterHandle(place, self._backend, self._profile)
 
     def close(self) -> None:
-        """See WorkerPool."""
+        """End all workers, and a cluster that was started here."""
         import ray
 
         workers = list(self._workers.values())
         self._workers.clear()
         for worker in workers:
             worker.close()
-        wait([worker.running for worker in workers if worker.running], _SECONDS_TO_END)  # after that they write nothing
+        wait([worker.running for worker in workers if worker.running], _END_TIMEOUT_S)  # after that they write nothing
         if self._ours:
             self._ours = False
             ray.shutdown()
@@ -194,17 +219,17 @@ def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str],
         places = list(_places(backend, software))
         if not places:
             raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
-        found = ["gpu" if not place.cpus else "cpu" if backend == "cpu" else "software" for place in places]
-        return found, sum(node.cpus for node in _nodes())
+        worker_kinds = ["gpu" if not place.cpus else "cpu" if backend == "cpu" else "software" for place in places]
+        return worker_kinds, sum(node.cpus for node in _nodes())
     finally:
         if ours:
             ray.shutdown()
 
 
 def _resources() -> str:
-    there = _nodes()
-    cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
-    return f"the Ray cluster has {counted(len(there), 'node')}, {counted(gpus, 'GPU')}, {counted(cpus, 'CPU')}"
+    nodes = _nodes()
+    cpus, gpus = sum(node.cpus for node in nodes), sum(node.gpus for node in nodes)
+    return f"the Ray cluster has {counted(len(nodes), 'node')}, {counted(gpus, 'GPU')}, {counted(cpus, 'CPU')}"
 
 
 def _nodes() -> list[_Node]:
@@ -213,8 +238,8 @@ def _nodes() -> list[_Node]:
 
     resources = [(node, node["Resources"]) for node in ray.nodes() if node["Alive"]]
     return [
-        _Node(node["NodeID"], node["NodeManagerAddress"], int(there.get("CPU", 0)), int(there.get("GPU", 0)))
-        for node, there in resources
+        _Node(node["NodeID"], node["NodeManagerAddress"], int(amounts.get("CPU", 0)), int(amounts.get("GPU", 0)))
+        for node, amounts in resources
     ]
 
 
@@ -238,20 +263,23 @@ def _outcome(call: Any, finish: Callable[[Any], Any] = lambda answer: answer) ->
     outcome: Future[Any] = Future()
 
     def pass_on(answer: Future[Any]) -> None:
-        try:
-            outcome.set_result(finish(answer.result()))
-        except BaseException as error:
-            outcome.set_exception(_translated(error))
+        with suppress(InvalidStateError):  # the worker gave no sign of life, and its outcome comes too late
+            try:
+                outcome.set_result(finish(answer.result()))
+            except InvalidStateError:
+                raise
+            except BaseException as error:
+                outcome.set_exception(_translated(error))
 
     call.future().add_done_callback(pass_on)
     return outcome
 
 
-def _told(tell: Tell, answer: tuple[list[tuple[int, TaskEvent]], TaskResult | Exception]) -> TaskResult:
-    """Tell of the events of a task, and return its result or raise its error."""
+def _result_of(on_event: OnEvent, answer: tuple[list[tuple[int, Event]], TaskResult | Exception]) -> TaskResult:
+    """Pass on the events of a task, and return its result or raise its error."""
     events, outcome = answer
     for job, event in events:
-        tell(job, event)
+        on_event(job, event)
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
@@ -280,7 +308,7 @@ def _name(task: Task) -> str:
     """Return the name of a task on Ray's dashboard."""
     clip = visible(redact_url(task.clips.distorted).rpartition("/")[2])
     scored = task.parts[0].frame_range
-    return f"divide {clip}" if task.divides else f"score {clip} {scored.first}-{scored.stop or ''}"
+    return f"divide {clip}" if task.division is not None else f"score {clip} {scored.first}-{scored.stop or ''}"
 
 
 _ENVIRONMENT = {
@@ -311,8 +339,8 @@ def connect(address: str | None) -> bool:
         with _same_handler():
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        where = "" if address is None else f" at {address}"
-        raise OptionError(f"no connection to a Ray cluster{where}: {' '.join(str(error).split())}") from None
+        at = "" if address is None else f" at {address}"
+        raise OptionError(f"no connection to a Ray cluster{at}: {' '.join(str(error).split())}") from None
     return True
 
 

@@ -9,42 +9,39 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..backends.cpu import INFO
 from ..backends.decoding import hardware_decoder, sessions
 from ..backends.open import check_backend
 from ..backends.vulkan import info_of
-from ..errors import OptionError
-from ..frames.decode.hardware import HardwareDecoder
+from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError
 from ..frames.open import can_reopen, may_be_container
-from ..host.devices import DeviceInfo, choose_device, list_devices
+from ..host.devices import NVIDIA, DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..types import BackendInfo
 from ..utils.choices import ENGINE
 from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
-from .devices import chosen_devices, spec_of
 from .options import Clips, ScoreOptions, Selector
-from .task import FixedPool, Task, TaskResult, Tell, WorkerHandle, WorkerPool, WorkerSpec
-from .worker import Worker, slots_for
+from .task import FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
+from .worker import Peers, Worker, slots_for
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """The place where workers run.
-
-    With the engine ``"local"`` they run on this machine, on `device` as in `score_files`. With ``"ray"`` they run on the
-    cluster at `address`. Without an address that is the cluster that RAY_ADDRESS names, or the one that runs on this machine,
-    or else a new one. `software` also uses nodes without a GPU, on Mesa's lavapipe. Raises OptionError for options that exclude
-    each other.
-    """
+    """The place of the workers. Raises OptionError for options that exclude each other."""
 
     engine: str = "local"
+    """``"local"`` for this machine, ``"ray"`` for a Ray cluster."""
     backend: str = "vulkan"
     device: Selector = None
+    """The devices of this machine, as in `score_files`."""
     address: str | None = None
+    """The cluster; without it the one that RAY_ADDRESS names, or the one that runs on this machine, or else a new one."""
     software: bool = False
+    """True to use nodes without a GPU as well, on Mesa's lavapipe."""
 
     def __post_init__(self) -> None:
         ENGINE.check(self.engine)
@@ -148,63 +145,46 @@ class InlineHandle(WorkerHandle):
         self.label = label
         self._worker = worker
 
-    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
-        """See WorkerHandle."""
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Do the task at once."""
         future: Future[TaskResult] = Future()
-        raised: list[Exception] = []
-
-        def pass_on(job: int, event: object) -> None:
-            try:
-                tell(job, event)  # type: ignore[arg-type]
-            except Exception as error:
-                raised.append(error)
-                raise
-
         try:
-            future.set_result(self._worker.do(task, pass_on))
+            future.set_result(self._worker.do(task, on_event))
         except Exception as error:
-            if raised:
-                raise raised[0] from None
             future.set_exception(error)
         return future
 
     def close(self) -> None:
-        """See WorkerHandle."""
+        """Close the worker."""
         self._worker.close()
 
 
 class ThreadHandle(WorkerHandle):
     """A worker on a thread, which cannot be killed like a process."""
 
-    shares_decoder = True
-
     def __init__(self, worker: Worker, label: str) -> None:
         self.label = label
         self._worker = worker
         self._thread = ThreadPool(1, "vkssim-worker")
 
-    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
-        """See WorkerHandle."""
-        return self._thread.submit(self._worker.do, task, tell)
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Have the thread do the task."""
+        return self._thread.submit(self._worker.do, task, on_event)
 
-    def open_ahead(self, task: Task) -> None:
-        """See WorkerHandle."""
-        self._thread.submit(self._worker.open_ahead, task)
-
-    def rest(self) -> None:
-        """See WorkerHandle."""
-        self._thread.submit(self._worker.rest)
+    def close_idle_clips(self) -> None:
+        """Have the thread close the clips that no task uses."""
+        self._thread.submit(self._worker.close_idle_clips)
 
     def begin_to_close(self) -> None:
-        """See WorkerHandle. A hardware decoder takes some 0.02 s to close its clips."""
+        """Stop the task, and have the thread close the worker. A hardware decoder takes some 0.02 s to close its clips."""
         self._worker.stop()
         self._thread.submit(self._worker.close)
 
     def close(self) -> None:
-        """See WorkerHandle."""
+        """Wait for the thread, and close the worker if it did not end."""
         self.begin_to_close()
         self._thread.close(cancel=False)
-        self._worker.close()  # if the thread did not end
+        self._worker.close()
 
 
 class DevicePool(FixedPool):
@@ -216,10 +196,83 @@ class DevicePool(FixedPool):
     """
 
     def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
-        self.by_hardware = workers > 1
-        handle = ThreadHandle if workers > 1 else InlineHandle
         sharing = 1 if spec.profile else workers
         slots = slots_for(sharing if workers > 1 else in_step)
-        decoders: dict[str, HardwareDecoder | None] = {}  # shared, so that a clip's first frame is compared once
-        warned: set[object] = set()
-        super().__init__([handle(Worker(spec, slots, sharing, decoders, warned), spec.label) for _ in range(workers)])
+        handle, peers = ThreadHandle if workers > 1 else InlineHandle, Peers()
+        super().__init__([handle(Worker(spec, slots, sharing, peers), spec.label) for _ in range(workers)])
+
+
+# -- devices ----------------------------------------------------------------------------------------------------------
+
+_ALL = "all"
+
+
+def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
+    """Return the devices that ``"all"`` or a list names. Return an empty list for a single selector.
+
+    ``"all"`` names every GPU that can be used, or the software device of a machine without such a GPU. A list may name a device
+    twice. Raises OptionError for a backend that is unknown or has no devices, and DeviceError if a device is missing or
+    cannot be used. A single selector is checked when its device is opened.
+    """
+    if device is None or isinstance(device, int):
+        return []
+    selectors = device.split(",") if isinstance(device, str) else device
+    every = isinstance(device, str) and device.strip().lower() == _ALL
+    if isinstance(device, str) and not every and len(selectors) == 1:
+        return []
+    check_backend(backend, device)
+    devices = list_devices(shared_instance())
+    if every:
+        suitable = [device for device in devices if not device.lacks]
+        gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
+        return gpus or suitable[:1] or [choose_device(devices)]
+    if isinstance(device, str):
+        with suppress(NoDeviceError):
+            choose_device(devices, device)  # a name may have commas
+            return []
+    if not selectors:
+        raise OptionError("the list of devices is empty; leave it out for the first GPU, or give 'all'")
+    return [choose_device(devices, selector) for selector in selectors]
+
+
+def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
+    """Return the description of a worker on a device."""
+    kind = "software" if device.kind == DeviceKind.CPU else "gpu"
+    return WorkerSpec("vulkan", str(device.uuid), kind, f"{device.name} ({device.index})", profile)
+
+
+_BY_UUID = "GPU-"
+
+
+def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> DeviceInfo:
+    """Return the device of the GPU that a cluster assigned to this process, or the software device if `assigned` is None.
+
+    `assigned` has the entries of CUDA_VISIBLE_DEVICES, of which there must be one. The entry is ``"GPU-"`` and a UUID or the
+    beginning of one, or an index into the GPUs in the order of their PCI addresses. If there are GPUs of NVIDIA's, the index
+    counts only these, because clusters do not count the graphics unit of a CPU. Raises NoDeviceError if no device fits
+    or several do, and UnsuitableDeviceError if that device lacks something that the shaders need.
+    """
+    software = [device for device in devices if device.kind is DeviceKind.CPU]
+    fitting = software[:1] if assigned is None else _gpus(devices, assigned)
+    if len(fitting) != 1:
+        requested = "software is requested" if assigned is None else f"Ray assigned GPU {', '.join(assigned) or 'none'}"
+        there_are = "; ".join(f"{device.name} (UUID {device.uuid}, PCI {device.pci})" for device in devices) or "none"
+        raise NoDeviceError(f"{requested}, which fits {len(fitting)} of Vulkan's devices. There are: {there_are}")
+    (device,) = fitting
+    if device.lacks:
+        raise UnsuitableDeviceError(f"{device.description} cannot be used: it lacks {', '.join(device.lacks)}")
+    return device
+
+
+def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[DeviceInfo]:
+    if len(assigned) != 1:
+        return []
+    (entry,) = assigned
+    gpus = [device for device in devices if device.kind is not DeviceKind.CPU]
+    if entry.startswith(_BY_UUID):
+        return [gpu for gpu in gpus if str(gpu.uuid).startswith(entry.removeprefix(_BY_UUID).lower())]
+    counted = [gpu for gpu in gpus if gpu.vendor_id == NVIDIA] or gpus
+    places = sorted({gpu.pci or "" for gpu in counted}, key=lambda place: (len(place), place))
+    if "" in places or not entry.isdecimal() or int(entry) >= len(places):
+        return []
+    return [gpu for gpu in counted if gpu.pci == places[int(entry)]][:1]  # a second driver may list it again

@@ -16,25 +16,27 @@ from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 from weakref import WeakSet
 
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
-from .task import Task, TaskEvent, TaskResult, Tell, WorkerDiedError, WorkerHandle, WorkerSpec
+from .ranges import Event
+from .task import OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
 from .worker import Worker
 
-SECONDS_TO_BEGIN = 300.0
-"""The longest time in seconds from the start of a process to its first sign of life."""
+START_TIMEOUT_S = 300.0
+"""The longest time from the start of a process to its first message."""
 
-SECONDS_OF_SILENCE = 60.0
-"""The longest time in seconds between two signs of life of a process that has a task. Then the process is killed."""
+SILENCE_TIMEOUT_S = 60.0
+"""The longest time between two messages of a process that has a task. Then the process is killed."""
 
-SECONDS_TO_END = 10.0
-"""The longest wait in seconds for a process that ends or was killed."""
+END_TIMEOUT_S = 10.0
+"""The longest wait for a process that ends or was killed."""
 
-_SECONDS_BETWEEN_SIGNS = 1.0
+_SIGN_INTERVAL_S = 1.0
 
 Value = TypeVar("Value")
 
@@ -43,11 +45,11 @@ Value = TypeVar("Value")
 class _Outcome:
     """The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
 
-    done: TaskResult | Exception
+    result: TaskResult | Exception
     traceback: str = ""
 
 
-_Message = tuple[int, TaskEvent] | _Outcome | None
+_Message = tuple[int, Event] | _Outcome | None
 """An event with the number of its job, an outcome, or a sign of life."""
 
 
@@ -92,11 +94,50 @@ def _give_signs_of_life(send: Callable[[None], None]) -> None:
     with suppress(OSError):
         while os.getppid() == parent.pid:  # a fork of the parent would keep the connection open
             send(None)
-            time.sleep(_SECONDS_BETWEEN_SIGNS)
+            time.sleep(_SIGN_INTERVAL_S)
     os._exit(1)
 
 
 # -- in the process of the command ------------------------------------------------------------------------------------
+
+
+class _Messages:
+    """The messages of a process. A thread receives them, because one that never becomes complete would keep it waiting."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._queue: SimpleQueue[tuple[int, Event] | _Outcome | Exception] = SimpleQueue()
+        self._received = 0
+        self._limit = START_TIMEOUT_S
+        threading.Thread(target=self._receive, name="vkssim-messages", daemon=True).start()
+
+    def _receive(self) -> None:
+        """Receive messages until the process has ended, and count its signs of life."""
+        try:
+            with self._connection:
+                while True:
+                    message: _Message = self._connection.recv()
+                    self._received += 1
+                    if message is not None:
+                        self._queue.put(message)
+        except Exception as error:
+            self._queue.put(error)
+
+    def next(self) -> tuple[int, Event] | _Outcome:
+        """Return the next message. Raises WorkerDiedError after a long silence, EOFError or OSError after the end."""
+        received, silent = self._received, 0.0
+        while silent < self._limit:
+            with suppress(Empty):
+                message = self._queue.get(timeout=_SIGN_INTERVAL_S)
+                self._limit = SILENCE_TIMEOUT_S
+                if isinstance(message, Exception):
+                    raise message
+                return message
+            if self._received == received:
+                silent += _SIGN_INTERVAL_S  # a clock would go on while this process itself is stopped
+            else:
+                received, silent, self._limit = self._received, 0.0, SILENCE_TIMEOUT_S
+        raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
 
 class ProcessHandle(WorkerHandle):
@@ -105,33 +146,39 @@ class ProcessHandle(WorkerHandle):
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
         self._spec = spec
-        self._thread = ThreadPool(1, "vkssim-process")  # only this thread uses the connection
-        self._changing = threading.Lock()  # guards `_process` and `_closed`
+        self._thread = ThreadPool(1, "vkssim-process")
+        """The thread that sends tasks, and waits for their outcomes."""
+        self._changing = threading.Lock()
+        """The lock of `_process` and `_closed`."""
         self._process: BaseProcess | None = None
         self._closed = False
         self._worked = False
-        self._turns = 0  # beginnings and ends of messages: an odd number while one arrives
-        self._ended = threading.Event()  # set at the end of each process
+        """True if a task was done."""
         _handles.add(self)
 
-    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
-        """See WorkerHandle."""
-        return self._thread.submit(self._do, task, tell)
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Have the process do a task."""
+        return self._thread.submit(self._do, task, on_event)
 
-    def _do(self, task: Task, tell: Tell) -> TaskResult:
+    def _do(self, task: Task, on_event: OnEvent) -> TaskResult:
         try:
             if self._process is None:
                 self._start()
             self._connection.send(task)
-            outcome = self._answer(tell)
+            while not isinstance(message := self._messages.next(), _Outcome):
+                on_event(*message)
+        except WorkerDiedError:
+            self._end(kill=True)
+            raise
         except (EOFError, OSError) as error:
             code = self._end()
             hint = "" if self._worked else '; a script that starts processes does so under `if __name__ == "__main__":`'
             raise WorkerDiedError(str(error) if code is None else f"exit code {code}{hint}") from None
+
         self._worked = True
-        if isinstance(outcome.done, Exception):
-            raise outcome.done from _WorkerTracebackError(outcome.traceback)
-        return outcome.done
+        if isinstance(message.result, Exception):
+            raise message.result from _WorkerTracebackError(message.traceback)
+        return message.result
 
     def _start(self) -> None:
         if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
@@ -142,49 +189,8 @@ class ProcessHandle(WorkerHandle):
             process = SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
             if not self._closed:
                 process.start()
-                self._process, self._ended = process, threading.Event()
-                threading.Thread(target=self._watch, args=[self._ended], name="vkssim-watch", daemon=True).start()
-        self._limit = SECONDS_TO_BEGIN
-
-    def _answer(self, tell: Tell) -> _Outcome:
-        """Tell of the events of a task, and return its outcome. Raises WorkerDiedError if there is no sign of life."""
-        silent = 0.0
-        while silent <= self._limit:
-            if not self._connection.poll(_SECONDS_BETWEEN_SIGNS):
-                silent += _SECONDS_BETWEEN_SIGNS  # a clock would go on while this process itself is stopped
-                continue
-            message = self._receive()
-            if isinstance(message, _Outcome):
-                return message
-            if message is not None:
-                tell(*message)
-            silent, self._limit = 0.0, SECONDS_OF_SILENCE
-        self._end(kill=True)
-        raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
-
-    def _receive(self) -> _Message:
-        """Receive a message that has begun to arrive. `_watch` kills the process if the rest of it does not arrive in time."""
-        self._turns += 1
-        try:
-            message: _Message = self._connection.recv()
-        finally:
-            self._turns += 1
-        return message
-
-    def _watch(self, ended: threading.Event) -> None:
-        """Kill the process if a message that has begun to arrive is not complete in time."""
-        seen, silent = 0, 0.0
-        while not ended.wait(_SECONDS_BETWEEN_SIGNS):
-            turn = self._turns
-            silent = silent + _SECONDS_BETWEEN_SIGNS if turn == seen and turn % 2 else 0.0
-            seen = turn
-            if silent >= SECONDS_OF_SILENCE:
-                self._kill()
-
-    def _kill(self) -> None:
-        with self._changing:
-            if self._process is not None:
-                self._process.kill()
+                self._process = process
+        self._messages = _Messages(self._connection)
 
     def _end(self, *, kill: bool = False) -> int | None:
         """Wait until the process has ended, and return its exit code. The next task starts a new process."""
@@ -192,19 +198,19 @@ class ProcessHandle(WorkerHandle):
         if process is None:
             return None
         if not kill:
-            process.join(SECONDS_TO_END)
+            process.join(END_TIMEOUT_S)
         process.kill()
-        process.join(SECONDS_TO_END)
+        process.join(END_TIMEOUT_S)
         with self._changing:
             self._process = None
-        self._ended.set()
-        self._connection.close()
         return process.exitcode
 
     def close(self) -> None:
-        """See WorkerHandle."""
-        self._closed = True
-        self._kill()
+        """Kill the process."""
+        with self._changing:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
         if self._thread.close():  # a thread that does not end waits for the system, for example for a dead network share
             self._end(kill=True)
 
@@ -218,7 +224,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_handles.clear)  # a child must not end the processes of its parent
 
 
-@atexit.register  # after multiprocessing's own, so that it is called before that, which waits for processes without bound
+@atexit.register  # after multiprocessing's own, so that it is called before that, which waits for processes indefinitely
 def _close_all() -> None:
     for handle in list(_handles):
         handle.close()

@@ -13,8 +13,9 @@ from ..errors import UnsuitableDeviceError, VkssimError
 from ..host.devices import list_devices
 from ..host.instance import shared_instance
 from ..utils.version import __version__
-from .devices import device_of
-from .task import Task, TaskEvent, TaskResult, WorkerSpec
+from .pools import device_of
+from .ranges import Event
+from .task import Task, TaskResult, WorkerSpec
 from .worker import Worker
 
 _COUNTERS = {
@@ -48,21 +49,24 @@ class RemoteWorker:
             counter.set_default_tags(tags)
         return spec.label
 
-    def do(self, task: Task) -> tuple[list[tuple[int, TaskEvent]], TaskResult | Exception]:
+    def do(self, task: Task) -> tuple[list[tuple[int, Event]], TaskResult | Exception]:
         """Return the events of a task, and its result or error; see `Worker.do`. Events are sent when the task has ended."""
-        events: list[tuple[int, TaskEvent]] = []
+        events: list[tuple[int, Event]] = []
         started = time.perf_counter()
         counts: dict[str, float] = {"vkssim_failures": 1}
         try:
-            done = self._worker.do(task, lambda job, event: events.append((job, event)))
-            counts = {"vkssim_frames": done.frames, "vkssim_bytes_read": done.bytes}
+            result = self._worker.do(task, lambda job, event: events.append((job, event)))
+            counts = {"vkssim_frames": result.frames, "vkssim_bytes_read": result.bytes}
         except VkssimError as error:
             return events, error
         finally:
             for name, amount in {**counts, "vkssim_busy_seconds": time.perf_counter() - started}.items():
                 if amount:  # Ray's counters take no zero
                     self._counters[name].inc(amount)
-        return events, done
+        return events, result
+
+    def is_alive(self) -> None:
+        """Answer, also during a task, so that the driver notices a process that is stopped."""
 
 
 def _spec(node: str, backend: str, profile: bool, cpus: int) -> WorkerSpec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,17 +19,30 @@ from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
 from ..metrics.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
+from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..report.results import ScoreReport, merged_info, rows
 from ..storage.location import redact_url
 from ..types import ExternalFrame, Samples
 from ..utils.interruption import interruptible, result_of
+from ..utils.sanitize import shell_line
 from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
+from ..utils.version import __version__
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import BatchScored, Event, Fingerprints, FrameRange, RangeBegun, RangeBoundary, RangeScores, ScoredFrame
-from .record import ClipPackets, scoring_record
+from .ranges import (
+    BatchScored,
+    ClipPackets,
+    Event,
+    Fingerprints,
+    FrameRange,
+    RangeBegun,
+    RangeBoundary,
+    RangeScores,
+    ScoredFrame,
+)
 
-_MAX_READERS = 4  # for each file; more threads would only wait for each other between reads
+_MAX_READERS = 4
+"""The largest number of threads for each file; more would only wait for each other between reads."""
 
 OpenBackend = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""
@@ -42,7 +55,7 @@ def score_range(
     options: ScoreOptions,
     frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
     earlier: Sequence[ScoredFrame] = (),
-    tell: Callable[[Event], object] = lambda _event: None,
+    on_event: Callable[[Event], object] = lambda _event: None,
     *,
     live: bool = False,
     profile: bool = False,
@@ -50,28 +63,32 @@ def score_range(
     """Score a range of the pairs of two open sources, reference first, that are still unread.
 
     `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
-    `options.pictures` to the sources. The backend is closed at the end; the sources are not. `tell` gets the events of the
+    `options.pictures` to the sources. The backend is closed at the end; the sources are not. `on_event` gets the events of the
     range, except its end. The frames of `earlier` are the first of the range; they are read again, because only reading shows
-    how the clips continue, but only the last of them is scored again. With `live`, `tell` gets frames as soon as they are
+    how the clips continue, but only the last of them is scored again. With `live`, `on_event` gets frames as soon as they are
     scored.
 
-    This function does not judge the scores: `verdict.py` does that once all ranges are complete. Raises RangeError if the
-    sources turn out not to be readable in ranges, and VkssimError as `score_files` does.
+    The scores are not judged here, but in `verdict.py` after all ranges are complete. Raises RangeError if the sources turn out
+    not to be readable in ranges, and VkssimError as `score_files` does.
     """
     with ExitStack() as stack:
         metrics = frame_metrics(sources, options)
         schedule = schedule_pairs(options.selection, *sources, options.sync)
         begins = _seek(frame_range.start, sources, schedule)
+
         backend = close_at_end(stack, open_backend(metrics.planes))
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
         report = _new_report(sources, clips, metrics, backend, options)
-        tell(RangeBegun(replace(report, frames=[], warnings=[*report.warnings]), backend.batch_size))
+        on_event(RangeBegun(replace(report, frames=[], warnings=[*report.warnings]), backend.batch_size))
         report.backend = merged_info([report.backend, *(scored_by for _, _, scored_by in earlier)])
         report.frames += [frame for frame, _, _ in earlier[:-1]]  # the last is scored again
-        others = [other for _, other, _ in earlier[:-1]]
-        run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, tell, live, others))
-        run.score()
+        times = [time for _, time, _ in earlier[:-1]]
+
+        run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, on_event, live, times))
+        for batch, frames in run.filled_batches():
+            backend.submit(batch, frames)
         follows = _check_range(frame_range, sources, schedule, report)
+
         reference, distorted = sources
         pairs, skips = frame_range.first + len(report.frames), schedule.pairing.skips
         last = schedule.frames(pairs - 1) if pairs else (None, None)
@@ -80,7 +97,7 @@ def score_range(
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return RangeScores(
             report,
-            run.others,
+            run.distorted_times,
             (ReadOutcome.of(reference, last[0]), ReadOutcome.of(distorted, last[1])),
             run.shorter,
             (_time(reference, skips[0]), _time(distorted, skips[1])) if options.sync == "pts" else None,
@@ -96,12 +113,12 @@ def _time(source: FrameSource, number: int) -> float:
     return time or 0.0
 
 
-def _seek(cut: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
-    """Seek both sources to the first frames after a cut, and return the fingerprints of these frames."""
-    if cut is None:
+def _seek(start: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    """Seek both sources to the first frames of a range, and return the fingerprints of these frames."""
+    if start is None:
         return None, None
-    (reference, distorted), (first, second), (position, other) = sources, schedule.frames(cut.pairs), cut.next
-    return reference.seek(first, position), distorted.seek(second, other)
+    (reference, distorted), numbers = sources, schedule.frames(start.pairs)
+    return reference.seek(numbers[0], start.next[0]), distorted.seek(numbers[1], start.next[1])
 
 
 def _check_range(
@@ -110,6 +127,7 @@ def _check_range(
     """Return the fingerprints of the frames after the range. Raises RangeError if a read from the start may differ."""
     if frame_range.is_whole:
         return None, None
+
     for source in sources:
         if source.damage or source.remarks or source.problem is not None:
             raise RangeError(f"{source.info.path} is damaged; the decoder's frames depend on where it begins")
@@ -117,13 +135,14 @@ def _check_range(
             check_unchanged(source)
         except InputError as error:
             raise RangeError(str(error)) from None
+
     if frame_range.end is None:
         return None, None
     if frame_range.first + len(report.frames) != frame_range.end.pairs:
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
-    (reference, distorted), (last, other) = sources, frame_range.end.last
-    first, second = schedule.frames(frame_range.end.pairs)
-    return reference.verify_boundary(first, last), distorted.verify_boundary(second, other)
+    (reference, distorted), last = sources, frame_range.end.last
+    numbers = schedule.frames(frame_range.end.pairs)
+    return reference.verify_boundary(numbers[0], last[0]), distorted.verify_boundary(numbers[1], last[1])
 
 
 def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
@@ -159,9 +178,62 @@ def _new_report(
         selection=options.selection,
         sync=options.sync,
         pictures=options.pictures,
-        scoring=scoring_record(sources, clips, metrics, backend.info.backend, options),
+        scoring=_new_record(sources, clips, metrics, backend.info.backend, options),
         similarities=metrics.similarities,
     )
+
+
+def _new_record(
+    sources: tuple[FrameSource, FrameSource],
+    clips: Clips,
+    metrics: FrameMetrics,
+    backend: str,
+    options: ScoreOptions,
+) -> ScoringRecord:
+    """Return the record of how two sources are scored. `verdict.py` adds the facts that only reading shows."""
+    info = sources[0].info
+    features = tuple(
+        FeatureFacts(scorer.name, plane.name, scorer.settings, scorer.automatic, scorer.limit_db)
+        for plane in metrics.planes
+        for scorer in plane.scorers
+    )
+    reference, distorted = (
+        replace(source.clip_facts(), path=redact_url(path), resampler=source.info.resampler, cropped_to=source.info.own_crop)
+        for source, path in zip(sources, clips.paths, strict=True)
+    )
+
+    record = ScoringRecord(
+        version=__version__,
+        command="",
+        features=features,
+        planes=options.planes,
+        sync=options.sync,
+        width=info.width,
+        height=info.height,
+        bits=info.bits,
+        chroma=info.chroma if options.chroma else None,
+        cropped_to=info.crop,
+        selection=options.selection,
+        pictures=options.pictures,
+        raw=clips.raw,
+        reference=reference,
+        distorted=distorted,
+    )
+
+    texts = [scorer.text for scorer in metrics.planes[0].scorers]
+    return replace(record, command=_command(record, texts, backend))
+
+
+def _command(record: ScoringRecord, features: Sequence[str], backend: str) -> str:
+    words = ["vkssim", "score", "-r", record.reference.path, "-d", record.distorted.path]
+    for text in features:
+        words += ["--feature", text]
+    words += given_flags(record)
+    for options in (record.selection, record.pictures, record.raw):
+        words += given_flags(options)
+    if backend != "vulkan":
+        words += ["--backend", backend]
+    return shell_line(words)
 
 
 def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:
@@ -173,11 +245,9 @@ def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection
 
 @dataclass
 class _Run:
-    """The loop that reads batches, passes them to the device, and collects their scores; use with `with`.
+    """The loop that reads batches, has them submitted, and collects their scores; use with `with`.
 
-    If the report has frames already, the run continues after them. `others` are the presentation times of all frames in the
-    distorted clip. Only the pairs of `frame_range` are read, from sources that are positioned there already. `on_batch` gets
-    the frames of each batch. A `live` run collects a batch before the next one is read.
+    If the report has frames already, the run continues after them.
     """
 
     sources: tuple[FrameSource, FrameSource]
@@ -186,37 +256,46 @@ class _Run:
     report: ScoreReport
     metrics: FrameMetrics
     frame_range: FrameRange
+    """The only pairs that are read. The sources are positioned there already."""
     on_batch: Callable[[BatchScored], object]
     live: bool
-    others: list[float | None]
+    """True if a batch is collected before the next one is read."""
+    distorted_times: list[float | None]
+    """The presentation times of all frames in the distorted clip."""
     read_seconds: float = 0.0
     host_seconds: float = 0.0
-    found_beyond: bool = False
+    is_out_of_range: bool = False
+    """True if a sample was larger than its depth allows, which ends the run."""
 
     def __post_init__(self) -> None:
         self.readers = [_SourceReader(source) for source in self.sources]
         self.shorter = self.schedule.unmatched
 
-    def score(self) -> None:
-        """Read, submit and collect until a source ends, beginning after the frames that are already in the report."""
+    def filled_batches(self) -> Iterator[tuple[Batch, int]]:
+        """Yield batches and their numbers of frames, each to be submitted at once, and collect their scores.
+
+        The batches begin after the frames that are already in the report. They end with a source or with the range.
+        """
         backend, schedule, step = self.backend, self.schedule, self.schedule.step
         limit = schedule.stop if self.frame_range.stop is None else schedule.start + self.frame_range.stop * step
+        next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
         free = deque(backend.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
-        next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
         ended = False
         # A video engine takes much longer for a batch than the kernels. So the batch in flight is collected meanwhile, and the
         # decoders never wait for a free one. Other frames may be read so quickly that the device would wait.
         collects_early = self.live or backend.batches[0].external is not None
         started = time.perf_counter()
-        while not self.found_beyond:
+
+        while not self.is_out_of_range:
             while free and not ended and (limit is None or next_number < limit):
                 batch = free.popleft()
                 stop = next_number + backend.batch_size * step
                 numbers = range(next_number, stop if limit is None else min(stop, limit), step)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
+
             if in_flight and (
                 not reading
                 or (not free and backend.is_done(in_flight[0][0]))
@@ -229,7 +308,7 @@ class _Run:
                 frames = 0 if ended else self._frames_read(numbers, futures)
                 ended = ended or frames < len(numbers)
                 if frames:
-                    backend.submit(batch, frames)
+                    yield batch, frames
                     in_flight.append((batch, numbers[:frames]))
                 else:
                     free.append(batch)
@@ -268,36 +347,35 @@ class _Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
-        times, others = self._times(numbers)
-        self.others += others
-        scored = rows(columns, self.schedule.pairing.indices(numbers), times)
+
+        pairing, (reference, distorted) = self.schedule.pairing, self.sources
+        times, distorted_times = reference.times_of(pairing.reference(numbers)), distorted.times_of(pairing.distorted(numbers))
+        self.distorted_times += distorted_times
+        scored = rows(columns, pairing.indices(numbers), times)
         report.frames += scored
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
+
         if scored:
             first = (numbers.start - self.schedule.start) // numbers.step
-            self.on_batch(BatchScored(first, scored, others, self.schedule.pairs, self.backend.info))
+            self.on_batch(BatchScored(first, scored, distorted_times, self.schedule.pairs, self.backend.info))
         return batch
 
-    def _end_at(self, numbers: range, beyond: OutOfRangeSample) -> None:
+    def _end_at(self, numbers: range, sample: OutOfRangeSample) -> None:
         """End the run before a pair with a sample that is larger than its depth allows."""
-        pairing, source = self.schedule.pairing, self.sources[beyond.clip]
-        frame = (pairing.reference, pairing.distorted)[beyond.clip](numbers)[beyond.frame]
-        source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
-        self.found_beyond = True
-
-    def _times(self, pairs: range) -> tuple[list[float | None], list[float | None]]:
-        pairing, (reference, distorted) = self.schedule.pairing, self.sources
-        return reference.times_of(pairing.reference(pairs)), distorted.times_of(pairing.distorted(pairs))
+        pairing, source = self.schedule.pairing, self.sources[sample.clip]
+        frame = (pairing.reference, pairing.distorted)[sample.clip](numbers)[sample.frame]
+        source.problem = sample_problem(source.info, frame, sample.plane, sample.value)
+        self.is_out_of_range = True
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""
-        pairing, asked = self.schedule.pairing, self.schedule.selected_stop
+        pairing, selected_stop = self.schedule.pairing, self.schedule.selected_stop
         lengths = [source.length for source in self.sources]
         left = [length - skip for length, skip in zip(lengths, pairing.skips, strict=True) if length is not None]
         if self.shorter is not None or len(left) < 2 or left[0] == left[1]:
             return
-        if asked is None or min(left) < asked:
+        if selected_stop is None or min(left) < selected_stop:
             self.shorter = (
                 f"{self.sources[0].info.path} has {counted(left[0], 'frame')} to compare,"
                 f" {self.sources[1].info.path} {left[1]}; the {counted(min(left), 'pair')} that both have"
@@ -309,7 +387,7 @@ class _Run:
 
     def __exit__(self, _kind: type[BaseException] | None, failure: BaseException | None, _trace: TracebackType | None) -> None:
         for source in self.sources:
-            if failure is not None:  # nobody needs the frames that are being read
+            if failure is not None:  # the frames that are being read are no longer needed
                 source.give_up()
         ended = [reader.close() for reader in self.readers]
         if failure is not None and not all(ended):

@@ -13,59 +13,58 @@ from typing import Self
 
 from ..errors import VkssimError
 from .options import Clips, ScoreOptions
-from .ranges import Event, FrameRange, ScoredFrame
-from .rates import SECONDS
-from .record import ClipPackets
+from .ranges import ClipPackets, Event, FrameRange, ScoredFrame
 
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """The device of a worker. `device` is a selector of `Scorer`: a UUID in other processes, None for the backend ``"cpu"``.
-
-    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``. `label` is the name in messages. With
-    `profile`, the time of each stage is measured.
-    """
+    """The device of a worker."""
 
     backend: str
     device: str | int | None
+    """A selector of `Scorer`: a UUID in other processes, None for the backend ``"cpu"``."""
     kind: str
+    """``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``."""
     label: str
+    """The name in messages."""
     profile: bool = False
+    """True if the time of each stage is measured."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A range of the clips of one job. `earlier` are the first frames of the range that are already scored."""
+    """A range of the clips of one job."""
 
     job: int
+    """The number of the job."""
     clips: Clips
     earlier: Sequence[ScoredFrame] = ()
+    """The first frames of the range, which are already scored."""
     frame_range: FrameRange = field(default_factory=FrameRange)
 
 
 @dataclass(frozen=True)
-class Task:
-    """The same range of several pairs that share their reference, which is decoded once.
+class Division:
+    """The way to divide a pair of clips into ranges."""
 
-    If `divides`, the clips of its only part are divided instead, and are scored only if they cannot be divided. Ranges take
-    about `seconds` seconds each at most, and get shorter by `shares`, see `divided`. With `by_hardware`, only clips that a
-    hardware decoder decodes are divided, and short ones have one share. `batch` is the largest number of frames of a batch,
-    None for that of the device. A worker that is not `alone` shares its hardware decoder with other workers. `live` tells of
-    frames as soon as they are scored. `pipes` allows inputs that can be read only once. `then` are the clips and options of the
-    task that the worker probably gets next, to be opened meanwhile.
-    """
+    workers: int
+    """The number of workers that share the pair."""
+    seconds: float
+    """The longest time in seconds that a range should take."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A range of one pair, or the same range of several pairs that share their reference, which is decoded once."""
 
     parts: tuple[Part, ...]
     options: ScoreOptions
-    divides: bool = False
-    seconds: float = SECONDS
-    shares: int = 1
-    by_hardware: bool = False
+    division: Division | None = None
+    """If given, the clips of the only part are divided, and are scored only if they cannot be divided."""
     batch: int | None = None
-    alone: bool = True
-    live: bool = False
-    pipes: bool = False
-    then: tuple[Clips, ScoreOptions] | None = None
+    """The largest number of frames of a batch; None for that of the device. If it is 1, frames are reported one by one."""
+    next_clips: tuple[Clips, ScoreOptions] | None = None
+    """The clips and options of the task that the worker probably gets next, which are opened meanwhile."""
 
     @property
     def clips(self) -> Clips:
@@ -75,29 +74,19 @@ class Task:
 
 @dataclass
 class TaskResult:
-    """The result of a task besides its events: `ranges` and `packets` if its clips were divided.
-
-    `frames` is the number of scored frames, `bytes` the number of bytes that were read from the clips, and `seconds` the time
-    that the task took.
-    """
+    """The result of a task besides its events."""
 
     frames: int = 0
+    """The number of scored frames."""
     bytes: int = 0
-    seconds: float = 0.0
+    """The number of bytes that were read from the clips."""
     ranges: Sequence[FrameRange] = ()
+    """The ranges of the clips if they were divided."""
     packets: ClipPackets | None = None
+    """The packets of both video streams if the clips were divided."""
 
 
-@dataclass(frozen=True)
-class ClipsOpened:
-    """The event that clips which a GPU decodes are open and about to be divided: other workers may open them as well."""
-
-    task: Task
-
-
-TaskEvent = ClipsOpened | Event
-
-Tell = Callable[[int, TaskEvent], None]
+OnEvent = Callable[[int, Event], None]
 """A function that gets the events of a task, each with the number of its job."""
 
 
@@ -106,30 +95,26 @@ class WorkerDiedError(Exception):
 
 
 class TaskStoppedError(VkssimError):
-    """The worker was told to stop, so its task ended without an outcome, which is no longer needed."""
+    """The worker was stopped, so its task ended without an outcome, which is no longer needed."""
 
 
 class WorkerHandle(ABC):
     """A worker, which gets one task at a time. If it has died, it is started again for the next task."""
 
     label: str
+    """The name in messages."""
     host: str = ""
     """The machine that the worker runs on."""
-    shares_decoder = False
-    """True if other workers use the same hardware decoder."""
 
     @abstractmethod
-    def submit(self, task: Task, tell: Tell) -> Future[TaskResult]:
-        """Have the worker do a task, and tell of its events in order, from any thread, before the future is done.
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Have the worker do a task. `on_event` gets its events in order, from any thread, before the future is done.
 
         The future raises WorkerDiedError or the errors of `Worker.do`. A worker in the thread of the caller does the task at
-        once, and what `tell` raises is raised.
+        once.
         """
 
-    def open_ahead(self, task: Task) -> None:  # noqa: B027 - most workers open clips when they need them
-        """Have the worker open the clips of a task that another worker divides: it will probably get a range of them."""
-
-    def rest(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
+    def close_idle_clips(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
         """Have the worker close its clips, because there will probably be no other task for it."""
 
     def begin_to_close(self) -> None:  # noqa: B027 - most workers end at once
@@ -143,8 +128,6 @@ class WorkerHandle(ABC):
 class WorkerPool(ABC):
     """Workers; use with `with`."""
 
-    by_hardware = False
-    """True if the workers share one GPU, so that several are faster than one only if the GPU decodes the clips."""
     several = True
     """True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
 
@@ -171,11 +154,11 @@ class FixedPool(WorkerPool):
         self.several = len(workers) > 1
 
     def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool."""
+        """Return all workers."""
         return self._workers
 
     def close(self) -> None:
-        """See WorkerPool."""
+        """End all workers, side by side."""
         for worker in self._workers:
             worker.begin_to_close()
         for worker in self._workers:

@@ -9,17 +9,17 @@ from itertools import chain
 import numpy as np
 
 from ..errors import InputError, OptionError, ThresholdError, VkssimError
+from ..frames.info import ClipFacts, VideoPackets
 from ..frames.open import can_reopen
 from ..frames.pairing.offset import MIN_FRAMES, find_offset, find_shift
 from ..frames.source import ReadOutcome, changed_error, listed_frames
-from ..report.record import given_flags
+from ..report.record import ScoringRecord, given_flags
 from ..report.results import ScoreReport, merged_info
 from ..report.thresholds import Threshold, unmet
 from ..storage.location import redact_url
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import RangeScores
-from .record import ClipPackets, merged_records, with_whole_clips
+from .ranges import ClipPackets, RangeScores
 
 _ROUNDED = 2e-3
 """The largest rounding of a time in seconds, at both ends: many containers store milliseconds."""
@@ -42,15 +42,15 @@ def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:
     reports = [scores.report for scores in range_scores]
     return replace(
         reports[0],
-        frames=list(chain.from_iterable(other.frames for other in reports)),
-        warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
-        notes=list(dict.fromkeys(chain.from_iterable(other.notes for other in reports))),
-        backend=merged_info([other.backend for other in reports]),
-        scoring=merged_records([other.scoring for other in reports]),
-        seconds=sum(other.seconds for other in reports),
+        frames=list(chain.from_iterable(report.frames for report in reports)),
+        warnings=list(dict.fromkeys(chain.from_iterable(report.warnings for report in reports))),
+        notes=list(dict.fromkeys(chain.from_iterable(report.notes for report in reports))),
+        backend=merged_info([report.backend for report in reports]),
+        scoring=_merged_records([report.scoring for report in reports]),
+        seconds=sum(report.seconds for report in reports),
         stage_seconds={
-            stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports)
-            for stage in dict.fromkeys(chain.from_iterable(other.stage_seconds for other in reports))
+            stage: sum(report.stage_seconds.get(stage, 0.0) for report in reports)
+            for stage in dict.fromkeys(chain.from_iterable(report.stage_seconds for report in reports))
         },
     )
 
@@ -70,9 +70,9 @@ def joined(
     """
     report, ends, shorter = merged(range_scores), _ends(range_scores), range_scores[-1].shorter
     packets = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
-    report.scoring = with_whole_clips(report.scoring, packets, ends, shorter)
-    others = chain.from_iterable(scores.others for scores in range_scores)
-    out_of_step = _out_of_step(report, others, range_scores[0].starts)
+    report.scoring = _with_whole_clips(report.scoring, packets, ends, shorter)
+    distorted_times = chain.from_iterable(scores.distorted_times for scores in range_scores)
+    out_of_step = _out_of_step(report, distorted_times, range_scores[0].starts)
     unequal = [text for text in (shorter, out_of_step) if text is not None]
     try:
         _evaluate(report, ends, unequal, strict=strict, thresholds=thresholds)
@@ -80,6 +80,52 @@ def joined(
         error.report = report
         raise
     return report
+
+
+def _merged_records(records: Sequence[ScoringRecord | None]) -> ScoringRecord | None:
+    """Return one record for the ranges of a run, whose records differ only in the decoders of their machines."""
+    made = [record for record in records if record is not None]
+    if not made:
+        return None
+    reference, distorted = (
+        replace(
+            clips[0],
+            decoder=_listed(clip.decoder for clip in clips),
+            decoder_reason=_listed(clip.decoder_reason for clip in clips),
+            decoder_version=_listed(clip.decoder_version for clip in clips),
+        )
+        for clips in ([record.reference for record in made], [record.distorted for record in made])
+    )
+    return replace(made[0], reference=reference, distorted=distorted)
+
+
+def _with_whole_clips(
+    record: ScoringRecord | None, packets: ClipPackets | None, ends: Sequence[ReadOutcome], shorter: str | None
+) -> ScoringRecord | None:
+    """Return the record completed after both clips were read to their ends; unchanged if `packets` are None.
+
+    `packets` are the packets of both video streams. The number of frames is recorded only for clips that ended together. A
+    device reads the longer clip some frames past the end of the shorter one, and this distance differs between devices.
+    """
+    if record is None or packets is None:
+        return record
+    frames = [end.found if shorter is None else None for end in ends]
+    reference, distorted = map(_whole, (record.reference, record.distorted), packets, frames)
+    return replace(record, reference=reference, distorted=distorted)
+
+
+def _listed(texts: Iterable[str | None]) -> str | None:
+    return "; ".join(sorted({text for text in texts if text is not None})) or None
+
+
+def _whole(clip: ClipFacts, packets: VideoPackets | None, frames: int | None) -> ClipFacts:
+    frames = clip.frames if clip.frames is not None else frames
+    duration, kbps = clip.duration, clip.kbps
+    if packets is not None and packets.seconds is not None:
+        duration, kbps = round(packets.seconds, 6), round(packets.bytes * 8 / packets.seconds / 1000, 3)
+    elif duration is None and frames is not None and clip.fps is not None:
+        duration = round(frames / clip.fps, 6)
+    return replace(clip, frames=frames, duration=duration, kbps=kbps)
 
 
 def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
@@ -136,11 +182,11 @@ def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:
     """
     record = report.scoring
     assert record is not None
-    asked = " ".join(given_flags(replace(record.selection, stream_reference=None, stream_distorted=None)))
-    if not asked:
+    flags = " ".join(given_flags(replace(record.selection, stream_reference=None, stream_distorted=None)))
+    if not flags:
         return f"no frame to score: {' or '.join(dict.fromkeys(end.path for end in ends))} has no frames"
     lengths = [_length(end, clip.fps) for end, clip in zip(ends, (record.reference, record.distorted), strict=True)]
-    return f"no frame to score: {asked} leaves none of {' and '.join(dict.fromkeys(lengths))}"
+    return f"no frame to score: {flags} leaves none of {' and '.join(dict.fromkeys(lengths))}"
 
 
 def _length(end: ReadOutcome, rate: float | None) -> str:
@@ -150,23 +196,26 @@ def _length(end: ReadOutcome, rate: float | None) -> str:
     return f"{end.path}, which has {counted(end.expected, 'frame')}{seconds}"
 
 
-def _out_of_step(report: ScoreReport, others: Iterable[float | None], starts: tuple[float, float] | None) -> str | None:
+def _out_of_step(
+    report: ScoreReport, distorted_times: Iterable[float | None], starts: tuple[float, float] | None
+) -> str | None:
     """Return the message about the first pair whose frames are more than half a frame apart, or about different frame rates.
 
-    `others` are the times of the frames in the distorted clip, and `starts` those of the first frames that are not skipped if
-    pairs are made by time: these two count as simultaneous. Without it, the frames of the first pair do.
+    `starts` are the times of the first frames that are not skipped if pairs are made by time: these two count as simultaneous.
+    Without it, the frames of the first pair do.
     """
     times = [
-        (frame.index, frame.time, other)
-        for frame, other in zip(report.frames, others, strict=True)
-        if frame.time is not None and other is not None
+        (frame.index, frame.time, distorted_time)
+        for frame, distorted_time in zip(report.frames, distorted_times, strict=True)
+        if frame.time is not None and distorted_time is not None
     ]
     if report.rate is None or not times:
         return None
-    start, other_start = starts or times[0][1:]
-    for index, time, other in times:
-        since, other_since = time - start, other - other_start
-        if abs(since - other_since) > 0.5 / report.rate:
+
+    start, distorted_start = starts or times[0][1:]
+    for index, time, distorted_time in times:
+        since, distorted_since = time - start, distorted_time - distorted_start
+        if abs(since - distorted_since) > 0.5 / report.rate:
             first, advice = (
                 ("frames compared", _PTS_ADVICE)
                 if starts is None
@@ -174,22 +223,22 @@ def _out_of_step(report: ScoreReport, others: Iterable[float | None], starts: tu
             )
             return (
                 f"from frame {index} on {report.reference} and {report.distorted} are out of step: {since:.3f} s and"
-                f" {other_since:.3f} s after the first {first}{advice}"
+                f" {distorted_since:.3f} s after the first {first}{advice}"
             )
     # Clips of different rates may be too short to get out of step. The rates alone say little: containers estimate them from
     # packets, some of which are never shown.
     if (
         starts is not None
         or report.scoring is None
-        or abs(since - other_since) <= _ROUNDED + _SAME_PACE * max(since, other_since)
+        or abs(since - distorted_since) <= _ROUNDED + _SAME_PACE * max(since, distorted_since)
     ):
         return None
-    rate, other_rate = report.scoring.reference.fps, report.scoring.distorted.fps
-    if rate is None or other_rate is None or rate == other_rate:
+    rate, distorted_rate = report.scoring.reference.fps, report.scoring.distorted.fps
+    if rate is None or distorted_rate is None or rate == distorted_rate:
         return None
     return (
-        f"{report.reference} has {rate:g} frames a second, {report.distorted} {other_rate:g}, and frames were paired by their"
-        f" numbers{_PTS_ADVICE}"
+        f"{report.reference} has {rate:g} frames a second, {report.distorted} {distorted_rate:g}, and frames were paired by"
+        f" their numbers{_PTS_ADVICE}"
     )
 
 

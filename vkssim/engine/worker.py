@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -12,18 +11,18 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
+from time import perf_counter
 
 from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
 from ..errors import DeviceError, InputError
 from ..frames.decode.hardware import HardwareDecoder
-from ..frames.info import VideoInfo
 from ..frames.inputs import sequence
 from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
-from ..frames.pairing.schedule import Schedule, schedule_pairs
+from ..frames.pairing.schedule import schedule_pairs
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..metrics.plane_metrics import PlaneMetrics
@@ -31,18 +30,20 @@ from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open, run_in_thread
 from .options import Clips, ScoreOptions
-from .ranges import BatchScored, FrameRange, RangeBegun, divided
-from .rates import PIXELS_A_SECOND
+from .ranges import MIN_PAIRS, PIXELS_A_SECOND, BatchScored, Event, FrameRange, RangeBegun, divide_pairs
 from .run import frame_metrics, score_range, video_packets
-from .source_cache import SourceCache, Sources
-from .task import ClipsOpened, Part, Task, TaskEvent, TaskResult, TaskStoppedError, Tell, WorkerSpec
+from .source_cache import SourceCache, Sources, are_decoded_by_hardware
+from .task import OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerSpec
 
 _MIN_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
 
 _MIN_SECONDS_EACH = 0.2
-"""The least time in seconds for which workers of a GPU share a pair, for each of them, at the assumed speed. Each opens two
-decoders, and the driver starts one after the other, so that several workers would take longer for a short pair than one."""
+"""The least time in seconds for which a worker shares a pair that hardware decodes, at the assumed speed.
+
+Each worker opens two decoders, and the driver starts one after the other, so that several workers would take longer for a short
+pair than one.
+"""
 
 
 def slots_for(runs: int) -> int:
@@ -50,37 +51,94 @@ def slots_for(runs: int) -> int:
     return max(_MIN_BATCHES, _BATCHES_EACH * runs)
 
 
+class Peers:
+    """The workers of one device in this process, which share its video engines."""
+
+    def __init__(self) -> None:
+        self.workers: list[Worker] = []
+        self.decoders: dict[str, HardwareDecoder | None] = {}
+        """The hardware decoder for each value of `decode`. It is shared, so that the first frame of a clip is compared once."""
+        self.warned: set[object] = set()
+        """The formats of frames for which a report has the warnings of the device."""
+
+
 class Worker(Closable):
     """A worker that divides clips, and scores their ranges on one device; use with `with`.
 
-    The device stays open for the next worker of the process; see `backends.sessions`. `workers` share the `slots` batches of a
-    backend. They also share `decoders`, which has the hardware decoder for each value of `decode`, and `warned`, which has the
-    formats of frames for which a report has the warnings of the device.
+    The device stays open for the next worker of the process; see `backends.sessions`. Workers of one device are `peers`, and
+    `sharing` of them share the `slots` batches of a backend.
     """
 
-    def __init__(
-        self,
-        spec: WorkerSpec,
-        slots: int = _MIN_BATCHES,
-        workers: int = 1,
-        decoders: dict[str, HardwareDecoder | None] | None = None,
-        warned: set[object] | None = None,
-    ) -> None:
+    def __init__(self, spec: WorkerSpec, slots: int = _MIN_BATCHES, sharing: int = 1, peers: Peers | None = None) -> None:
         self._spec = spec
-        self._slots, self._workers = slots, workers
+        self._slots, self._sharing = slots, sharing
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
-        self._decoders = {} if decoders is None else decoders
-        self._warned = set() if warned is None else warned
         self._sources = SourceCache()
+        self._busy = False
+        self._peers = peers or Peers()
+        self._peers.workers.append(self)
+
+    def do(self, task: Task, on_event: OnEvent) -> TaskResult:
+        """Do a task, and return its result; `on_event` gets its events, in the thread that calls this method.
+
+        Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
+        if the clips of the only part cannot be scored. A part without an event of its end may be tried again.
+        """
+        started = perf_counter()
+        result, size = TaskResult(), 0
+
+        def pass_on(job: int, event: Event) -> None:
+            nonlocal size
+            self._check()
+            if isinstance(event, RangeBegun):
+                size = event.report.width * event.report.height
+            elif isinstance(event, BatchScored):
+                result.frames += len(event.frames)
+            on_event(job, event)
+
+        self._check()
+        self._busy = True
+        try:
+            options = self._with_decoder(task.options)
+            if len(task.parts) > 1:
+                self._score_in_step(task, options, result, pass_on)
+                return result
+
+            (part,) = task.parts
+            with self._sources.use(part.clips, part.frame_range, options) as sources:
+                if task.next_clips is not None:
+                    clips, following = task.next_clips
+                    self._sources.open_ahead(clips, self._with_decoder(following))
+                before = sum(source.bytes_read for source in sources)
+                ranges = self._divide(task, options, sources)
+                if len(ranges) > 1:
+                    result.ranges, result.packets = ranges, video_packets(sources, options.selection)
+                else:
+                    on_part_event = partial(pass_on, part.job)
+                    how = self._how(task)
+                    opener = partial(self._open_backend, task)
+                    scores = score_range(
+                        sources, part.clips, opener, options, part.frame_range, part.earlier, on_part_event, **how
+                    )
+                    on_part_event(scores)
+                result.bytes = sum(source.bytes_read for source in sources) - before
+            return result
+        finally:
+            self._busy = False
+            if result.frames:
+                self._pixels_a_second = result.frames * size / (perf_counter() - started)
+
+    def _how(self, task: Task) -> dict[str, bool]:
+        return {"live": task.batch == 1, "profile": self._spec.profile}
 
     def _open_backend(self, task: Task, planes: Sequence[PlaneMetrics]) -> Backend:
         """Return a backend with the batches of one of the runs of a task."""
-        backend = self._shared_backend(task, planes, max(1, self._slots // (self._workers * len(task.parts))))
+        backend = self._shared_backend(task, planes, max(1, self._slots // (self._sharing * len(task.parts))))
         kind = task.batch, *(plane.format for plane in planes)
-        if kind in self._warned:
+        if kind in self._peers.warned:
             backend.warnings = ()
-        self._warned.add(kind)
+        self._peers.warned.add(kind)
         return backend
 
     def _shared_backend(self, task: Task, planes: Sequence[PlaneMetrics], taken: int) -> Backend:
@@ -89,96 +147,62 @@ class Worker(Closable):
             spec.backend, planes, device=spec.device, batch=task.batch, slots=slots, taken=taken, profile=spec.profile
         )
 
-    def do(self, task: Task, tell: Tell) -> TaskResult:
-        """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
-
-        Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
-        if the clips of the only part cannot be scored. A part that has not told of its end may be tried again.
-        """
-        started = time.perf_counter()
-        frames = size = 0
-
-        def count(job: int, event: TaskEvent) -> None:
-            nonlocal frames, size
-            self._check()
-            if isinstance(event, RangeBegun):
-                size = event.report.width * event.report.height
-            elif isinstance(event, BatchScored):
-                frames += len(event.frames)
-            tell(job, event)
-
-        self._check()
-        options = self._with_decoder(task.options, task)
-        done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
-        done.frames, done.seconds = frames, time.perf_counter() - started
-        if frames:
-            self._pixels_a_second = frames * size / done.seconds
-        return done
-
-    def _alone(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
-        (part,) = task.parts
-        done = TaskResult()
-        with self._sources.use(task, options) as sources:
-            if task.then is not None:
-                clips, following = task.then
-                self._sources.open_ahead(clips, self._with_decoder(following, task))
-            before = sum(source.bytes_read for source in sources)
-            ranges = self._divided(task, options, sources, partial(tell, part.job)) if task.divides else []
-            if len(ranges) > 1:
-                done.ranges, done.packets = ranges, video_packets(sources, options.selection)
-            else:
-                self._score(task, part, options, sources, tell)
-            done.bytes = sum(source.bytes_read for source in sources) - before
-        return done
-
-    def _divided(
-        self, task: Task, options: ScoreOptions, sources: Sources, tell: Callable[[TaskEvent], object]
-    ) -> list[FrameRange]:
-        decoder, info, shares = options.decoder, sources[0].info, task.shares
-        if options.sync != "index":  # to pair frames by time, all packets would be read here as well
-            return []
-        if task.by_hardware and (decoder is None or not all(decoder.decodes(source.clip_facts()) for source in sources)):
-            return []
-        schedule = schedule_pairs(options.selection, *sources, options.sync)
-        if task.by_hardware:
-            run_in_thread("vkssim-open", partial(self._open_ahead, task, frame_metrics(sources, options).planes))
-            if shares > 1 and not self._is_short(schedule, info, shares):
-                tell(ClipsOpened(task))
-            else:
-                shares = 1
-        return divided(sources, schedule, int(task.seconds * self._pixels_a_second / (info.width * info.height)), shares)
-
-    def _is_short(self, schedule: Schedule, info: VideoInfo, workers: int) -> bool:
-        """Return whether one worker scores a pair sooner than several, each of which would open the clips."""
-        pixels = (schedule.pairs or 0) * schedule.step * info.width * info.height  # those of all frames, which are decoded
-        return pixels < workers * _MIN_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind]
-
-    def _open_ahead(self, task: Task, planes: Sequence[PlaneMetrics]) -> None:
+    def _open_device_ahead(self, task: Task, planes: Sequence[PlaneMetrics]) -> None:
         """Open the device, and make the memory of the runs to come."""
         self._shared_backend(task, planes, taken=0).close()
 
-    def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, tell: Tell) -> None:
-        tell_of = partial(tell, part.job)
-        how: dict[str, bool] = {"live": task.live, "profile": self._spec.profile}
-        opener = partial(self._open_backend, task)
-        scores = score_range(sources, part.clips, opener, options, part.frame_range, part.earlier, tell_of, **how)
-        tell_of(scores)
+    def _with_decoder(self, options: ScoreOptions) -> ScoreOptions:
+        decoders = self._peers.decoders
+        if options.decode not in decoders:
+            decoders[options.decode] = hardware_decoder(options.decode, self._spec.backend, self._spec.device)
+        decoder = decoders[options.decode]
+        if decoder is not None and len(self._peers.workers) > 1:
+            decoder = replace(decoder, shared=True)
+        return replace(options, decoder=decoder)
+
+    # -- division ----------------------------------------------------------------------------------------------------
+
+    def _divide(self, task: Task, options: ScoreOptions, sources: Sources) -> list[FrameRange]:
+        """Return the ranges of the clips of a task that divides; none if one worker scores them."""
+        if task.division is None or options.sync != "index":  # to pair frames by time, all packets would be read here as well
+            return []
+        by_hardware = are_decoded_by_hardware(sources, options)
+        if len(self._peers.workers) > 1 and not by_hardware:  # the cores decode, whatever the number of workers
+            return []
+
+        info, schedule = sources[0].info, schedule_pairs(options.selection, *sources, options.sync)
+        pixels = info.width * info.height
+        decoded = _MIN_SECONDS_EACH * PIXELS_A_SECOND[self._spec.kind] / (pixels * schedule.step) if by_hardware else 0
+        workers = task.division.workers
+        if (schedule.pairs or 0) < workers * max(MIN_PAIRS, decoded):
+            workers = 1
+
+        if by_hardware:
+            run_in_thread("vkssim-open", partial(self._open_device_ahead, task, frame_metrics(sources, options).planes))
+        idle = [peer for peer in self._peers.workers if not peer._busy]
+        for peer in idle[: workers - 1]:
+            peer._open_ahead(task.clips, options)
+        return divide_pairs(sources, schedule, int(task.division.seconds * self._pixels_a_second / pixels), workers)
+
+    def _open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
+        """Have a thread open clips that another worker divides: this worker will probably get one of the ranges."""
+        self._sources.close_unused()
+        self._sources.open_ahead(clips, options)
 
     # -- several pairs of one reference ------------------------------------------------------------------------------
 
-    def _in_step(self, task: Task, options: ScoreOptions, tell: Tell) -> TaskResult:
+    def _score_in_step(self, task: Task, options: ScoreOptions, result: TaskResult, on_event: OnEvent) -> None:
         """Score the parts on a thread each, so that their reference is decoded once."""
-        done = TaskResult()
         parts: list[Part] = []
         for part in task.parts:
             missing = _why_missing(part.clips.distorted, part.clips.raw)
             if missing is None:
                 parts.append(part)
             else:
-                tell(part.job, missing)
+                on_event(part.job, missing)
         if not parts:
-            return done
-        failures: list[DeviceError] = []
+            return
+
         with ExitStack() as stack:
             try:
                 references = _open_reference(stack, task.clips, len(parts), options)
@@ -186,77 +210,47 @@ class Worker(Closable):
                 raise
             except Exception as error:
                 for part in parts:
-                    tell(part.job, copy(error))
-                return done
-            # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
-            steps: SimpleQueue[Future[None] | tuple[int, TaskEvent]] = SimpleQueue()
+                    on_event(part.job, copy(error))
+                return
+
+            # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting forever.
+            steps: SimpleQueue[Future[None] | tuple[int, Event]] = SimpleQueue()
             stop, pool = threading.Event(), ThreadPool(len(parts), "vkssim-score")
             runs: dict[Future[None], Part] = {}
             stack.push(partial(_end, stack, pool, stop, runs))
 
-            def put(job: int, event: TaskEvent) -> None:
+            def put(job: int, event: Event) -> None:
                 if stop.is_set():
                     raise TaskStoppedError("the outcome is no longer needed")
                 steps.put((job, event))
 
             for part, reference in zip(parts, references, strict=True):
-                run = pool.submit(self._score_in_step, task, part, options, reference, put)
-                runs[run] = part
+                runs[pool.submit(self._score_part, task, part, options, reference, put)] = part
             for run in runs:
                 run.add_done_callback(steps.put)
-            left = len(runs)
-            while left:
-                step = take(steps)
-                if isinstance(step, tuple):
-                    tell(*step)
-                    continue
-                left -= 1
-                failure = step.exception()
-                if isinstance(failure, DeviceError):
-                    failures.append(failure)
-                elif isinstance(failure, Exception):
-                    tell(runs[step].job, failure)
-                elif failure is not None:
-                    raise failure
-            done.bytes = references[0].bytes_read
-        if failures:
-            raise failures[0]
-        return done
+            _pass_on_events(steps, runs, on_event)
+            result.bytes = references[0].bytes_read
 
-    def _score_in_step(self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, tell: Tell) -> None:
-        clips = part.clips
+    def _score_part(self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, on_event: OnEvent) -> None:
+        clips, on_part_event = part.clips, partial(on_event, part.job)
+        opener = partial(self._open_backend, task)
         with ExitStack() as stack:
             close_at_end(stack, reference)
-            _, stream = options.selection.streams
-            other = open_file(
-                clips.distorted, clips.raw, stream, options.decoder, pipes=False, adds_grain=options.pictures.adds_grain
-            )
-            distorted = close_at_end(stack, other)
+            distorted = close_at_end(stack, _open_clip(clips.distorted, clips.raw, options.selection.streams[1], options))
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
-            self._score(task, part, options, sources, tell)
+            scores = score_range(
+                sources, clips, opener, options, part.frame_range, part.earlier, on_part_event, **self._how(task)
+            )
+            on_part_event(scores)
 
-    # -- what stays open ---------------------------------------------------------------------------------------------
-
-    def open_ahead(self, task: Task) -> None:
-        """Have a thread open the clips of a task that another worker divides."""
-        if not self._stopped.is_set():
-            self._sources.close_unused()
-            self._sources.open_ahead(task.clips, self._with_decoder(task.options, task))
-
-    def _with_decoder(self, options: ScoreOptions, task: Task) -> ScoreOptions:
-        if options.decode not in self._decoders:
-            self._decoders[options.decode] = hardware_decoder(options.decode, self._spec.backend, self._spec.device)
-        decoder = self._decoders[options.decode]
-        if decoder is not None and not task.alone:
-            decoder = replace(decoder, shared=True)
-        return replace(options, decoder=decoder)
+    # -- the end -----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
         if self._stopped.is_set():
             raise TaskStoppedError("the outcome is no longer needed")
 
-    def rest(self) -> None:
-        """Close the clips that are open; another task opens them again."""
+    def close_idle_clips(self) -> None:
+        """Close the clips that no task uses; another task opens them again."""
         self._sources.close_unused()
 
     def stop(self) -> None:
@@ -264,8 +258,33 @@ class Worker(Closable):
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the clips. A second call does nothing."""
+        """Close the clips; a second call does nothing."""
+        if self in self._peers.workers:
+            self._peers.workers.remove(self)
         self._sources.close()
+
+
+def _pass_on_events(
+    steps: SimpleQueue[Future[None] | tuple[int, Event]], runs: dict[Future[None], Part], on_event: OnEvent
+) -> None:
+    """Pass on the events of runs until all have ended. Raises DeviceError if the device failed one of them."""
+    failures: list[DeviceError] = []
+    left = len(runs)
+    while left:
+        step = take(steps)
+        if isinstance(step, tuple):
+            on_event(*step)
+            continue
+        left -= 1
+        failure = step.exception()
+        if isinstance(failure, DeviceError):
+            failures.append(failure)
+        elif isinstance(failure, Exception):
+            on_event(runs[step].job, failure)
+        elif failure is not None:
+            raise failure
+    if failures:
+        raise failures[0]
 
 
 def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: ScoreOptions) -> Sequence[FrameSource]:
@@ -274,23 +293,23 @@ def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: Score
     A source that needs no decoding is opened for each pair. So is a source whose frames or colours depend on the clip with
     which it is compared.
     """
-
-    def opened() -> FrameSource:
-        stream, _ = options.selection.streams
-        grain = options.pictures.adds_grain
-        source = open_file(clips.reference, clips.raw, stream, options.decoder, pipes=False, adds_grain=grain)
-        return stack.enter_context(source)
-
-    source = opened()
+    open_reference: Callable[[], FrameSource] = partial(
+        _open_clip, clips.reference, clips.raw, options.selection.streams[0], options
+    )
+    source = stack.enter_context(open_reference())
     if source.concurrent or source.is_rgb or options.sync != "index":
-        return [source, *(opened() for _ in range(readers - 1))]
+        return [source, *(stack.enter_context(open_reference()) for _ in range(readers - 1))]
     return Tee(oriented(source), readers).readers
+
+
+def _open_clip(path: str, raw: RawDescription, stream: int | None, options: ScoreOptions) -> FrameSource:
+    return open_file(path, raw, stream, options.decoder, adds_grain=options.pictures.adds_grain)
 
 
 def _end(
     stack: ExitStack, pool: ThreadPool, stop: threading.Event, runs: Collection[Future[None]], *_exception: object
 ) -> None:
-    """Stop runs whose results nobody needs, as after Ctrl-C. The reference of a run that does not end stays open."""
+    """Stop runs whose results are no longer needed, as after Ctrl-C. The reference of a run that does not end stays open."""
     stop.set()
     if not pool.close() or any(is_in_use(run.exception()) for run in runs if not run.cancelled()):
         leave_open(stack.pop_all())
@@ -302,7 +321,7 @@ def _why_missing(path: str, raw: RawDescription) -> InputError | None:
         return None
     try:
         if sequence(path) is None:
-            open_file(path, raw, pipes=False).close()
+            open_file(path, raw).close()
     except InputError as error:
         return error
     return None

@@ -123,6 +123,15 @@ def can_reopen(*paths: str) -> bool:
     return all(path != "-" and (os.path.isfile(path) or not os.path.exists(path)) for path in paths)
 
 
+def check_reopens(*paths: str) -> None:
+    """Raise InputError for a path that can be read only once."""
+    for path in paths:
+        if not can_reopen(path):
+            raise InputError(
+                f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever"
+            )
+
+
 def oriented(source: FrameSource) -> FrameSource:
     """Return the source with its visible pictures, in the orientation in which players show them."""
     orientation = source.orientation
@@ -137,17 +146,14 @@ def open_file(
     stream: int | None = None,
     hardware: HardwareDecoder | None = None,
     *,
-    pipes: bool = True,
     adds_grain: bool = True,
 ) -> FrameSource:
     """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container, without turning its pictures.
 
     `stream` is the index of the stream of a container. A container is decoded by `hardware` if possible; `HardwareDecoder` says
     what happens to other clips. If not `adds_grain`, AV1 is decoded without the film grain that its decoder synthesises. Raises
-    InputError if the file cannot be opened, is empty, or is not a video, and without `pipes` if it is a pipe.
+    InputError if the file cannot be opened, is empty, or is not a video.
     """
-    if not pipes and not can_reopen(path):
-        raise InputError(f"{path} is not a regular file; a batch reads no pipes, because it could wait for a writer forever")
     opened = None if path == "-" else Opened.now(path)
     open_container = partial(_open_container, number=stream, hardware=hardware, opened=opened, adds_grain=adds_grain)
     source = _open_file(path, raw, open_container)

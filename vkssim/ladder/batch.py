@@ -18,7 +18,6 @@ from ..engine.engine import Job, RunSettings, score_jobs
 from ..engine.journal import Journal, Record, open_journal
 from ..engine.options import ScoreOptions, check_options
 from ..engine.pools import WorkerOptions
-from ..engine.rates import SECONDS
 from ..engine.verdict import offset_of
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, OutputError, interrupted_run
 from ..frames.inputs import input_states
@@ -29,6 +28,7 @@ from ..report.reading import merge_report
 from ..report.results import ScoreReport
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
+from ..utils.choices import TASK_SECONDS
 from ..utils.progress import ProgressBar
 from ..utils.values import to_short_json
 from ..utils.version import __version__
@@ -77,14 +77,14 @@ class BatchSettings:
     """The settings of a batch besides its pairs and options, none of which changes a score.
 
     A range of frames takes about `seconds`, if several workers score them. The bar `progress` shows the frames, and how many
-    pairs are finished. `tell` gets notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the
+    pairs are finished. `note` gets notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the
     message of an error for its record: the command line inserts the names of its flags.
     """
 
     workers: WorkerOptions
-    seconds: float = SECONDS
+    seconds: float = TASK_SECONDS
     progress: ProgressBar | None = None
-    tell: Callable[[str], None] = lambda _text: None
+    note: Callable[[str], None] = lambda _text: None
     warn: Callable[[str], None] = lambda _text: None
     worded: Callable[[str], str] = str
 
@@ -112,7 +112,7 @@ def score_manifest(
         folder.check()
     if find_offsets:
         pairs = [_with_offset(pair, pair.options(options), settings.warn) for pair in pairs]
-    with open_journal(path, settings.tell) as journal:
+    with open_journal(path, settings.note) as journal:
         records = score_pairs(pairs, options, journal, folder, settings)
         reports = [
             folder.path(_frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
@@ -160,7 +160,7 @@ def score_pairs(
     total = len(set(keys))
     done = total - len(todo)
     jobs = [Job(key, pair.clips, pair.options(options)) for key, pair in todo.items()]
-    run = RunSettings(progress=progress, journal=journal, seconds=settings.seconds, tell=settings.warn)
+    run = RunSettings(progress=progress, journal=journal, seconds=settings.seconds, warn=settings.warn)
 
     def say_finished() -> None:
         if progress is not None:

@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from ..engine.options import ScoreOptions
-from ..engine.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
+from ..engine.ranges import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.decode.container import ContainerFile
-from ..frames.open import open_file
+from ..frames.open import check_reopens, open_file
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.schedule import schedule_pairs
 from ..frames.source import FrameSource
@@ -41,7 +41,7 @@ class Forecast:
 def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str], cores: int, task_seconds: float) -> Forecast:
     """Return the estimate for pairs on workers of these `kinds` (`WorkerSpec.kind`), which share `cores` cores.
 
-    Clips are opened, but nothing is scored. The speeds come from `rates`, so the time is right within a factor, not within
+    Clips are opened, but nothing is scored. The speeds come from `ranges`, so the time is right within a factor, not within
     percents.
     """
     chosen = pairs if len(pairs) <= MAX_OPENED else [pairs[len(pairs) * n // MAX_OPENED] for n in range(MAX_OPENED)]
@@ -53,17 +53,17 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
             return str(error)
 
     with ThreadPoolExecutor(min(32, 4 * (os.cpu_count() or 1))) as pool:
-        found = list(pool.map(look, chosen))
-    known = [entry for entry in found if not isinstance(entry, str)]
+        looks = list(pool.map(look, chosen))
+    opened = [entry for entry in looks if not isinstance(entry, str)]
     scale = len(pairs) / len(chosen)
-    seconds = scale * sum(seconds for _, _, seconds in known)
+    seconds = scale * sum(seconds for _, _, seconds in opened)
     return Forecast(
         len(pairs),
         len(chosen),
-        tuple(entry for entry in found if isinstance(entry, str)),
-        round(scale * sum(frames for frames, _, _ in known)),
-        round(scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in known)),
-        round(scale * sum(read for _, read, _ in known)),
+        tuple(entry for entry in looks if isinstance(entry, str)),
+        round(scale * sum(frames for frames, _, _ in opened)),
+        round(scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in opened)),
+        round(scale * sum(read for _, read, _ in opened)),
         seconds,
         seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds),
     )
@@ -74,7 +74,8 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> tup
     pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than everything else here
     with ExitStack() as stack:
         clips = zip(pair.clips.paths, options.selection.streams, strict=True)
-        files = [stack.enter_context(open_file(path, pair.clips.raw, stream, pipes=False)) for path, stream in clips]
+        check_reopens(*pair.clips.paths)
+        files = [stack.enter_context(open_file(path, pair.clips.raw, stream)) for path, stream in clips]
         reference, distorted = files
         sources = match_pair(reference, distorted, pair.clips.raw, pictures, options.chroma)
         schedule = schedule_pairs(options.selection, *sources, options.sync)

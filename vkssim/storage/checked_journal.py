@@ -64,13 +64,12 @@ def journal_path(results: Path) -> Path:
 class CheckedLines:
     """A sequence of lines, into which entries are packed, or from which they are unpacked.
 
-    `kind` opens the first line and identifies the purpose of the lines. `name` binds the lines to a name, if that matters:
-    lines under a different name do not match.
+    `kind` opens the first line and identifies the purpose of the lines.
     """
 
-    def __init__(self, kind: bytes, name: str = "") -> None:
+    def __init__(self, kind: bytes) -> None:
         self._opening = kind
-        self._sum = zlib.crc32(name.encode(), zlib.crc32(kind))
+        self._sum = zlib.crc32(kind)
 
     def pack(self, *entries: Any) -> bytes:
         """Return the next lines, one for each entry. An entry is any value that JSON can express."""

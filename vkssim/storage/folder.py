@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -75,14 +75,6 @@ class Folder:
                 if path.is_file() and not path.is_symlink() and not path.name.startswith(UNFINISHED)
             }
         return set()
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove objects of a folder by URL, and ignore missing ones."""
-        there = self.names().intersection(names)
-        with self._errors():
-            filesystem, root = filesystem_of(self._location)
-            if there:
-                filesystem.rm([f"{root}/{name}" for name in sorted(there)])
 
     @contextmanager
     def _errors(self, name: str | None = None) -> Iterator[None]:

@@ -15,6 +15,11 @@ BACKENDS = ("vulkan", "cpu")
 ENGINES = ("local", "ray")
 """The engines that run workers: this machine, or a Ray cluster."""
 
+TASK_SECONDS = 15.0
+"""The target duration of one range of frames: long compared with the cost of starting a range, and short compared with the work
+that is lost when a worker ends; docs/scale.md has the measurements.
+"""
+
 DECODERS = ("auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
 """The decoders of containers: ``"auto"`` is the GPU that scores if it can decode, else the CPU; ``"cpu"`` is the
 CPU; the others are FFmpeg's names of the APIs of hardware.

@@ -28,13 +28,12 @@ def open_pair(
     chroma: bool = False,
     streams: tuple[int | None, int | None] = (None, None),
     hardware: HardwareDecoder | None = None,
-    pipes: bool = True,
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they state, with R'G'B' converted, then turned, cropped and scaled as `pictures` says.
 
     `paths` are the reference and the distorted clip. `streams` are the streams of containers, as in `Selection`. R'G'B' becomes
     Y'CbCr of the matrix and range that the other clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware`
-    if possible. Without `pipes`, only files are opened. Raises InputError as `open_file` does, if `raw` contradicts a clip, if
+    if possible. Raises InputError as `open_file` does, if `raw` contradicts a clip, if
     a crop does not fit, and if there is no `chroma` to compare.
     """
     reference, distorted = paths
@@ -47,10 +46,7 @@ def open_pair(
             raise InputError(f"`{name}=auto` reads the {clip} twice, and {path} can be read only once; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip(paths, streams, strict=True)
-        openings = [
-            partial(open_file, path, raw, stream, hardware, pipes=pipes, adds_grain=pictures.adds_grain)
-            for path, stream in clips
-        ]
+        openings = [partial(open_file, path, raw, stream, hardware, adds_grain=pictures.adds_grain) for path, stream in clips]
         sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
