@@ -43,18 +43,16 @@ _KINDS = dict(enumerate((DeviceKind.OTHER, DeviceKind.INTEGRATED, DeviceKind.DIS
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """The properties of a physical device that are known before it is opened.
-
-    `index` counts the devices in order of preference: real GPUs before software, lavapipe before other software. `uuid` stays
-    the same between runs. `pci` is the PCI address, such as ``"0000:3b:00.0"``, or None if the driver does not report it.
-    `lacks` names the missing requirements, and is empty for a usable device.
-    """
+    """The properties of a physical device that are known before it is opened."""
 
     index: int
+    """The place in order of preference: GPUs before software, lavapipe before other software."""
     name: str
     kind: DeviceKind
     uuid: uuid.UUID
+    """It stays the same between runs."""
     pci: str | None
+    """The PCI address, such as ``"0000:3b:00.0"``; None if the driver does not report it."""
     vendor_id: int
     device_id: int
     api_version: tuple[int, int, int]
@@ -65,6 +63,7 @@ class DeviceInfo:
     max_storage_bytes: int
     timestamp_period_ns: float
     lacks: tuple[str, ...]
+    """The missing requirements; empty for a usable device."""
     physical: Any
 
     @property

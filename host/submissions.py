@@ -17,19 +17,20 @@ from .plan import Dispatch, Plan
 
 @dataclass(frozen=True)
 class DispatchPart:
-    """Some of the workgroups of a dispatch.
-
-    `number` is the place of the dispatch in `plan.dispatches`. `first_row` and `first_layer` are the first workgroup in y and
-    in z, `groups` the numbers of workgroups in x, y and z. The part that `begins_step` comes after everything that earlier
-    steps have written. The part that `ends_dispatch` is the last one of its dispatch.
-    """
+    """Some of the workgroups of a dispatch."""
 
     number: int
+    """The place of the dispatch in `plan.dispatches`."""
     first_row: int
+    """The first workgroup in y."""
     first_layer: int
+    """The first workgroup in z."""
     groups: tuple[int, int, int]
+    """The numbers of workgroups in x, y and z."""
     begins_step: bool = False
+    """Whether it comes after everything that earlier steps have written."""
     ends_dispatch: bool = True
+    """Whether it is the last part of its dispatch."""
 
 
 Submission = tuple[DispatchPart, ...]

@@ -29,18 +29,18 @@ _OPENING = "opening the device and compiling its kernels"
 
 @dataclass
 class DeviceTrial:
-    """The result of a trial.
-
-    `seconds_to_first_score` is the time in seconds from loading the driver to the first score of both metrics, compilation
-    included; it is None if there was no score. `checked` is the number of known results that the device gave, `wrong` the
-    message about one that differs, and `failure` the reason why the trial did not end. `doing` is the last step.
-    """
+    """The result of a trial."""
 
     seconds_to_first_score: float | None = None
+    """The time from loading the driver to the first score of both metrics, compilation included; None without a score."""
     checked: int = 0
+    """The number of known results that the device gave."""
     wrong: str | None = None
+    """The message about a result that differs."""
     failure: str | None = None
+    """The reason why the trial did not end."""
     doing: str = _OPENING
+    """The last step."""
 
     @property
     def scores(self) -> bool:

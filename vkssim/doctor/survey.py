@@ -33,24 +33,24 @@ _LOADER_NAMES = ("libvulkan.so", "libvulkan.1")
 
 @dataclass
 class Survey:
-    """The result of a survey.
-
-    `problems` has the message of the dynamic loader for each library, None for one that loads, and `missing` the libraries that
-    a library lacks if it does not load. `loader_problem` says why the Vulkan loader cannot be loaded. `chosen` is the index of
-    the device that vkssim chooses. `failure` says why there is none, or why the devices could not be listed. `doing` is the
-    last step.
-    """
+    """The result of a survey."""
 
     problems: dict[str, str | None] = field(default_factory=dict)
+    """The message of the dynamic loader for each library; None for one that loads."""
     missing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The libraries that a library lacks if it does not load."""
     has_loader: bool = False
     loader_problem: str | None = None
+    """The reason why the Vulkan loader cannot be loaded."""
     loader_path: str | None = None
     loader_version: str | None = None
     devices: list[DeviceInfo] = field(default_factory=list)
     chosen: int | None = None
+    """The index of the device that vkssim chooses."""
     failure: str | None = None
+    """The reason why no device is chosen, or why the devices could not be listed."""
     doing: str = "the survey"
+    """The last step."""
 
     @property
     def has_gpu(self) -> bool:

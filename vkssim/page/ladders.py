@@ -35,21 +35,22 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Delta:
-    """The Bjøntegaard deltas of one ladder against another, both by name.
-
-    `rate` is in per cent, `score` in dB if `decibels` is True. Both are None if the deltas cannot be computed, and `reason`
-    says why. `reference` is empty for the mean over all references. `warnings` limit how far the deltas can be trusted.
-    """
+    """The Bjøntegaard deltas of one ladder against another, both by name."""
 
     metric: str
     reference: str
+    """Empty for the mean over all references."""
     test: str
     anchor: str
     rate: float | None = None
+    """In per cent; None, as `score`, if the deltas cannot be computed."""
     score: float | None = None
     decibels: bool = False
+    """Whether `score` is in dB."""
     reason: str = ""
+    """The reason why there are no deltas."""
     warnings: tuple[str, ...] = ()
+    """They limit how far the deltas can be trusted."""
 
 
 @dataclass(frozen=True)

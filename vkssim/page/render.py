@@ -38,19 +38,18 @@ class MetricCharts:
 
 @dataclass(frozen=True)
 class PageDetails:
-    """The facts of a page besides its reports and pictures. Sequences have an entry for each report, or are empty.
-
-    `files` have the reports: those of libvmaf's tools have no other name. `rates` are in the unit of `ladders`; without them
-    those in the reports are used, in kbit/s. `manifest` has the labels of each clip in its batch, and `failed` the pairs that
-    could not be scored: (distorted clip, error).
-    """
+    """The facts of a page besides its reports and pictures. Sequences have an entry for each report, or are empty."""
 
     files: Sequence[str] = ()
+    """The files of the reports: those of libvmaf's tools have no other name."""
     limits: Sequence[Sequence[tables.Limit]] = ()
     ladders: Ladders = Ladders()  # noqa: RUF009 - frozen
     rates: Sequence[float | None] = ()
+    """In the unit of `ladders`; without them those in the reports are used, in kbit/s."""
     manifest: Sequence[Mapping[str, str]] = ()
+    """The labels of each clip in its batch."""
     failed: Sequence[tuple[str, str]] = ()
+    """The pairs that could not be scored: (distorted clip, error)."""
 
 
 def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageDetails = PageDetails()) -> str:

@@ -15,19 +15,19 @@ from .tables import Limit, Pooled, decibel_text, rate_text, score_text
 
 @dataclass(frozen=True)
 class Tile:
-    """A value with its name and a further remark.
-
-    `other` is the same value in dB; empty if it has none. `clip` and `frame` are the numbers of the clip and the frame of the
-    value; None for all. `state` is ``"pass"``, ``"fail"`` or empty.
-    """
+    """A value with its name and a further remark."""
 
     name: str
     value: str
     more: str = ""
     clip: int | None = None
+    """The number of the clip of the value; None for all clips."""
     frame: int | None = None
+    """The number of the frame of the value; None for all frames."""
     state: str = ""
-    other: str = ""
+    """``"pass"``, ``"fail"`` or empty."""
+    decibels: str = ""
+    """The same value in dB; empty if it has none."""
 
 
 def verdict_tile(limits: Sequence[Sequence[Limit]]) -> Tile | None:
@@ -68,7 +68,8 @@ def metric_tiles(reports: Sequence[ScoreReport], pooled: Sequence[Pooled], metri
         if pooling == "min" and reports[clip].frames and not np.isnan(scores := reports[clip].column(metric)).all():
             frame = reports[clip].frames[int(np.nanargmin(scores))].index
         title = pooling if len(reports) == 1 else f"lowest {pooling}"
-        decibels = f"{decibel_text(float(decibel(np.array(values[clip]))), 2)} dB"
-        other = decibels if metric in reports[clip].similarities else ""
-        tiles.append(Tile(title, score_text(values[clip]), more, None if len(reports) == 1 else clip, frame, other=other))
+        decibels = ""
+        if metric in reports[clip].similarities:
+            decibels = f"{decibel_text(float(decibel(np.array(values[clip]))), 2)} dB"
+        tiles.append(Tile(title, score_text(values[clip]), more, None if len(reports) == 1 else clip, frame, decibels=decibels))
     return tiles
