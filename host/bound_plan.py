@@ -32,10 +32,13 @@ class Binding:
         layouts = [pipeline.layout for pipeline in self._pipelines]
         counts = Counter(chain.from_iterable(layout.types for layout in layouts))
         sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in counts.items()]
+
         pool_info = vk.VkDescriptorPoolCreateInfo(maxSets=len(layouts), pPoolSizes=sizes)
         pool = device.create(stack, "DescriptorPool", pool_info)
+
         info = vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, pSetLayouts=[layout.descriptor_set for layout in layouts])
         self._sets = list(vk.vkAllocateDescriptorSets(device.handle, info))
+
         writes = []
         for dispatch, layout, descriptor_set in zip(plan.dispatches, layouts, self._sets, strict=True):
             for number, (kind, name) in enumerate(zip(layout.types, dispatch.sources + dispatch.targets, strict=True)):
@@ -49,6 +52,7 @@ class Binding:
                         dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=kind, **resource
                     )
                 )
+
         vk.vkUpdateDescriptorSets(device.handle, len(writes), writes, 0, None)
 
     def record(self, commands: Any, submission: Submission, after_each: Callable[[], None]) -> None:

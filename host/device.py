@@ -43,12 +43,14 @@ class Device(Closable):
         self.queue_lock = threading.RLock()
         self._count_lock = threading.RLock()
         self._stack = ExitStack()
+
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(info.physical)
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits: int = families[self.queue_family].timestampValidBits
         self.upload_family = None if self.unified else _copy_family(families)
         used = dict.fromkeys(family for family in (self.queue_family, self.upload_family) if family is not None)
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
+
         enabled = [name for name in ("VK_KHR_portability_subset",) if name in info.extensions]
         features = None
         if sharing:
@@ -56,9 +58,11 @@ class Device(Closable):
                 raise UnsuitableDeviceError(f"{info.description} cannot share memory: it lacks {', '.join(missing)}")
             enabled += SHARING_EXTENSIONS
             features = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=1)
+
         create_info = vk.VkDeviceCreateInfo(pNext=features, pQueueCreateInfos=queues, ppEnabledExtensionNames=enabled)
         self.handle = vk.vkCreateDevice(info.physical, create_info, None)
         self.unless_abandoned(self._stack, vk.vkDestroyDevice, self.handle, None)
+
         self.queue = vk.vkGetDeviceQueue(self.handle, self.queue_family, 0)
         self.upload_queue = None if self.upload_family is None else vk.vkGetDeviceQueue(self.handle, self.upload_family, 0)
         self.memory_properties = vk.vkGetPhysicalDeviceMemoryProperties(info.physical)

@@ -98,6 +98,7 @@ def _describe(physical: Any) -> DeviceInfo:
     api_version = (base.apiVersion >> 22 & 0x7F, base.apiVersion >> 12 & 0x3FF, base.apiVersion & 0xFFF)
     names = (extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None))
     extensions = frozenset(names)
+
     subgroup, identity, driver, place, properties = (
         ffi.new(f"{struct}*", {"sType": kind})
         for struct, kind in (
@@ -108,6 +109,7 @@ def _describe(physical: Any) -> DeviceInfo:
             ("VkPhysicalDeviceProperties2", vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2),
         )
     )
+
     pci = None
     if api_version >= _MIN_API:
         has_driver = api_version >= (1, 2) or "VK_KHR_driver_properties" in extensions
@@ -117,6 +119,7 @@ def _describe(physical: Any) -> DeviceInfo:
         vk.vkGetPhysicalDeviceProperties2(physical, properties)
         if has_place:
             pci = f"{place.pciDomain:04x}:{place.pciBus:02x}:{place.pciDevice:02x}.{place.pciFunction:x}"
+
     driver_words = [ffi.string(text).decode(errors="replace") for text in (driver.driverName, driver.driverInfo)]
     return DeviceInfo(
         index=0,  # until all devices are sorted

@@ -177,6 +177,7 @@ class Executor(Closable):
                 buffers[spec.name] = readback[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
                 if spec.role is Role.LARGE_OUTPUT and not device.unified:
                     buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.WORK)
+
         uploaded = upload_fence = None
         if self._upload_apart:
             uploaded = device.create(self._stack, "Semaphore", vk.VkSemaphoreCreateInfo())

@@ -51,6 +51,7 @@ class Instance(Closable):
         self._log = None if setting in ("", "1") else Path(setting)
         self.validation_messages: list[str] = []
         self._checked = 0
+
         self._stack = ExitStack()
         self.handle = self._create()
         self._stack.callback(vk.vkDestroyInstance, self.handle, None)
@@ -74,9 +75,11 @@ class Instance(Closable):
                 os.environ.setdefault(variable, value)
             layers.append(VALIDATION_LAYER)
             extensions += _VALIDATION_EXTENSIONS
+
         if _PORTABILITY_EXTENSION in available:  # without it MoltenVK hides itself
             extensions.append(_PORTABILITY_EXTENSION)
             flags = _ENUMERATE_PORTABILITY_BIT
+
         application = vk.VkApplicationInfo(
             pApplicationName="vkssim", pEngineName="vkssim", apiVersion=vk.VK_MAKE_VERSION(*_API_VERSION, 0)
         )
@@ -91,6 +94,7 @@ class Instance(Closable):
             ppEnabledLayerNames=layers,
             ppEnabledExtensionNames=extensions,
         )
+
         fork.vulkan_is_opened()
         return vk.vkCreateInstance(info, None)
 
@@ -104,6 +108,7 @@ class Instance(Closable):
         severity = vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT
         kind = vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT
         info, self._report = debug_messenger(vk.module, severity, kind, on_message)
+
         create = vk.load(self.handle, "vkCreateDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
         destroy = vk.load(self.handle, "vkDestroyDebugUtilsMessengerEXT", "vkGetInstanceProcAddr")
         messenger = create(self.handle, info, None)

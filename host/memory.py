@@ -40,6 +40,7 @@ def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -
         wishes = [visible | coherent | (local if device.unified else 0), visible | coherent]
     else:
         wishes = [visible | cached | coherent, visible | cached, visible | coherent]
+
     types = device.memory_properties.memoryTypes
     for wish in wishes:
         for index in range(device.memory_properties.memoryTypeCount):
@@ -67,10 +68,12 @@ class Buffer:
                 f"a buffer of {size} bytes is more than the {limit} that {device.info.name} can bind; choose a smaller batch"
                 " or smaller frames"
             )
+
         self.size = size
         self._device = device
         self._stack = stack
         self._texel_view: Any = None
+
         usage = (
             vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT
@@ -87,6 +90,7 @@ class Buffer:
             pQueueFamilyIndices=list(families) if len(families) > 1 else None,
         )
         self.handle = device.create(stack, "Buffer", info)
+
         requirements = vk.vkGetBufferMemoryRequirements(device.handle, self.handle)
         index, flags = _memory_type(device, requirements.memoryTypeBits, memory_class)
         dedicated = vk.VkMemoryDedicatedAllocateInfo(buffer=self.handle) if shared else None
@@ -96,6 +100,7 @@ class Buffer:
         memory = vk.vkAllocateMemory(device.handle, allocation, None)
         self.memory = device.own(stack, "Memory", memory, vk.vkFreeMemory, requirements.size)
         vk.vkBindBufferMemory(device.handle, self.handle, memory, 0)
+
         self.mapped: npt.NDArray[np.uint8] | None = None
         self._stale_range: Any = None
         if memory_class in (MemoryClass.UPLOAD, MemoryClass.READBACK):

@@ -121,6 +121,7 @@ class PipelineBuilder:
             )
             for number, descriptor_type in enumerate(types)
         ]
+
         set_info = vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings)
         set_layout = device.create(self._stack, "DescriptorSetLayout", set_info)
         push_range = vk.VkPushConstantRange(stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT, offset=0, size=PUSH_BYTES)
@@ -145,14 +146,17 @@ class PipelineBuilder:
         with ExitStack() as temporary:
             code = self._load_module(kernel.module)
             module = device.create(temporary, "ShaderModule", vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code))
+
             values = struct.pack(f"<{len(kernel.constants)}I", *(value for _, value in kernel.constants))
             entries = [
                 vk.VkSpecializationMapEntry(constantID=constant, offset=4 * position, size=4)
                 for position, (constant, _) in enumerate(kernel.constants)
             ]
+
             # The variables hold each struct until the call returns: the binding keeps no nested strings or structs alive.
             data = vk.ffi.from_buffer(values)
             specialisation = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=len(values), pData=data)
+
             entry_point = vk.ffi.new("char[]", b"main")
             stage = vk.VkPipelineShaderStageCreateInfo(
                 stage=vk.VK_SHADER_STAGE_COMPUTE_BIT,
@@ -160,6 +164,7 @@ class PipelineBuilder:
                 pName=entry_point,
                 pSpecializationInfo=specialisation if entries else None,
             )
+
             layout = self._layout(kernel)
             info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout.pipeline)
 

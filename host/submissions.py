@@ -48,6 +48,7 @@ def divide(plan: Plan, frames: int, max_work: int | None = None) -> tuple[Submis
     """
     max_work = work_of(plan, frames) if max_work is None else max_work
     steps_begin = set(accumulate(map(len, plan.steps), initial=0))
+
     submissions: list[Submission] = []
     current: list[DispatchPart] = []
     work = 0
