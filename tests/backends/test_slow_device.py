@@ -101,8 +101,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     )
     monkeypatch.setattr(SubmissionBudget, "note", noted)
     monkeypatch.setattr(Binding, "record", recorded)
-    monkeypatch.setattr(submissions, "_SMALLEST_WORK", 1)
-    monkeypatch.setattr(submissions, "_FIRST_WORK_OF_OTHERS", FIRST)
+    monkeypatch.setattr(submissions, "_MIN_WORK", 1)
+    monkeypatch.setattr(submissions, "_FIRST_WORK_OF_OTHER_KINDS", FIRST)
     return seen
 
 

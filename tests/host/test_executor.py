@@ -88,7 +88,7 @@ def test_a_failure_between_submissions_waits_for_the_earlier_ones(device: Device
     with _open(device) as executor:
         slot = executor.slots[0]
         slot.inputs[SOURCE.buffer][:] = _samples(1, 1)
-        monkeypatch.setattr(executor._budget, "most", SOURCE.spec(Role.INPUT).frame_bytes)
+        monkeypatch.setattr(executor._budget, "max_work", SOURCE.spec(Role.INPUT).frame_bytes)
         monkeypatch.setattr(device, "wait_idle", lambda idle=device.wait_idle: waits.append(idle()))
         monkeypatch.setattr(vk, "vkQueueSubmit", fail_second)
         with pytest.raises(DeviceError, match="the second submission fails"):
@@ -103,7 +103,7 @@ def test_a_failure_between_submissions_waits_for_the_earlier_ones(device: Device
 @pytest.mark.parametrize("most", [None, 100], ids=["one submission", "several submissions"])
 def test_profile_has_every_stage(device: Device, monkeypatch: pytest.MonkeyPatch, most: int | None) -> None:
     with _open(device, profile=True) as executor:
-        monkeypatch.setattr(executor._budget, "most", most)
+        monkeypatch.setattr(executor._budget, "max_work", most)
         executor.submit(executor.slots[0], 1)
         executor.wait(executor.slots[0])
         times = executor.stage_times(executor.slots[0])
