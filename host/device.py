@@ -26,8 +26,7 @@ class Device(Closable):
     `sharing` enables the extensions for sharing memory with another API (host/sharing.py). Raises UnsuitableDeviceError if the
     driver does not offer them.
 
-    Threads may use one device, each with executors of its own. Vulkan lets one thread at a time use a queue, so whoever submits
-    holds `queue_lock`.
+    Threads may use one device, each with executors of its own.
 
     `live_objects` counts, by kind, the Vulkan objects that `create` and `own` have and that are not yet destroyed, so that
     tests can detect leaks. `memory_in_use` is the number of bytes that are allocated on the device now. `abandoned` is set for
@@ -40,7 +39,7 @@ class Device(Closable):
         self.live_objects: Counter[str] = Counter()
         self.memory_in_use = 0
         self.abandoned = False
-        self.queue_lock = threading.RLock()
+        self._queue_lock = threading.RLock()
         self._count_lock = threading.RLock()
         self._stack = ExitStack()
 
@@ -103,9 +102,14 @@ class Device(Closable):
         """Have `stack` call a function, unless the device is abandoned by then."""
         stack.callback(lambda: None if self.abandoned else function(*arguments))
 
+    def submit(self, queue: Any, submission: Any, fence: Any) -> None:
+        """Submit work to one of the queues, which one thread at a time may use."""
+        with self._queue_lock:
+            vk.vkQueueSubmit(queue, 1, submission, fence)
+
     def wait_idle(self) -> None:
         """Wait until all submissions have finished."""
-        with self.queue_lock:
+        with self._queue_lock:
             vk.vkDeviceWaitIdle(self.handle)
 
     def close(self) -> None:

@@ -291,8 +291,7 @@ class Executor(Closable):
         upload, kernels = self._recording(slot, work)
         self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
         if upload is not None:
-            with self._device.queue_lock:
-                vk.vkQueueSubmit(self._device.upload_queue, 1, [upload], slot.upload_fence)
+            self._device.submit(self._device.upload_queue, [upload], slot.upload_fence)
         running = upload is not None
         try:
             for number, submission in enumerate(kernels):
@@ -301,8 +300,7 @@ class Executor(Closable):
                 if self._submitter is not None and number == 0:
                     self._submitter.submit(submission.pCommandBuffers[0], written, fence)
                 else:
-                    with self._device.queue_lock:
-                        vk.vkQueueSubmit(self._device.queue, 1, [submission], fence)
+                    self._device.submit(self._device.queue, [submission], fence)
                 running = True
         except DeviceError:
             if running:

@@ -79,8 +79,7 @@ class TimelineSubmitter:
         self._commands[0] = commands
         self._submission.waitSemaphoreCount = self._numbers.waitSemaphoreValueCount = waits
         self._submission.signalSemaphoreCount = self._numbers.signalSemaphoreValueCount = signals
-        with self._device.queue_lock:
-            vk.vkQueueSubmit(self._device.queue, 1, self._submission, fence)
+        self._device.submit(self._device.queue, self._submission, fence)
 
     def is_done(self, turn: int) -> bool:
         """Return whether the submissions that set the number `turn` are done."""
