@@ -243,6 +243,7 @@ def test_nothing_is_left_after_closing(failing: bool) -> None:
             scorer.feed(*pair)
         assert +counted
         scorer.feed(FRAMES[0], FRAMES[0][1:] if failing else FRAMES[0])
+    assert not counted["Memory"]
     scorer.close()
     close_sessions()
     assert not +counted

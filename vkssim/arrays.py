@@ -1,6 +1,6 @@
 """Compute SSIM and MS-SSIM of NumPy arrays.
 
-The device stays open between calls, with its compiled kernels. `Scorer` gives control over when it is open.
+The device stays open between calls, with its compiled kernels. `Scorer` gives control over when it has memory for frames.
 """
 
 from __future__ import annotations

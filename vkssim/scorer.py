@@ -147,7 +147,8 @@ class Scorer(Closable):
         self._float_range = luma.peak if luma.code is SampleCode.FLOAT32 else None  # None if it needs no more looks
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
-        self._backend = open_with_warnings(open_backend(backend, self._metrics.planes, device=device, batch=batch))
+        opened = open_backend(backend, self._metrics.planes, device=device, batch=batch, keep=False)
+        self._backend = open_with_warnings(opened)
         is_large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES
         cores_are_free = (os.cpu_count() or 1) >= _CORES_TO_SPARE  # the device may need them
         # A second thread that copies the other frame of a pair.
@@ -407,7 +408,7 @@ class Scorer(Closable):
             raise type(self._failure)(*self._failure.args)
 
     def close(self) -> None:
-        """Close the device, and drop frames that are not yet scored. A second call does nothing."""
+        """Free the memory on the device, and drop frames that are not yet scored. A second call does nothing."""
         with self._in_use:
             if self._closed:
                 return

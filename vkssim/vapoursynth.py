@@ -49,7 +49,7 @@ def ssim(
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``; every score that they give becomes a property.
     backend, device
-        The backend and the device; see `Scorer`. The device stays open as long as the returned clip exists.
+        The backend and the device; see `Scorer`. The clip has memory on the device as long as it exists.
 
     Returns
     -------

@@ -360,9 +360,9 @@ def made(stand_ins: list[_StandIn], monkeypatch: pytest.MonkeyPatch) -> list[_Ba
     return backends
 
 
-def _open(width: int = 64, taken: int | None = None) -> Any:
+def _open(width: int = 64, **options: Any) -> Any:
     planes = [PlaneMetrics("y", FrameFormat.of_bits(width, 48, 8), ())]
-    return open_backend("vulkan", planes, device="a", taken=taken)
+    return open_backend("vulkan", planes, device="a", **options)
 
 
 def test_runs_share_the_batches_of_a_backend(made: list[_Backend]) -> None:
@@ -389,6 +389,13 @@ def test_a_backend_that_was_opened_ahead(made: list[_Backend]) -> None:
     with _open() as backend:
         assert (len(backend.batches), len(made)) == (4, 1)
     ahead.close()
+
+
+def test_a_backend_that_is_not_kept_frees_its_memory(made: list[_Backend], stand_ins: list[_StandIn]) -> None:
+    with _open(keep=False), _open() as other:
+        assert len(other.batches) == 4
+    assert [backend.closed for backend in made] == [1, 0]
+    assert stand_ins[0].closed == 0
 
 
 def test_what_a_run_that_ends_early_has_submitted_is_awaited(made: list[_Backend]) -> None:

@@ -108,11 +108,12 @@ def open_backend(
     slots: int = 4,
     taken: int | None = None,
     profile: bool = False,
+    keep: bool = True,
 ) -> Backend:
     """Return the backend of the given name, with `slots` batches; no other backend is ever used instead.
 
-    The memory of the device stays for the next backend of the same formats, metrics and arguments. If only some of the batches
-    are `taken`, backends that are open at the same time share it, each with batches of its own.
+    The device stays open and, with `keep`, so does its memory, for the next backend of the same formats, metrics and arguments.
+    If only some of the batches are `taken`, backends that are open at the same time share it, each with batches of its own.
 
     Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
@@ -132,12 +133,14 @@ def open_backend(
         return engine
     formats = tuple((plane.format, tuple((type(scorer), scorer.text) for scorer in plane.scorers)) for plane in planes)
     sharing = any(plane.format.external for plane in planes)
-    for number in count():  # another one if the batches of those before are taken
+    for number in count():  # another engine if too few batches of those before are free
         key = formats, batch, slots, profile, number
         used = EngineInUse(device, key, make, sharing=sharing)
         with closing_on_error(used):
             batches = used.engine.take(slots if taken is None else taken)
             if batches is not None:
+                if not keep:
+                    used.drop()
                 return _SharedBackend(used, batches, software_warnings(used.session.device.info, device))
         used.close()
     raise AssertionError

@@ -100,7 +100,7 @@ class _Entry(Generic[Thing]):
 
 
 class Keeper(Generic[Thing]):
-    """Open things, each under a key, which stay open after their use. Threads that use different ones do not wait."""
+    """Things under keys that stay open after their use. Threads that use different things do not wait for each other."""
 
     def __init__(self) -> None:
         # Not an OrderedDict, whose links are wrong for good after Ctrl-C in the `__hash__` of a key.
@@ -278,13 +278,17 @@ class EngineInUse(Closable, Generic[Engine]):
         self._is_closed = False
 
     @property
-    def has_failed(self) -> bool:
-        """Return whether the engine failed a user."""
+    def is_dropped(self) -> bool:
+        """Return whether nobody may begin to use the engine any more."""
         return self._engine.is_dropped
 
-    def fail(self, error: BaseException) -> None:
-        """Let nobody else use the engine after an error and, if the device failed, nothing on the device."""
+    def drop(self) -> None:
+        """Let nobody begin to use the engine any more."""
         self.session.engines.drop(self._engine)
+
+    def fail(self, error: BaseException) -> None:
+        """Let nobody begin to use the engine after an error and, if the device failed, anything else on the device."""
+        self.drop()
         self._drop_session(error)
 
     def _drop_session(self, error: BaseException) -> None:
@@ -321,7 +325,7 @@ def use_engine(
     def use() -> Result:
         while True:
             with EngineInUse(device, key, make, sharing=sharing, user=user) as used, used.lock:
-                if used.has_failed:  # while this thread waited for it
+                if used.is_dropped:  # while this thread waited for it
                     continue
                 try:
                     return action(used.engine)
