@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import cycle
 from typing import NamedTuple
@@ -44,17 +43,10 @@ class LossExecutor:
 
     executor: Executor | None = None
 
-    def __init__(
-        self,
-        session: Session,
-        step: LossStep,
-        *,
-        timelines: Timelines | None = None,
-        make_room: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, session: Session, step: LossStep, timelines: Timelines | None = None) -> None:
         self.loss, self.has_gradient = step.loss, step.gradient
         self.device = device = session.device
-        self._pipelines, self._timelines, self._make_room = session.pipelines, timelines, make_room
+        self._session, self._timelines = session, timelines
         shape, packed = KernelShape.for_device(device.info), timelines is not None
         self.plan = loss_plan(step.loss, shape, gradient=step.gradient, weight=step.weight, packed=packed)
         largest = max(spec.frame_bytes for spec in self.plan.buffers)
@@ -75,7 +67,7 @@ class LossExecutor:
             return self.new_executor(batch, slots if self._timelines is None else 0)
 
         most = min(planes, self._most)
-        made, smaller = fit_batch(self.device, most, make, make_room=self._make_room)
+        made, smaller = fit_batch(self.device, most, make, make_room=self._session.make_room)
         self.executor = made
         if smaller:
             self._most = made.batch
@@ -85,7 +77,7 @@ class LossExecutor:
 
     def new_executor(self, batch: int, slots: int) -> Executor:
         """Return an executor for batches of a number of planes. Raises DeviceMemoryError if they do not fit."""
-        return Executor(self.device, self.plan, self._pipelines, batch=batch, slots=slots, timelines=self._timelines)
+        return Executor(self.device, self.plan, self._session.pipelines, batch=batch, slots=slots, timelines=self._timelines)
 
     def close_executor(self) -> None:
         """Wait for the device and destroy the executor; a second call does nothing."""
@@ -105,8 +97,7 @@ class LossEngine(LossExecutor, Closable):
     def __init__(self, step: LossStep, *, planes: int = 1, device: str | int | Session | None = None) -> None:
         self._stack = ExitStack()
         with closing_on_error(self):
-            session = opened_session(self._stack, device)
-            super().__init__(session, step, make_room=session.make_room)
+            super().__init__(opened_session(self._stack, device), step)
             self.room_for(planes)
 
     def new_executor(self, batch: int, slots: int) -> Executor:

@@ -119,9 +119,10 @@ class Keeper(Generic[Thing]):
                 entry.last_use = next(_uses)
                 entry.users.append(user)
             try:
-                with entry.lock:
-                    if entry.thing is None and not entry.is_dropped:
-                        entry.thing = make()
+                if entry.thing is None:
+                    with entry.lock:
+                        if entry.thing is None and not entry.is_dropped:  # otherwise another thread has made it
+                            entry.thing = make()
             except BaseException:
                 self.drop(entry)
                 self.leave(entry, user)

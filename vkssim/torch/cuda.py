@@ -245,6 +245,7 @@ class Sharing(Closable):
             return make()
         except DeviceMemoryError:
             self._release_idle()
+            self.session.make_room()
             torch.cuda.empty_cache()
             return make()
 
@@ -394,7 +395,7 @@ class _TensorLoss(LossExecutor):
     means: Tensor
 
     def __init__(self, sharing: Sharing, step: LossStep) -> None:
-        super().__init__(sharing.session, step, timelines=sharing.timelines)
+        super().__init__(sharing.session, step, sharing.timelines)
         self._sharing = sharing
         self._weights: Tensor | None = None
         self._columns: dict[int, tuple[Tensor, Tensor]] = {}  # of the means: deficits and means, by the number of planes
