@@ -83,13 +83,13 @@ def test_a_number_below_its_minimum_is_refused_by_library_and_command_line(kind:
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (Selection, {"subsample": "2"}, "`subsample` is '2'; it must be 1 or more"),
+        (Selection, {"subsample": "2"}, "`subsample` is '2'; it must be a whole number"),
         (Selection, {"offset": 0.5}, "`offset` is 0.5; it must be a whole number"),
         (PictureOptions, {"deepen": "false"}, "`deepen` is 'false'; it must be true or false"),
     ],
 )
 def test_a_value_of_another_type_is_refused(kind: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(VkssimError, match=message):
+    with pytest.raises(OptionError, match=message):
         kind(**options)
 
 

@@ -280,7 +280,7 @@ class Selection:
     InputError
         A number is too small or too large.
     OptionError
-        `start` or `end` is neither a number nor a time.
+        `start` or `end` is neither a number nor a time, or a number is not whole.
 
     """
 

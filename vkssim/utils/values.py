@@ -17,7 +17,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError, OptionError, VkssimError
 from .limits import LARGEST_NUMBER, abbreviated, whole_number
-from .numbers import plain_value, whole_value
+from .numbers import integer, plain_value
 from .wording import either
 
 Kind = TypeVar("Kind")
@@ -127,11 +127,11 @@ class Value:
             return f"a whole number from {self.choices[0]} to {self.choices[-1]}"
         if self.choices:
             return either([str(choice) for choice in self.choices])
-        lowest = "a whole number" if self.minimum is None else f"{self.minimum} or more"
-        return f"{lowest}, and {LARGEST_NUMBER} at most"
+        lowest = -LARGEST_NUMBER if self.minimum is None else self.minimum
+        return f"{lowest} or more, and {LARGEST_NUMBER} at most"
 
     def check(self, value: Any) -> Any:
-        """Return an argument without types of NumPy. Raises OptionError, or InputError for a number, if it is not possible.
+        """Return an argument without types of NumPy. Raises OptionError, or InputError for a number beyond its limits.
 
         None stands for no value.
         """
@@ -146,9 +146,9 @@ class Value:
                 raise OptionError(self._refusal(value))
             plain = choices[choices.index(plain)]
         elif self.types == (int,):
-            plain = whole_value(plain)
+            plain = integer(f"`{self.name}`", plain)
             smallest = -LARGEST_NUMBER if self.minimum is None else self.minimum
-            if plain is None or not smallest <= plain <= LARGEST_NUMBER:
+            if not smallest <= plain <= LARGEST_NUMBER:
                 raise InputError(self._refusal(value))
         return plain
 
