@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.backends import selftest
+from vkssim.backends.known_answers import CASES
 from vkssim.doctor import devices as trial_module
 from vkssim.doctor import survey as survey_module
 from vkssim.doctor.devices import DeviceTrial, try_device
@@ -84,7 +85,7 @@ def test_a_library_is_loaded_from_where_the_file_says(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("shared_device")
 def test_a_trial_computes_a_score_and_the_known_results(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the test's process, and with two known results; the command's own test starts a process and computes all."""
-    monkeypatch.setattr(selftest, "CASES", selftest.CASES[:2])
+    monkeypatch.setattr(selftest, "CASES", CASES[:2])
     trial, steps = DeviceTrial(), []
 
     def send(name: str, value: object) -> None:
@@ -94,7 +95,7 @@ def test_a_trial_computes_a_score_and_the_known_results(device: Device, monkeypa
     try_device(send, str(device.info.uuid))
     assert trial.scores
     assert trial.checked == 2
-    assert ("doing", f"self-test 2 of 2: {selftest.CASES[1].name}") in steps
+    assert ("doing", f"self-test 2 of 2: {CASES[1].name}") in steps
     assert steps[0][0] == "seconds_to_first_score"
 
 

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from vkssim.frames.options import Selection
 from vkssim.maps.frames import png
 from vkssim.report import render
-from vkssim.report.schema import KEYS, read_attributes, report_schema, schema_text
+from vkssim.report.schema import REPORT_KEYS, read_attributes, report_schema, schema_text
 
 from ..ladder.ladders import encode, lossless
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
@@ -109,7 +109,7 @@ def test_every_key_is_read_as_it_was_written() -> None:
     """What a key is written from and what it is read to are declared once, and a key that is null is None."""
     report = replace(small_report(), rate=None, notes=["a note"], selection=Selection(3, 4, offset=-1))
     attributes = read_attributes(json.loads(render(report, "json")))
-    assert attributes == {place: attrgetter(place)(report) for _, place in KEYS.values() if place}
+    assert attributes == {place: attrgetter(place)(report) for _, place in REPORT_KEYS.values() if place}
     with pytest.raises(ValueError, match="ten"):
         read_attributes({"width": "ten"})
 

@@ -112,7 +112,7 @@ def after_opening() -> dict[str, str]:
 
 def while_reading() -> dict[str, str]:
     """A fork out of a run's callback: FFmpeg's threads and the readers' are not in the child, which must not wait for them."""
-    thread_pool.SECONDS_TO_END = 1e6
+    thread_pool.END_TIMEOUT_S = 1e6
     seen: dict[str, str] = {}
     parent = os.getpid()
 

@@ -57,7 +57,7 @@ def test_a_thread_that_works_on_after_an_interrupted_wait_is_left_behind(monkeyp
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         pool.close()
-    monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.05)
+    monkeypatch.setattr(thread_pool, "END_TIMEOUT_S", 0.05)
     assert not pool.close()
     go_on.set()
     assert future.result(PATIENCE)
@@ -72,7 +72,7 @@ from vkssim.utils import thread_pool
 from vkssim.errors import ReadError
 from vkssim.frames.raw import RawFile
 
-thread_pool.SECONDS_TO_END = 0.5
+thread_pool.END_TIMEOUT_S = 0.5
 hangs, back, read = threading.Event(), threading.Event(), RawFile.read
 
 
@@ -164,7 +164,7 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
         return read(self, *what)
 
     monkeypatch.setattr(RawFile, "read", hang)
-    monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.1)
+    monkeypatch.setattr(thread_pool, "END_TIMEOUT_S", 0.1)
     engine = DevicePool(WorkerSpec("cpu", None, "cpu", "cpu"), 2)
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
     worker, _ = engine.workers()

@@ -144,8 +144,8 @@ def command(
     check_all_scored(rows, path)
     failed = []
     for row in rows:
-        pooled = {one: row.get(f"{one.name}_{one.pooling}") for one in thresholds}
-        if any(value is None or value < one.limit for one, value in pooled.items()):
+        pooled = {threshold: row.get(f"{threshold.name}_{threshold.pooling}") for threshold in thresholds}
+        if any(value is None or value < threshold.limit for threshold, value in pooled.items()):
             failed.append(row["distorted"])
     check_limits(failed, len(rows))
 

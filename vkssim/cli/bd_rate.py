@@ -94,7 +94,7 @@ def command(
     compared = [row for ladder in ladders for row in ladder if row["reference"] in references]
     check_scored(compared)
     say_findings(check_alike(how_scored(compared), force=force))
-    found: list[dict[str, Any]] = []
+    rows_of_deltas: list[dict[str, Any]] = []
     for reference in references:
         for score, column in score_columns(rows, scores, pooling).items():
             converted = not linear and is_similarity(rows, score)
@@ -107,15 +107,15 @@ def command(
             deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
-            found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
-    means = _means(found) if len(references) > 1 else []
+            rows_of_deltas.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
+    means = _means(rows_of_deltas) if len(references) > 1 else []
     if as_json:
-        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": found, "means": means}
+        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": rows_of_deltas, "means": means}
         print_text(json_text(answer))
         return
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
-        for row in (*found, *means)
+        for row in (*rows_of_deltas, *means)
     ]
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
     columns = ("reference", "score", "BD-rate", "BD-score")
@@ -138,11 +138,11 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
     return list(rows)
 
 
-def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _means(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the means of the deltas over all references, for each score."""
     means = []
-    for score in dict.fromkeys(row["score"] for row in found):
-        of_score = [row for row in found if row["score"] == score]
+    for score in dict.fromkeys(row["score"] for row in rows):
+        of_score = [row for row in rows if row["score"] == score]
         mean = {name: sum(row[name] for row in of_score) / len(of_score) for name in ("bd_rate", "bd_score")}
         means.append({"reference": "mean", "score": score, "db": of_score[0]["db"], **mean})
     return means

@@ -65,25 +65,25 @@ def command(
     thresholds += [DropLimit.parse(text, frame=True) for text in max_frame_drop]
     reports = read_report(before), read_report(after)
     compared = compare_reports(*reports)
-    found_drops = [(limit, limit.drop(compared)) for limit in thresholds]
+    drops = [(limit, limit.drop(compared)) for limit in thresholds]
     pair = before, after
-    found = check_alike(scored_reports(reports, map(str, pair)), force=force, one_reference=True)
-    found.warnings += _warnings(pair, reports, compared.frames)
-    say_findings(found)
+    findings = check_alike(scored_reports(reports, map(str, pair)), force=force, one_reference=True)
+    findings.warnings += _warnings(pair, reports, compared.frames)
+    say_findings(findings)
     if as_json:
         answer = {
             **asdict(compared),
-            "demands": [{**asdict(limit), "drop": drop, "met": limit.met(compared)} for limit, drop in found_drops],
+            "demands": [{**asdict(limit), "drop": drop, "met": limit.met(compared)} for limit, drop in drops],
             "passed": all(limit.met(compared) for limit in thresholds),
-            "warnings": found.warnings,
-            "notes": found.notes,
+            "warnings": findings.warnings,
+            "notes": findings.notes,
         }
         print_text(json_text(answer))
     else:
         _print(compared, f"{before} to {after}")
     broken = [
         f"{limit.score} {limit.pooling} drops by {decimals(drop, limit.most)}, allowed are {shortest(limit.most)}"
-        for limit, drop in found_drops
+        for limit, drop in drops
         if not drop <= limit.most
     ]
     if thresholds and compared.lost:

@@ -111,17 +111,17 @@ def command(
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))
     try:
-        found = list(_correlations(rows, opinion, by, pooling))
+        correlations = list(_correlations(rows, opinion, by, pooling))
     except InputError as error:
         raise InputError(f"{table}, {error}") from None
     if form == "json":
-        answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
+        answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": correlations}
         print_text(json_text(answer))
     elif form == "csv":
-        numbers = [{key: value for key, value in row.items() if key != "fit"} for row in found]
+        numbers = [{key: value for key, value in row.items() if key != "fit"} for row in correlations]
         print_text(render_rows(numbers, ".csv").decode())
     else:
-        _print(found, f"{table}: {pooling} against {opinion}", by or "")
+        _print(correlations, f"{table}: {pooling} against {opinion}", by or "")
 
 
 def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: str) -> Iterator[dict[str, Any]]:
@@ -136,14 +136,14 @@ def _correlations(rows: Sequence[Row], opinion: str, by: str | None, pooling: st
         for name, chosen in groups:
             try:
                 cells = ([number(row, key) for row in chosen] for key in (column, opinion))
-                found = correlate(*map(np.array, cells))
+                correlation = correlate(*map(np.array, cells))
             except InputError as error:
                 raise InputError(f"{score}, {name}: {error}") from None
-            flat: dict[str, Any] = {"score": score, "group": name, "pairs": found.pairs}
+            flat: dict[str, Any] = {"score": score, "group": name, "pairs": correlation.pairs}
             for estimate in _ESTIMATES:
-                for part, value in asdict(getattr(found, estimate)).items():
+                for part, value in asdict(getattr(correlation, estimate)).items():
                     flat[estimate if part == "value" else f"{estimate}_{part}"] = value
-            yield {**flat, "fit": found.fit}
+            yield {**flat, "fit": correlation.fit}
 
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
@@ -163,13 +163,13 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
     return groups
 
 
-def _print(found: Sequence[dict[str, Any]], title: str, by: str) -> None:
+def _print(correlations: Sequence[dict[str, Any]], title: str, by: str) -> None:
     rows = [
         [
             *(row["score"], row["group"], str(row["pairs"])),
             *(f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]" for name in _ESTIMATES),
         ]
-        for row in found
+        for row in correlations
     ]
     narrow = ("KROCC", "PLCC raw", "RMSE", "SROCC")
     columns = ("score", by, "pairs", *_ESTIMATES.values())

@@ -181,8 +181,8 @@ class Deliveries:
         """Print the names of the outputs. Raises the last failure."""
         for name in self.written if not quiet else ():
             say_written(name)
-        for other in self.failures[:-1]:
-            say(other)
+        for failure in self.failures[:-1]:
+            say(failure)
         if self.failures:
             raise self.failures[-1]
 

@@ -127,7 +127,7 @@ def command(
     running = search_ladder(source, **asked, **single_device(where))
     progress.run(running, _line)
     choice = running.choice
-    brief = "".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs)
+    brief = "".join(f"{rung.height} {rung.trial.setting:g} {rung.trial.kbps:.0f}\n" for rung in choice.rungs)
     written = write_files([(html, partial(ladder_page, running)), (commands if choice.commands else None, running.script)])
     print_search(running, as_json=as_json, quiet=quiet, brief=brief, print_details=partial(_print, running, choice))
     progress.say_files(*written)
@@ -149,8 +149,8 @@ def _heights(text: str) -> list[int]:
         raise OptionError(f"`heights` {text!r} is not of the form N,N: whole numbers with commas between them") from None
 
 
-def _line(running: LadderSearch, one: LadderTrial) -> str:
-    trial, size = one.trial, f"{one.width}x{one.height}"
+def _line(running: LadderSearch, tried: LadderTrial) -> str:
+    trial, size = tried.trial, f"{tried.width}x{tried.height}"
     scores = scores_text(trial, running.limits)
     return f"{size}, {running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s"
 
@@ -163,12 +163,12 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
     for title, rungs in ((made, choice.rungs), ("the fixed ladder, as it was encoded", choice.fixed)):
         rows = [
             [
-                f"{one.width}x{one.height}",
-                f"{one.trial.setting:g}",
-                *score_cells(one.trial, running.limits),
-                f"{one.trial.kbps:,.0f}",
+                f"{rung.width}x{rung.height}",
+                f"{rung.trial.setting:g}",
+                *score_cells(rung.trial, running.limits),
+                f"{rung.trial.kbps:,.0f}",
             ]
-            for one in rungs
+            for rung in rungs
         ]
         if rows:
             print_table(title, columns, rows, elsewhere="--json has all")

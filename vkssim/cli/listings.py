@@ -18,18 +18,18 @@ def devices(as_json: bool) -> None:
     from ..host.devices import list_devices, no_device
     from ..host.instance import shared_instance
 
-    found = list_devices(shared_instance())
-    if not found:
+    available = list_devices(shared_instance())
+    if not available:
         raise no_device()
     if as_json:
         keys = ("index", "name", "driver", "pci", "lacks")
         rows = [
             {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
-            for device in found
+            for device in available
         ]
         print_text(json_text(rows))
         return
-    for device in found:
+    for device in available:
         version = ".".join(map(str, device.api_version))
         kind = device.kind.name.lower()
         place = "" if device.pci is None else f", PCI {device.pci}"

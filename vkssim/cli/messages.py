@@ -48,11 +48,11 @@ def say_written(name: PathOrUrl) -> None:
     say(f"wrote {redact_url(name)}")
 
 
-def say_findings(found: Findings) -> None:
+def say_findings(findings: Findings) -> None:
     """Print the warnings and notes on scores that are compared."""
-    for warning in found.warnings:
+    for warning in findings.warnings:
         say(f"warning: {warning}")
-    for note in found.notes:
+    for note in findings.notes:
         say(f"note: {note}")
 
 

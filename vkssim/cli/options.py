@@ -26,9 +26,9 @@ def option_group(name: str, make: Callable[..., Any], *options: Decorator) -> De
         def command(**values: Any) -> Any:
             return function(**{name: make(**{str(key): values.pop(key) for key in keys})}, **values)
 
-        others = len(getattr(command, "__click_params__", ()))
+        before = len(getattr(command, "__click_params__", ()))
         made = add_options(*options)(command)
-        keys = [option.name for option in made.__click_params__[others:]]  # type: ignore[attr-defined]
+        keys = [option.name for option in made.__click_params__[before:]]  # type: ignore[attr-defined]
         return made
 
     return decorate
@@ -103,10 +103,10 @@ def complete_devices(_context: click.Context, _parameter: click.Parameter, incom
     from ..utils.sanitize import visible
 
     try:
-        found = list_devices(shared_instance())
+        devices = list_devices(shared_instance())
     except DeviceError:
         return []
-    named = {str(device.index): visible(device.name) for device in found}
+    named = {str(device.index): visible(device.name) for device in devices}
     return [CompletionItem(index, help=name) for index, name in named.items() if index.startswith(incomplete)]
 
 

@@ -62,7 +62,7 @@ class PathOrUrlType(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """See click."""
+        """Return the path or the URL. Raises click.BadParameter for a URL of another protocol."""
         if is_url(value):
             return value
         refusal = unsupported_url(value)
@@ -75,7 +75,7 @@ class LocalPathType(PathOrUrlType):
     """A local path."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """See click."""
+        """Return the path. Raises click.BadParameter for a URL."""
         if is_url(value) or (unsupported_url(value) is not None and not Path(value).parent.is_dir()):
             self.fail(f"{redact(os.fspath(value))} is a URL; give the path of a file on this machine", param, ctx)
         return super().convert(value, param, ctx)
@@ -97,7 +97,7 @@ def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Seque
     """
     from ..storage.folder import check_output
 
-    others = list(inputs)
+    taken = list(inputs)
     for flag, target in targets:
         if target is not None:
             if str(target) == "-":
@@ -106,9 +106,9 @@ def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Seque
                 from ..page.template import check_installed
 
                 check_installed()
-            check_target(target, flag, others)
+            check_target(target, flag, taken)
             check_output(target)
-            others.append(str(target))
+            taken.append(str(target))
 
 
 def json_text(answer: Any) -> str:

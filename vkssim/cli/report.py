@@ -143,8 +143,8 @@ class PageOptions:
         from ..page.pictures import worst_frames
 
         budget = round(self.budget * _MEGA)
-        found = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
-        return replace(found, reasons={number: with_flags(reason) for number, reason in found.reasons.items()})
+        gallery = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
+        return replace(gallery, reasons={number: with_flags(reason) for number, reason in gallery.reasons.items()})
 
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:
         """Return the verdicts on each report. Raises OptionError for a score or a limit that does not exist."""
@@ -153,8 +153,8 @@ class PageOptions:
 
         names = dict.fromkeys(name for report in reports for name in report.names)
         check_names(self.thresholds, names, {name for report in reports for name in report.similarities})
-        limits = [(one, one.limit) for one in self.thresholds if one.limit is not None]
-        return [[Limit.of(one, limit, report) for one, limit in limits] for report in reports]
+        limits = [(threshold, threshold.limit) for threshold in self.thresholds if threshold.limit is not None]
+        return [[Limit.of(threshold, limit, report) for threshold, limit in limits] for report in reports]
 
 
 def write_page_of(
@@ -179,20 +179,20 @@ def write_page_of(
     from ..page.template import check_installed
 
     check_installed()
-    found, unit, unscored = read_clips(files, ladder=ladder, rate=rate)
-    reports, named = [clip.report for clip in found], [clip.file for clip in found]
+    clips, unit, unscored = read_clips(files, ladder=ladder, rate=rate)
+    reports, named = [clip.report for clip in clips], [clip.file for clip in clips]
     say_findings(check_alike(scored_reports(reports, named), force=force))
-    limits, rates = options.limits(reports), [clip.rate for clip in found]
+    limits, rates = options.limits(reports), [clip.rate for clip in clips]
     if target != "-":
-        read = (str(path) for path in (*files, *(clip.source for clip in found)))
-        clips = (name for report in reports for name in (report.reference, report.distorted))
-        check_targets([(flag, target)], list(dict.fromkeys([*read, *clips])))
+        read = (str(path) for path in (*files, *(clip.source for clip in clips)))
+        videos = (name for report in reports for name in (report.reference, report.distorted))
+        check_targets([(flag, target)], list(dict.fromkeys([*read, *videos])))
     details = PageDetails(
         named,
         limits,
-        find_ladders(reports, [clip.ladder for clip in found], rates, unit),
+        find_ladders(reports, [clip.ladder for clip in clips], rates, unit),
         rates,
-        manifest=[clip.labels for clip in found],
+        manifest=[clip.labels for clip in clips],
         failed=unscored,
     )
     page = render_page(reports, options.gallery(reports), details)

@@ -171,22 +171,22 @@ def command(
     from ..report.thresholds import parse_threshold
 
     options = score_options(values, where["backend"])
-    asked = OutputOptions(**values)
+    output = OutputOptions(**values)
     pair = Clips(*_name_clips(clips, reference, distorted), raw)
-    asked.check()
-    thresholds = [*map(parse_threshold, fail_under), *asked.pooled]
-    outputs = asked.outputs([*pair.paths, *map(str, asked.merge)])
-    merged = {path: read_report(path) for path in asked.merge}
+    output.check()
+    thresholds = [*map(parse_threshold, fail_under), *output.pooled]
+    outputs = output.outputs([*pair.paths, *map(str, output.merge)])
+    merged = {path: read_report(path) for path in output.merge}
     maps.check(pair.paths)
     alone = single_device(where)
-    progress = ProgressBar() if sys.stderr.isatty() and not asked.quiet else None
-    if asked.quiet:
+    progress = ProgressBar() if sys.stderr.isatty() and not output.quiet else None
+    if output.quiet:
         COMPILE_LOG.removeHandler(COMPILE_NOTES)
     if find_offset:
         options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
-    lines = LiveLines(asked.precision, ends_run=not (asked.paths or asked.html or maps.folder)) if asked.live else None
-    journal = open_journal(asked.paths, asked.form, pair, options, resume=resume, quiet=asked.quiet)
-    settings = RunSettings(asked.profile, progress, lines, thresholds, journal)
+    lines = LiveLines(output.precision, ends_run=not (output.paths or output.html or maps.folder)) if output.live else None
+    journal = open_journal(output.paths, output.form, pair, options, resume=resume, quiet=output.quiet)
+    settings = RunSettings(output.profile, progress, lines, thresholds, journal)
     failure: VkssimError | InterruptedRunError | None = None
     try:
         report = score_pair(pair, options, where["device"], settings)
@@ -200,17 +200,17 @@ def command(
         same, shifted = ("", f"i{offset:+d}") if offset else ("the clips are not shifted: ", "i")
         report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     done = Deliveries(report, failure)
-    asked.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
-    if asked.html is not None:
+    output.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
+    if output.html is not None:
         done.check()
-        worst = WORST if asked.worst is None else asked.worst
-        page_options = PageOptions(raw, alone, worst, asked.budget, thresholds, options.strict)
-        done.attempt(write_page, report, failure, asked.html, page_options, name=asked.html)
+        worst = WORST if output.worst is None else output.worst
+        page_options = PageOptions(raw, alone, worst, output.budget, thresholds, options.strict)
+        done.attempt(write_page, report, failure, output.html, page_options, name=output.html)
     if maps.folder is not None and done.complete:
         done.check()
         write_maps = partial(maps.write, raw=raw, **alone)
         done.attempt(write_maps, report, name=os.path.join(maps.folder, ""))
-    done.end(quiet=asked.quiet)
+    done.end(quiet=output.quiet)
 
 
 def _scored_frames(error: VkssimError | InterruptedRunError, journal: Journal | None) -> ScoreReport:

@@ -55,17 +55,16 @@ class RateCurve:
 
 @dataclass(frozen=True)
 class Deltas:
-    """The differences between the test curve and the anchor.
-
-    `bd_rate` is the mean difference of bit rate at equal score in percent; it is below 0 if the test needs less. `bd_score` is
-    the mean difference of score at equal rate; it is above 0 if the test is better. `points` are the numbers of points of
-    anchor and test. `warnings` limit how far the deltas can be trusted.
-    """
+    """The differences between the test curve and the anchor."""
 
     bd_rate: float
+    """The mean difference of bit rate at equal score in percent; below 0 if the test needs less."""
     bd_score: float
+    """The mean difference of score at equal rate; above 0 if the test is better."""
     points: tuple[int, int]
+    """The numbers of points of anchor and test."""
     warnings: list[str]
+    """The reasons to trust the deltas less."""
 
 
 def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima") -> Deltas:

@@ -96,10 +96,8 @@ def unmet(thresholds: Sequence[Threshold], report: ScoreReport) -> list[str]:
     """Return a sentence for each threshold whose limit the report does not reach; a value that does not exist reaches none."""
     failed = []
     for threshold in thresholds:
-        value = threshold.value(report)
-        if threshold.limit is not None and not value >= threshold.limit:
-            got = "null" if math.isnan(value) else told_apart(value, threshold.limit, 9, "g")
-            failed.append(
-                f"{threshold.pooling} of {threshold.name} is {got}, the limit is {shortest(threshold.limit)} (`fail_under`)"
-            )
+        value, limit = threshold.value(report), threshold.limit
+        if limit is not None and not value >= limit:
+            got = "null" if math.isnan(value) else told_apart(value, limit, 9, "g")
+            failed.append(f"{threshold.pooling} of {threshold.name} is {got}, the limit is {shortest(limit)} (`fail_under`)")
     return failed

@@ -28,7 +28,7 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 _PATIENCE = 3  # the process ends at once at this signal
 
-_SECONDS_BETWEEN_LOOKS = 0.5
+_POLL_INTERVAL_S = 0.5
 """The longest wait in one call, in seconds. Python runs handlers between two bytecodes: if a signal comes just before the main
 thread begins to wait in the system, its handler runs only when that wait ends."""
 
@@ -131,23 +131,23 @@ def interruptible() -> Iterator[None]:
         _signals.waiting = False
 
 
-def take(queue: SimpleQueue[Thing], most_seconds: float = math.inf) -> Thing:
+def take(queue: SimpleQueue[Thing], timeout_s: float = math.inf) -> Thing:
     """Return the next entry of a queue; raise Empty if none comes in time, and Interruption as soon as a signal comes.
 
     Such a queue has no lock in Python, so a handler may raise at any time while it waits.
     """
-    until = time.monotonic() + most_seconds
+    until = time.monotonic() + timeout_s
     while True:
         left = until - time.monotonic()
         try:
             with interruptible():
-                return queue.get(timeout=max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
+                return queue.get(timeout=max(0.0, min(left, _POLL_INTERVAL_S)))
         except Empty:
             if left <= 0:
                 raise
 
 
-def wait_for(future: Future[Any], most_seconds: float = math.inf) -> bool:
+def wait_for(future: Future[Any], timeout_s: float = math.inf) -> bool:
     """Return whether a future is done in time. Raise Interruption as soon as a signal comes.
 
     The wait is not that of the future: a handler that raises within it can leave the lock of its condition released, and then
@@ -156,7 +156,7 @@ def wait_for(future: Future[Any], most_seconds: float = math.inf) -> bool:
     done: SimpleQueue[None] = SimpleQueue()
     future.add_done_callback(lambda _: done.put(None))
     with suppress(Empty):
-        take(done, most_seconds)
+        take(done, timeout_s)
     return future.done()
 
 

@@ -61,11 +61,11 @@ class NotebookBar(ProgressBar):
     """A progress bar in the output of a notebook's cell, which keeps it. It needs only IPython, which notebooks have."""
 
     def __call__(self, done: int, total: int | None) -> None:
-        """See ProgressBar."""
+        """Show that `done` of `total` frames are scored."""
         notebook: Any = import_module("IPython.display")
-        known = "" if total is None else f' value="{done}" max="{total}"'
+        length = "" if total is None else f' value="{done}" max="{total}"'
         count = f"{done}/{'?' if total is None else total} frames"
-        picture = notebook.HTML(f"<progress{known}></progress> {count} {html.escape(self._said)}".rstrip())
+        picture = notebook.HTML(f"<progress{length}></progress> {count} {html.escape(self._said)}".rstrip())
         if self._shown is None:
             self._shown = notebook.display(picture, display_id=True)
         else:

@@ -24,7 +24,7 @@ def visible(text: str, *, lines: bool = False) -> str:
     Each of them is written as an escape of Python, such as ``\x1b``. With `lines`, line feeds and tabs stay.
     """
     hidden = _HIDDEN_IN_LINES if lines else _HIDDEN
-    return hidden.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return hidden.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
 def shell_line(words: Iterable[str]) -> str:

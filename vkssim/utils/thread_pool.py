@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 from ..host.closing import Closable as Closable  # also for those who may not import host
 from ..host.closing import closing_on_error as closing_on_error
 
-SECONDS_TO_END = 30.0
+END_TIMEOUT_S = 30.0
 """How long `close` waits for threads that have no more work, in seconds."""
 
 _MARK = "_vkssim_still_in_use"
@@ -37,7 +37,7 @@ class ThreadPool:
     """A pool of up to `threads` threads. It works like concurrent.futures, except for `close`."""
 
     def __init__(self, threads: int, name: str) -> None:
-        self._most = threads
+        self._max_threads = threads
         self._name = name
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()  # several threads may submit jobs
@@ -52,7 +52,7 @@ class ThreadPool:
         future: Future[Result] = Future()
         self._jobs.put((future, lambda: function(*arguments, **options)))
         with self._starting:
-            if len(self._threads) < self._most:
+            if len(self._threads) < self._max_threads:
                 thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
                 self._threads.append(thread)
                 thread.start()
@@ -76,7 +76,7 @@ class ThreadPool:
                 job[0].cancel()
         for _ in self._threads:
             self._jobs.put(None)
-        until = time.monotonic() + SECONDS_TO_END
+        until = time.monotonic() + END_TIMEOUT_S
         # Only a thread that ends is joined: if a signal handler raises within `Thread.join`, Python 3.11 and 3.12 take the
         # thread for ended (https://github.com/python/cpython/issues/90882).
         with suppress(Empty):

@@ -16,17 +16,17 @@ def either(words: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean KNOWN?)" for the known name that is most similar to `name`; empty if none is similar.
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return " (did you mean NAME?)" for the one of `names` that is most similar to `name`; empty if none is similar.
 
-    Case, `-` and `_` do not count. A known name that contains `name`, as "float_ssim" contains "ssim", is similar too.
+    Case, `-` and `_` do not count. A name that contains `name`, as "float_ssim" contains "ssim", is similar too.
     """
-    plain = {_plain(other): other for other in known}
-    wanted = _plain(name)
-    close = difflib.get_close_matches(wanted, plain, n=1)
-    if not close and len(wanted) >= 3:
-        close = sorted((other for other in plain if wanted in other), key=len)[:1]
-    return f" (did you mean {plain[close[0]]}?)" if close else ""
+    candidates = {_plain(candidate): candidate for candidate in names}
+    plain = _plain(name)
+    close = difflib.get_close_matches(plain, candidates, n=1)
+    if not close and len(plain) >= 3:
+        close = sorted((candidate for candidate in candidates if plain in candidate), key=len)[:1]
+    return f" (did you mean {candidates[close[0]]}?)" if close else ""
 
 
 def _plain(name: str) -> str:
