@@ -1,8 +1,7 @@
 """The model of bench/simulate_cluster: one driver, nodes with a worker a GPU, ranges of frames, by SimPy.
 
-A worker that asks gets the next range, and waits for the driver, which hands out one at a time. If none is left it gets a copy
-of the range that has run longest; the first result counts, and the other copy runs on for nothing. A node fails at random,
-takes the ranges of its workers with it, and comes back later; lost ranges are handed out again, a bounded number of times.
+A worker that asks gets the next range, and waits for the driver, which hands out one at a time. A node fails at random, takes
+the ranges of its workers with it, and comes back later; lost ranges are handed out again, a bounded number of times.
 
 Two things are simpler than in truth. Every worker has an even share of the storage's bandwidth the whole time, as though all of
 them read at once, and a node that is slow is slow from beginning to end.
@@ -11,7 +10,7 @@ them read at once, and a node that is slow is slow from beginning to end.
 from __future__ import annotations
 
 import math
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,8 +56,8 @@ class Cluster:
 
     `mtbf` is the mean time between the failures of a node.
 
-    The share `straggling` of the nodes takes `slowdown` times as long. A range is handed out `attempts` times at most, copies
-    not counted. The driver takes `driver` for each range, the worker `result` to put the scores of one away.
+    The share `straggling` of the nodes takes `slowdown` times as long. A range is handed out `attempts` times at most. The
+    driver takes `driver` for each range, the worker `result` to put the scores of one away.
     """
 
     nodes: int
@@ -72,7 +71,6 @@ class Cluster:
     driver: float = 0.0
     result: float = 0.0
     attempts: int = 4
-    copies: bool = True
 
     @property
     def workers(self) -> int:
@@ -84,14 +82,13 @@ class Cluster:
 class Outcome:
     """The result of a simulation, in seconds.
 
-    `failed` and `copied` are worker-seconds: of attempts that a failure ended, and of copies whose result came second.
-    `lost` is the number of attempts that a failure ended. `results` has how many results of each task counted.
+    `failed` are the worker-seconds of attempts that a failure ended, and `lost` is their number. `results` has how many results
+    of each task counted.
     """
 
     makespan: float = 0.0
     efficiency: float = 0.0
     failed: float = 0.0
-    copied: float = 0.0
     lost: int = 0
     results: bytearray = field(default_factory=bytearray)
     given_up: list[int] = field(default_factory=list)
@@ -133,8 +130,6 @@ class _Simulation:
         self._fresh = iter(range(work.tasks))
         self._again: deque[int] = deque()
         self._open = work.tasks
-        self._alone: OrderedDict[int, float] = OrderedDict()  # running once, by when that began
-        self._twice: dict[int, list[float]] = {}  # when the copies began that run still
         self._losses: Counter[int] = Counter()
         self._driver_free = 0.0
         self._outcome = Outcome(results=bytearray(work.tasks))
@@ -147,16 +142,15 @@ class _Simulation:
             for _ in range(cluster.gpus):
                 self._environment.process(self._worker(node))
         self._environment.run(self._over)
-        now = outcome.makespan = self._environment.now
-        outcome.copied += sum(max(0.0, now - began) for copies in self._twice.values() for began in copies)
-        outcome.efficiency = self._work.seconds / cluster.workers / now
+        outcome.makespan = self._environment.now
+        outcome.efficiency = self._work.seconds / cluster.workers / outcome.makespan
         return outcome
 
     def _up_for(self) -> float:
         return math.inf if math.isinf(self._cluster.mtbf) else float(self._random.exponential(self._cluster.mtbf))
 
     def _worker(self, node: _Node) -> Steps:
-        environment, cluster = self._environment, self._cluster
+        environment, cluster, outcome = self._environment, self._cluster, self._outcome
         kinds = len(self._work.ranges)
         while True:
             task = self._next()
@@ -167,12 +161,12 @@ class _Simulation:
                 yield from self._failed_while_idle(node)
                 continue
             began = self._driver_free = max(self._driver_free, environment.now) + cluster.driver
-            self._begin(task, began)
             kind = task % kinds
             seconds = max(self._computing[kind] * next(self._spread), self._reading[kind]) * node.slowdown + cluster.result
             if began + seconds <= node.fails:
                 yield environment.timeout(began + seconds - environment.now)
-                self._finish(task, began)
+                outcome.results[task] += 1
+                self._close_one()
                 continue
             failure = node.fails
             yield environment.timeout(max(0.0, failure - environment.now))
@@ -193,43 +187,11 @@ class _Simulation:
     def _next(self) -> int | None:
         if self._again:
             return self._again.popleft()
-        fresh = next(self._fresh, None)
-        if fresh is None and self._cluster.copies:
-            return next(iter(self._alone), None)
-        return fresh
-
-    def _begin(self, task: int, began: float) -> None:
-        if task in self._alone:
-            self._twice[task] = [self._alone.pop(task), began]
-        else:
-            self._alone[task] = began
-
-    def _end(self, task: int, began: float) -> None:
-        if task in self._twice:
-            self._twice[task].remove(began)
-        else:
-            del self._alone[task]
-
-    def _finish(self, task: int, began: float) -> None:
-        self._end(task, began)
-        if task in self._twice and not self._twice[task]:
-            self._outcome.copied += self._environment.now - began
-            del self._twice[task]
-            return
-        self._outcome.results[task] += 1
-        self._close_one()
+        return next(self._fresh, None)
 
     def _lose(self, task: int, began: float) -> None:
-        self._end(task, began)
         self._outcome.lost += 1
         self._outcome.failed += max(0.0, self._environment.now - began)
-        copies = self._twice.pop(task, None)
-        if self._outcome.results[task]:
-            return
-        if copies:
-            self._alone[task] = copies[0]
-            self._wake()
-            return
         self._losses[task] += 1
         if self._losses[task] >= self._cluster.attempts:
             self._outcome.given_up.append(task)

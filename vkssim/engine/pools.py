@@ -198,7 +198,7 @@ class DevicePool(FixedPool):
     def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
         sharing = 1 if spec.profile else workers
         slots = slots_for(sharing if workers > 1 else in_step)
-        handle, peers = ThreadHandle if workers > 1 else InlineHandle, Peers()
+        handle, peers = ThreadHandle if workers > 1 else InlineHandle, Peers(several=workers > 1)
         super().__init__([handle(Worker(spec, slots, sharing, peers), spec.label) for _ in range(workers)])
 
 

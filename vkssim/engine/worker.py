@@ -54,8 +54,11 @@ def slots_for(runs: int) -> int:
 class Peers:
     """The workers of one device in this process, which share its video engines."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, several: bool = False) -> None:
+        self.several = several
+        """True if there were several workers at first."""
         self.workers: list[Worker] = []
+        """The workers that are not closed."""
         self.decoders: dict[str, HardwareDecoder | None] = {}
         """The hardware decoder for each value of `decode`. It is shared, so that the first frame of a clip is compared once."""
         self.warned: set[object] = set()
@@ -167,7 +170,7 @@ class Worker(Closable):
         if task.division is None or options.sync != "index":  # to pair frames by time, all packets would be read here as well
             return []
         by_hardware = are_decoded_by_hardware(sources, options)
-        if len(self._peers.workers) > 1 and not by_hardware:  # the cores decode, whatever the number of workers
+        if self._peers.several and not by_hardware:  # the cores decode, whatever the number of workers
             return []
 
         info, schedule = sources[0].info, schedule_pairs(options.selection, *sources, options.sync)
