@@ -19,11 +19,11 @@ import vkssim
 from vkssim import RawDescription, Scorer, score_files
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError
-from vkssim.frames.decode import ffmpeg_log
 from vkssim.host import instance
 from vkssim.host.instance import Instance, shared_instance
 from vkssim.search import recipe
 from vkssim.search.source import Source
+from vkssim.utils import ffmpeg_log
 
 from .support.clips import raw_bytes, write
 from .support.commands import python_process
@@ -120,7 +120,7 @@ LET_GO = """
 import faulthandler, gc, sys
 
 faulthandler.dump_traceback_later(120, exit=True)
-from vkssim.frames.decode import ffmpeg_log
+from vkssim.utils import ffmpeg_log
 from vkssim.search.encode import EncodedSample, encoded_pairs
 from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.samples import Sample

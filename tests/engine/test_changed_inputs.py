@@ -16,9 +16,9 @@ from vkssim import RawDescription, score_files
 from vkssim.engine import worker
 from vkssim.engine.run import score_range
 from vkssim.errors import InputError
-from vkssim.frames.inputs import Opened
 from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
+from vkssim.storage.inputs import Opened
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import describe

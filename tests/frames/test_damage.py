@@ -15,10 +15,11 @@ from typing import Any
 import av
 import pytest
 
-from vkssim.frames.decode import container, ffmpeg_log
+from vkssim.frames.decode import container
 from vkssim.frames.decode.decoder import Decoder
-from vkssim.frames.decode.demuxer import open_container
 from vkssim.frames.decode.sample_index import PacketScan
+from vkssim.storage.containers import open_container
+from vkssim.utils import ffmpeg_log
 
 from ..support import coded_clips
 from ..support.clips import write

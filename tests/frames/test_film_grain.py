@@ -14,11 +14,11 @@ from vkssim.engine.options import ScoreOptions
 from vkssim.errors import InputError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.inputs import Opened
 from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
-from vkssim.frames.picture.pixels import plane_of
 from vkssim.ladder.manifest import read_manifest
+from vkssim.storage.inputs import Opened
+from vkssim.utils.av_frames import plane_of
 
 from ..support.clips import write
 from ..support.commands import TINY, refuse, succeed

@@ -11,8 +11,9 @@ import pytest
 from av.video.format import names  # type: ignore[attr-defined, unused-ignore] # some of PyAV's stubs leave it out
 
 from vkssim.errors import InputError
-from vkssim.frames.picture.pixels import PixelFormat, new_scaler, pixel_format
+from vkssim.frames.picture.pixels import PixelFormat, pixel_format
 from vkssim.types import Planes, plane_shapes
+from vkssim.utils.av_frames import new_scaler
 
 from ..support.golden import FIXTURES
 from .encoding import noise_planes, video_frame

@@ -16,12 +16,13 @@ from vkssim.engine import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows, plane_samples
+from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows
 from vkssim.host import executor, waiting
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.types import ExternalPlane, FrameFormat, Rows
+from vkssim.utils.av_frames import plane_samples
 
 from ..engine.in_ranges import small_ranges
 from ..support import host_cuda

@@ -17,8 +17,8 @@ import pytest
 import vkssim
 from vkssim import SourcePictures
 from vkssim.errors import InputError, OptionError
-from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.source import Source
+from vkssim.utils.av_frames import plane_of
 
 from ..frames.encoding import encode_frames, flat_chroma, video_frame
 from ..support.coded_clip import marked, woven

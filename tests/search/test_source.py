@@ -21,12 +21,12 @@ from av.stream import Disposition
 import vkssim
 from vkssim.errors import InputError
 from vkssim.frames.options import RawDescription
-from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.command_line import command_line
 from vkssim.search.encode import prepared
 from vkssim.search.recipe import EncoderSpec, make_recipe
 from vkssim.search.search_run import SearchRun
 from vkssim.search.source import Scan, Source
+from vkssim.utils.av_frames import plane_of
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import open_source

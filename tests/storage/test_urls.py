@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError, ReadError, VkssimError
-from vkssim.frames.inputs import input_states, sequence
 from vkssim.frames.open import can_reopen
 from vkssim.frames.source import FrameSource
 from vkssim.ladder.manifest import read_manifest
+from vkssim.storage.inputs import input_states, sequence
 from vkssim.storage.location import is_url, redact_url
 
 from ..frames.encoding import encode_frames, noise_planes, video_frame

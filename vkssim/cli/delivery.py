@@ -319,9 +319,9 @@ class MapOutput:
             if self.frames is not None:
                 raise OptionError(f"--map-frames {self.frames} says which maps are written; --map DIR has to say where")
             return
-        from ..frames.inputs import input_states
         from ..maps.frames import check_can_reopen, check_pictures, parse_choice
         from ..storage.atomic import check_writable
+        from ..storage.inputs import input_states
 
         parse_choice(self.frames or _MAP_FRAMES)
         for picture, *_ in chain.from_iterable(map(input_states, inputs)):

@@ -32,9 +32,9 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
-from ..frames.inputs import input_states
 from ..frames.open import can_reopen
 from ..storage.checked_journal import BATCH, RUN, CheckedJournal, journal_path
+from ..storage.inputs import input_states
 from ..storage.location import PathOrUrl, as_path, is_url, redact_url
 from ..types import BackendInfo
 from ..utils.thread_pool import Closable

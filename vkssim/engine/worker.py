@@ -18,7 +18,6 @@ from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
 from ..errors import DeviceError, InputError
 from ..frames.decode.hardware import HardwareDecoder
-from ..frames.inputs import sequence
 from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
@@ -26,6 +25,7 @@ from ..frames.pairing.schedule import schedule_pairs
 from ..frames.pairing.tee import Tee
 from ..frames.source import FrameSource
 from ..metrics.plane_metrics import PlaneMetrics
+from ..storage.inputs import sequence
 from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import Closable, ThreadPool, close_at_end, is_in_use, leave_open, run_in_thread

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError
+from ..storage.inputs import Opened
 from ..types import ExternalFrame, Planes, largest_beyond
 from ..utils.interruption import check
 from ..utils.thread_pool import Closable
 from ..utils.wording import counted
 from .info import ClipFacts, VideoInfo, VideoPackets
-from .inputs import Opened
 from .picture.colour import Colour
 from .picture.pixels import DecodedFrame
 from .picture.transforms import Crop, Orientation

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError
-from ..frames.decode.demuxer import local_name
-from ..frames.inputs import sequence
+from ..storage.containers import local_name
+from ..storage.inputs import sequence
 from ..storage.location import is_url
 from ..utils.limits import file_name
 from ..utils.sanitize import needs_bash, shell_line

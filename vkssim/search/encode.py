@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import EncodeError
-from ..frames.decode.ffmpeg_log import parked
-from ..frames.picture.pixels import new_scaler, plane_of
-from ..frames.picture.transforms import Scale, interpolation
+from ..frames.picture.transforms import Scale
 from ..types import Doubles
+from ..utils.av_frames import interpolation, new_scaler, plane_of
+from ..utils.ffmpeg_log import parked
 from ..utils.interruption import wait_for
 from ..utils.thread_pool import ThreadPool, run_in_thread
 from .defaults import RESAMPLER

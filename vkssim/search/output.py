@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError
-from ..frames.decode.demuxer import local_name, open_clip
-from ..frames.inputs import sequence
 from ..storage.atomic import check_writable
+from ..storage.containers import local_name, open_clip
+from ..storage.inputs import sequence
 from ..storage.location import is_same_file
 from ..storage.unfinished import UnfinishedFile
 from ..utils.thread_pool import Closable, closing_on_error

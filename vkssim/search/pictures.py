@@ -11,10 +11,10 @@ from ..errors import InputError
 from ..frames.info import VideoInfo
 from ..frames.open import oriented
 from ..frames.options import SourcePictures
-from ..frames.picture.pixels import new_picture, planar_name, plane_of
 from ..frames.picture.transforms import Crop, Scale, without_bars
 from ..frames.source import FrameSource, ProcessedSource, SeekIndex, WrappedSource
 from ..types import Planes
+from ..utils.av_frames import new_picture, planar_name, plane_of
 from ..utils.thread_pool import closing_on_error
 
 _SAMPLED_FRAMES = 12

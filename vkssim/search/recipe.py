@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import OptionError
-from ..frames.decode import ffmpeg_log
 from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
+from ..utils import ffmpeg_log
 from .defaults import ENCODER, STEP
 from .encoders import ENCODERS, Encoder, Parameter, encoder_of
 from .options import check_types, listed

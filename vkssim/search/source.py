@@ -17,12 +17,12 @@ from ..errors import InputError, RangeError
 from ..frames.decode.clip_decoder import UnknownFormatError
 from ..frames.decode.container import ContainerFile
 from ..frames.decode.description import side_data
-from ..frames.inputs import Opened
 from ..frames.open import can_reopen, open_file
 from ..frames.options import RawDescription, SourcePictures
-from ..frames.picture.pixels import new_picture, new_scaler, planar_name, plane_of
 from ..frames.picture.transforms import Crop, Orientation
 from ..frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error, check_unchanged
+from ..storage.inputs import Opened
+from ..utils.av_frames import new_picture, new_scaler, planar_name, plane_of
 from ..utils.thread_pool import closing_on_error
 from .defaults import UNCHANGED
 from .pictures import chosen_crop, processed

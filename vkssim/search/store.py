@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
-from ..frames.inputs import input_states
 from ..storage.checked_journal import SEARCH, CheckedJournal, journal_path
+from ..storage.inputs import input_states
 from ..utils.thread_pool import closing_on_error
 from ..utils.version import __version__
 from .encode import EncodedSample

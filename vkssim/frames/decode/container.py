@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError, RangeError, ReadError
+from ...storage.inputs import Opened
 from ...types import Planes
+from ...utils.av_frames import new_scaler
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoPackets
-from ..inputs import Opened
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
-from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, new_scaler, pixel_format
+from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, pixel_format
 from ..source import SeekIndex, SequentialSource
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import UndecodableError, reason, threads_help

@@ -11,8 +11,8 @@ from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any
 
-from . import ffmpeg_log
-from .demuxer import MAX_PIXELS_OPTION
+from ...storage.containers import MAX_PIXELS_OPTION
+from ...utils import ffmpeg_log
 from .packets import PacketCount, PacketOrder
 
 _MAX_TORN_PACKETS = 1000

@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import Any
 
 from ...storage.urls import open_description
+from ...utils import ffmpeg_log
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo, check_size
 from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.transforms import Crop, Orientation, orientation
-from . import ffmpeg_log
 from .clip_decoder import FAILURES, ClipDecoder
 from .demuxer import listed_streams
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
+from ...storage.inputs import Opened
 from ...utils.choices import DECODE
 from ...utils.interruption import result_of
 from ...utils.thread_pool import run_in_thread
 from ..info import ClipFacts
-from ..inputs import Opened
 from ..picture.colour import stated_colours
 from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
 from .decoder import AT_FIRST_KEY, Begin, UndecodableError, reason

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...errors import InputError
 from ...types import CHROMA_STEPS, ExternalFrame, Planes, Rows
+from ...utils.av_frames import planar_name, plane_samples
 from ...utils.choices import BIT_DEPTHS
 
 _FLOATS = re.compile(r"f(?:16|32)(?:le|be)?$")
@@ -79,42 +80,6 @@ def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> np
     source, target = Rows(plane.buffer_ptr, plane.line_size), Rows(rows.ctypes.data, plane.line_size, on_device=False)
     copies(source, target, plane.line_size, height)
     return rows
-
-
-def plane_samples(rows: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return the memory of a plane as samples, (rows, samples with padding), not copied."""
-    return rows[:, : rows.shape[1] // dtype.itemsize * dtype.itemsize].view(dtype)
-
-
-def new_scaler() -> Callable[..., Any]:
-    """Return a function that converts and scales av.VideoFrames by libswscale, with the arguments of `VideoFrame.reformat`.
-
-    It keeps the tables that libswscale made for its last frame. It has one thread: with more, some slices stay empty, and the
-    slice before may overwrite the first samples of a slice.
-    """
-    from av.video.reformatter import VideoReformatter
-
-    return partial(VideoReformatter().reformat, threads=1)
-
-
-def planar_name(chroma: str, bits: int) -> str:
-    """Return FFmpeg's name of the format that has the planes of `vkssim.types`: Y, Cb and Cr, or grey."""
-    return ("gray" if chroma == "400" else f"yuv{chroma}p") + ("" if bits == 8 else f"{bits}le")
-
-
-def new_picture(width: int, height: int, name: str) -> tuple[Any, Planes]:
-    """Return an av.VideoFrame of a format, and its planes as arrays that can be written to."""
-    from av import VideoFrame
-
-    frame = VideoFrame(width, height, name)
-    return frame, tuple(plane_of(frame, number) for number in range(len(frame.planes)))
-
-
-def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
-    """Return a plane of an av.VideoFrame of little-endian samples as (rows, columns) uint8 or uint16, not copied."""
-    plane = frame.planes[number]
-    kind = np.dtype(np.uint8) if frame.format.components[0].bits == 8 else np.dtype("<u2")
-    return plane_samples(plane_rows(frame, number), kind)[: plane.height, : plane.width]
 
 
 def pixel_format(path: str, name: str | None) -> PixelFormat:

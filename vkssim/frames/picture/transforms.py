@@ -13,13 +13,13 @@ import numpy as np
 
 from ...errors import InputError, OptionError
 from ...types import CHROMA_STEPS, Planes, Samples, plane_shapes
+from ...utils.av_frames import interpolation, new_picture, new_scaler, planar_name, plane_of
 from ..info import VideoInfo, check_size
-from .pixels import CHROMA_OF, new_picture, new_scaler, planar_name, plane_of
+from .pixels import CHROMA_OF
 
 _RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")
 _BLACK = 24  # of 255; rows and columns with a mean up to this are a bar, as in FFmpeg's cropdetect
 _GRID = 2
-_EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every CPU
 
 
 @dataclass(frozen=True)
@@ -241,13 +241,6 @@ class Scale:
             self._kept.scalers = [new_scaler() for _ in range(3)]
         kept: list[Callable[..., Any]] = self._kept.scalers
         return kept
-
-
-def interpolation(resampler: str) -> int:
-    """Return libswscale's flags for a resampler, with the same results on every CPU."""
-    from av.video.reformatter import Interpolation
-
-    return int(Interpolation[resampler.upper()].value | _EXACT)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from ..errors import InputError
-from ..storage import urls
-from ..storage.location import as_path, is_url
+from . import urls
+from .location import as_path, is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # two digits at most: a name with millions of zeros would fill the memory
 _GLOB = re.compile(r"[*?\[]")

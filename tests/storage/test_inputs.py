@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from vkssim.frames import inputs as input_state
-from vkssim.frames.inputs import input_states
+from vkssim.storage import inputs as input_state
+from vkssim.storage.inputs import input_states
 
 from ..support.buckets import put_in_place
 from ..support.clips import write
