@@ -5,6 +5,9 @@ from . import maps as maps
 from . import report as report
 from .arrays import ms_ssim as ms_ssim
 from .arrays import ssim as ssim
+from .clips import describe_clip as describe_clip
+from .clips import pair_frames as pair_frames
+from .clips import read_frames as read_frames
 from .errors import VkssimError as VkssimError
 from .files import score_files as score_files
 from .frames.options import PictureOptions as PictureOptions

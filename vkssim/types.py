@@ -85,6 +85,9 @@ CHROMA_STEPS = {
 }
 """The steps between samples of Cb and Cr, in rows and columns of luma, for each chroma format; None without chroma."""
 
+PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
+"""The pixel formats of raw files."""
+
 
 _PEAK_OF_BYTES = 255
 _SMALLER_DEPTHS = 8, 10, 12, 14

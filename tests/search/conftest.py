@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from vkssim.clips import VideoFacts
 from vkssim.search import encode
-from vkssim.search.source import Source, SourceFacts
+from vkssim.search.source import Source
 
 from .clips import source
 
@@ -16,7 +17,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
-def facts(clip: str) -> SourceFacts:
+def facts(clip: str) -> VideoFacts:
     return Source(clip).facts
 
 

@@ -12,12 +12,12 @@ import imageio_ffmpeg
 import pytest
 
 import vkssim as library
-from vkssim.frames.picture.transforms import Crop
+from vkssim.clips import VideoFacts
 from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
 from vkssim.search.shots import Shot
-from vkssim.search.source import Source, SourceFacts
+from vkssim.search.source import Source
 from vkssim.search.trial import Trial
 
 from ..support.commands import run_program, vkssim
@@ -31,7 +31,7 @@ COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
 
 
 def words(
-    facts: SourceFacts, encoder: str, value: float, path: str = "clip.mkv", parameter: str | None = None, **more: Any
+    facts: VideoFacts, encoder: str, value: float, path: str = "clip.mkv", parameter: str | None = None, **more: Any
 ) -> list[str]:
     options = [f"{name}={text}" for name, text in more.pop("options", {}).items()]
     size = more.pop("size", None)
@@ -72,7 +72,7 @@ def words(
     ids=["parameter", "own options", "SVT-AV1", "depth", "VP9 without a limit of the bit rate", "two passes"],
 )
 def test_the_setting_and_the_options(
-    facts: SourceFacts, encoder: str, value: float, more: dict[str, Any], found: list[str]
+    facts: VideoFacts, encoder: str, value: float, more: dict[str, Any], found: list[str]
 ) -> None:
     assert words(facts, encoder, value, **more) == [*START, encoder, *found]
 
@@ -89,19 +89,19 @@ FULL, LIMITED = "in_range=full:out_range=full", "in_range=limited:out_range=limi
         ("yuv420p", 2, ["-crf"]),
     ],
 )
-def test_another_format_keeps_the_range(facts: SourceFacts, layout: str, span: int, found: list[str]) -> None:
+def test_another_format_keeps_the_range(facts: VideoFacts, layout: str, span: int, found: list[str]) -> None:
     clip = replace(facts, format=layout, coded_format=layout, colours=(*facts.colours[:3], span))
     assert words(clip, "libvpx-vp9", 40)[7 : 7 + len(found)] == found
 
 
-def test_nvenc_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
+def test_nvenc_has_no_limit_of_the_bit_rate(facts: VideoFacts) -> None:
     kind = encoder_of("hevc_nvenc")
     recipe = Recipe(kind, kind.parameter(None, least=30, most=30), facts, facts.format)
     found = shlex.split(command_line("clip.mkv", recipe, 0))
     assert found[6:13] == ["hevc_nvenc", "-cq", "30", "-rc", "vbr", "-b:v", "0"]
 
 
-def test_options_in_names_are_short_and_have_no_signs(facts: SourceFacts) -> None:
+def test_options_in_names_are_short_and_have_no_signs(facts: VideoFacts) -> None:
     name = words(facts, "libx264", 30, options={"deblock": "-1,-1", "partitions": "p8x8/b8x8/i8x8"})[-1]
     assert name == "clip_deblock--1,-1_partitions-p8x8-b8x8-i8x8_crf30.mkv"
     zones = ";".join(f"{number},{number},q=30" for number in range(50))
@@ -109,7 +109,7 @@ def test_options_in_names_are_short_and_have_no_signs(facts: SourceFacts) -> Non
 
 
 @pytest.mark.parametrize("stem", ["n" * 236, "ä" * 125])
-def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: SourceFacts, tmp_path: Path, stem: str) -> None:
+def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: VideoFacts, tmp_path: Path, stem: str) -> None:
     name = words(facts, "libx264", 30, f"{stem}.mkv", options={"preset": "veryfast"}, size=(32, 24))[-1]
     assert name.startswith(stem[:100])
     assert name.endswith(f"{stem[0]}_32x24_preset-veryfast_crf30.mkv")
@@ -129,7 +129,7 @@ def test_a_script_overwrites_nothing_and_ends_with_the_first_command_that_fails(
     assert (done.returncode, (tmp_path / "b.mkv").exists()) == (1, False)
 
 
-def test_a_rendition_is_scaled_and_has_no_sound(facts: SourceFacts) -> None:
+def test_a_rendition_is_scaled_and_has_no_sound(facts: VideoFacts) -> None:
     found = words(facts, "libx264", 30, size=(32, 24))
     scaled = ["-vf", "scale=32:24:flags=bicubic+accurate_rnd"]
     start = ["ffmpeg", "-nostdin", *START[1:]]
@@ -140,9 +140,9 @@ def test_a_rendition_is_scaled_and_has_no_sound(facts: SourceFacts) -> None:
     assert whole == [*start, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
 
 
-def test_what_the_container_crops_is_cropped_once(facts: SourceFacts) -> None:
+def test_what_the_container_crops_is_cropped_once(facts: VideoFacts) -> None:
     """By the filter, unless FFmpeg has done so already, as from version 7.1 on."""
-    cropped = replace(facts, width=48, height=32, crop=Crop(48, 32, 6, 10))
+    cropped = replace(facts, width=48, height=32, crop=(48, 32, 6, 10))
     crop = "crop=48:32:'if(gt(iw,48),6)':'if(gt(ih,32),10)'"
     found = words(cropped, "libx264", 30)
     assert found[found.index("-vf") + 1] == crop
@@ -164,7 +164,7 @@ def test_what_the_container_crops_is_cropped_once(facts: SourceFacts) -> None:
         ("https://host:80/clip.mkv", "https://host:80/clip.mkv", "clip_crf30.mkv"),
     ],
 )
-def test_any_name_is_one_word(facts: SourceFacts, path: str, read: str, written: str) -> None:
+def test_any_name_is_one_word(facts: VideoFacts, path: str, read: str, written: str) -> None:
     found = words(facts, "libx264", 30, path)
     assert found[2] == read
     assert found[-1] == written
@@ -179,7 +179,7 @@ def test_any_name_is_one_word(facts: SourceFacts, path: str, read: str, written:
     ids=["numbers", "glob"],
 )
 def test_a_sequence_of_pictures_is_found(
-    facts: SourceFacts, tmp_path: Path, name: str, expected: list[str], output: str
+    facts: VideoFacts, tmp_path: Path, name: str, expected: list[str], output: str
 ) -> None:
     for number in (7, 8):
         (tmp_path / f"{number:02d}.jpg").touch()
@@ -230,7 +230,7 @@ SHOTS = tuple(
 )
 
 
-def lines(facts: SourceFacts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
+def lines(facts: VideoFacts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
     spec = EncoderSpec(encoder, [f"{name}={value}" for name, value in options.items()], **more)
     return av1an_zones(SHOTS, make_recipe(spec, facts)).splitlines()
 
@@ -254,13 +254,13 @@ def lines(facts: SourceFacts, encoder: str, options: dict[str, str], **more: Any
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_a_zone_has_the_whole_setting(facts: SourceFacts, encoder: str, options: dict[str, str], first: str) -> None:
+def test_a_zone_has_the_whole_setting(facts: VideoFacts, encoder: str, options: dict[str, str], first: str) -> None:
     found = lines(facts, encoder, options)
     assert found[0] == first
     assert found[1] == first.replace("0 100", "100 160", 1).replace("23", "27.5", 1)
 
 
-def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
+def test_the_depth_is_that_of_the_encode(facts: VideoFacts) -> None:
     """The programs of x264 and x265 write 8 bits unless they are told, and Av1an hands on 10."""
     assert lines(facts, "libx265", {}, bits=10)[0] == "0 100 x265 reset --crf 23 --output-depth 10"
     recipe = make_recipe(EncoderSpec("libx264", "preset=slow"), facts)

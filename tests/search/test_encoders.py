@@ -10,16 +10,16 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.clips import VideoFacts
 from vkssim.errors import OptionError
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe
-from vkssim.search.source import SourceFacts
 
 from ..support.children import in_child
 
 
 def recipe(name: str, options: dict[str, str], rate: int = 25) -> Recipe:
-    facts = cast(SourceFacts, SimpleNamespace(rate=Fraction(rate)))
+    facts = cast(VideoFacts, SimpleNamespace(rate=Fraction(rate)))
     return Recipe(encoder_of(name), encoder_of(name).parameter(None), facts, "yuv420p", options)
 
 

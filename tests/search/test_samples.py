@@ -9,15 +9,16 @@ from typing import cast
 import numpy as np
 import pytest
 
+from vkssim.clips import VideoFacts
 from vkssim.report.results import pool
 from vkssim.search.encode import EncodedSample
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe
 from vkssim.search.samples import GROUP, LEAD, TAIL, Sample, Sampling, choose_samples, corrected_weights, find_cuts
-from vkssim.search.source import Scan, SourceFacts
+from vkssim.search.source import Scan
 from vkssim.search.trial import forecast_bytes, pooled_values
 
-FACTS = cast(SourceFacts, SimpleNamespace(rate=25))
+FACTS = cast(VideoFacts, SimpleNamespace(rate=25))
 RECIPE = Recipe(encoder_of("libx264"), encoder_of("libx264").parameter(None), FACTS, "yuv420p")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import vkssim
+from vkssim.clips import VideoFacts
 from vkssim.errors import EncodeError, InputError, OptionError, OutputError
 from vkssim.report.thresholds import parse_threshold
 from vkssim.search import encode
@@ -25,7 +26,7 @@ from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, refusal
 from vkssim.search.samples import Sampling
 from vkssim.search.search_run import SearchRun
-from vkssim.search.source import Source, SourceFacts, frame_costs
+from vkssim.search.source import Source, frame_costs
 from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames
@@ -556,7 +557,7 @@ NO_GPU = "h264_nvenc needs an NVIDIA GPU that can encode, and NVIDIA's driver; F
 def test_an_encoder_that_cannot_be_opened(said: str, start: str, end: str) -> None:
     """Its message names a GPU that is missing, else the size."""
     encoder = encoder_of("h264_nvenc")
-    text = refusal(Recipe(encoder, encoder.parameter(None), cast(SourceFacts, None), "yuv420p"), 64, 48, said)
+    text = refusal(Recipe(encoder, encoder.parameter(None), cast(VideoFacts, None), "yuv420p"), 64, 48, said)
     assert text.startswith(start)
     assert text.endswith(end)
 

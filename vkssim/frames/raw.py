@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import InputError, ReadError, TruncatedInputError
 from ..storage.urls import read_ranges
-from ..types import CHROMA_STEPS, DepthCheck, Planes, Samples, plane_shapes
+from ..types import PIXEL_FORMATS, DepthCheck, Planes, Samples, plane_shapes
 from ..utils.choices import BIT_DEPTHS
 from ..utils.interruption import check
 from ..utils.wording import counted
@@ -31,7 +31,6 @@ from .source import FrameSource, KeyframeIndex, SequentialSource
 _BYTES_AT_ONCE = 1 << 26  # bytes of one request, which take memory besides the frames themselves
 _MAX_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
 
-PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 
 RAW = "raw"
 """The kind of raw streams in `VideoInfo`."""

@@ -20,10 +20,10 @@ from ..engine.options import ScoreOptions, check_options
 from ..engine.pools import WorkerOptions
 from ..engine.verdict import offset_of
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, OutputError, interrupted_run
-from ..frames.options import RawDescription
 from ..report import render
 from ..report.numbers import finite
 from ..report.reading import merge_report
+from ..report.record import RawDescription
 from ..report.results import ScoreReport
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.inputs import input_states

@@ -5,37 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from ..clips import ClipFacts, pair_frames
 from ..engine.options import ScoreOptions
 from ..engine.ranges import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
-from ..frames.decode.container import ContainerFile
-from ..frames.open import check_reopens, open_file
-from ..frames.pairing.preprocessing import match_pair
-from ..frames.pairing.schedule import schedule_pairs
-from ..frames.source import FrameSource
-from ..storage.location import is_url
-from ..storage.urls import size as remote_size
+from ..types import plane_shapes
 from .manifest import Pair
 
 MAX_OPENED = 1000
 """The number of pairs that are opened; larger batches are estimated from these."""
 
+_RAW = "raw"  # the decoder of raw files, as reports name it
+
 
 @dataclass(frozen=True)
 class Forecast:
-    """The estimate for `pairs` pairs: `seconds` on one worker of the first kind, and `elapsed` on all workers together."""
+    """The estimate for the pairs of a batch."""
 
     pairs: int
     opened: int
+    """The number of pairs that were opened; the estimate follows from them."""
     failed: tuple[str, ...]
+    """The errors of those that cannot be scored."""
     frames: int
     tasks: int
     bytes: int
+    """The bytes to read."""
     seconds: float
+    """The time on one worker of the first kind."""
     elapsed: float
+    """The time on all workers together."""
 
 
 def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str], cores: int, task_seconds: float) -> Forecast:
@@ -53,47 +54,46 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
             return str(error)
 
     with ThreadPoolExecutor(min(32, 4 * (os.cpu_count() or 1))) as pool:
-        looks = list(pool.map(look, chosen))
-    opened = [entry for entry in looks if not isinstance(entry, str)]
+        estimates = list(pool.map(look, chosen))
+
+    readable = [estimate for estimate in estimates if not isinstance(estimate, str)]
     scale = len(pairs) / len(chosen)
-    seconds = scale * sum(seconds for _, _, seconds in opened)
+    seconds = scale * sum(seconds for _, _, seconds in readable)
     return Forecast(
-        len(pairs),
-        len(chosen),
-        tuple(entry for entry in looks if isinstance(entry, str)),
-        round(scale * sum(frames for frames, _, _ in opened)),
-        round(scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in opened)),
-        round(scale * sum(read for _, read, _ in opened)),
-        seconds,
-        seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds),
+        pairs=len(pairs),
+        opened=len(chosen),
+        failed=tuple(estimate for estimate in estimates if isinstance(estimate, str)),
+        frames=round(scale * sum(frames for frames, _, _ in readable)),
+        tasks=round(scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in readable)),
+        bytes=round(scale * sum(read for _, read, _ in readable)),
+        seconds=seconds,
+        elapsed=seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds),
     )
 
 
 def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> tuple[int, int, float]:
     """Return the frames, the bytes to read and the seconds of a pair."""
-    pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than everything else here
-    with ExitStack() as stack:
-        clips = zip(pair.clips.paths, options.selection.streams, strict=True)
-        check_reopens(*pair.clips.paths)
-        files = [stack.enter_context(open_file(path, pair.clips.raw, stream)) for path, stream in clips]
-        reference, distorted = files
-        sources = match_pair(reference, distorted, pair.clips.raw, pictures, options.chroma)
-        schedule = schedule_pairs(options.selection, *sources, options.sync)
-        frames = schedule.pairs or 0
-        info = reference.info
-        pixels = frames * info.width * info.height
-        compressed = any(isinstance(source, ContainerFile) for source in files)
-        decoding = pixels * options.selection.subsample / DECODED_PIXELS_A_SECOND / cores if compressed else 0.0
-        read = sum(_bytes(source, frames * options.selection.subsample, options.planes) for source in files)
+    selection, raw = options.selection, pair.clips.raw
+    # the search for black bars would take longer than everything else here
+    pictures = replace(options.pictures, crop=None)
+    pairs = pair_frames(
+        *pair.clips.paths, raw=raw, selection=selection, sync=options.sync, pictures=pictures, chroma=options.chroma
+    )
+    frames, clips = pairs.count or 0, (pairs.reference, pairs.distorted)
+
+    pixels = frames * (pairs.reference.width or 0) * (pairs.reference.height or 0)
+    compressed = any(clip.stream is not None for clip in clips)  # only containers have streams
+    decoding = pixels * selection.subsample / DECODED_PIXELS_A_SECOND / cores if compressed else 0.0
     scoring = pixels / PIXELS_A_SECOND[kind]
+    read = sum(_bytes(clip, frames * selection.subsample, options.planes) for clip in clips)
     return frames, read, max(scoring, decoding) if kind == "gpu" else scoring + decoding
 
 
-def _bytes(source: FrameSource, frames: int, planes: str) -> int:
-    """Return the bytes that will be read of a file: the planes of raw frames, or the proportional share of another file."""
-    info = source.info
-    if source.concurrent:
-        return frames * sum(plane.nbytes for plane in info.new_planes(1 if planes == "y" else 3))
-    path = info.path
-    size = remote_size(path) if is_url(path) else os.stat(path).st_size if os.path.exists(path) else 0
-    return round(size * min(1.0, frames / source.expected)) if source.expected else size
+def _bytes(clip: ClipFacts, frames: int, planes: str) -> int:
+    """Return the bytes that will be read of a clip for its first frames: of raw files only the planes that are scored."""
+    if clip.decoder == _RAW:
+        shapes = plane_shapes(clip.width or 0, clip.height or 0, clip.chroma or "400")
+        samples = sum(height * width for height, width in shapes[: 1 if planes == "y" else 3])
+        return frames * samples * (1 if clip.bits == 8 else 2)
+    share = min(1.0, frames / clip.frames) if clip.frames else 1.0
+    return round((clip.file_bytes or 0) * share)

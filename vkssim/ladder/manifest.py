@@ -13,10 +13,10 @@ from typing import Any
 
 from ..engine.options import Clips, ScoreOptions
 from ..errors import InputError, VkssimError
-from ..frames.options import PictureOptions, RawDescription, Selection
-from ..frames.raw import PIXEL_FORMATS
+from ..report.record import PictureOptions, RawDescription, Selection
 from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of, unsupported_url
 from ..storage.reading import read_whole
+from ..types import PIXEL_FORMATS
 from ..utils.choices import BIT_DEPTHS
 from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated, whole_number
 from ..utils.sanitize import encodable

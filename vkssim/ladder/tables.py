@@ -13,11 +13,10 @@ from typing import Any
 
 from ..engine.journal import Record
 from ..errors import InputError, OptionError
-from ..frames.info import ClipFacts
 from ..metrics import FEATURES
 from ..metrics.comparability import Scored
 from ..report.reading import check_similarity
-from ..report.record import ScoringRecord
+from ..report.record import ClipFacts, ScoringRecord
 from ..report.thresholds import POOLINGS
 from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..storage.reading import read_whole

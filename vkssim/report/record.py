@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
-from ..frames.info import ClipFacts
-from ..frames.options import PictureOptions, RawDescription, Selection
+from ..frames.info import ClipFacts as ClipFacts
+from ..frames.options import PictureOptions as PictureOptions
+from ..frames.options import RawDescription as RawDescription
+from ..frames.options import Selection as Selection
 from ..utils.choices import PLANE_CHOICE, SYNC
 from ..utils.values import ComparisonRule, as_text, given_values, value, values_of
 

@@ -110,9 +110,8 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
         filters.append(f"setpts=N/({facts.rate}*TB)")  # FFmpeg would drop frames
     if facts.crop is not None:
         # FFmpeg turns pictures before its filters, and from version 7.1 on also crops them as their container says.
-        crop = facts.crop
-        left, top = f"if(gt(iw,{crop.width}),{crop.left})", f"if(gt(ih,{crop.height}),{crop.top})"
-        filters.append(f"crop={crop.width}:{crop.height}:'{left}':'{top}'")
+        width, height, left, top = facts.crop
+        filters.append(f"crop={width}:{height}:'if(gt(iw,{width}),{left})':'if(gt(ih,{height}),{top})'")
     filters += facts.filters
     if recipe.scaled is not None:
         scale += [f"{recipe.scaled[0]}:{recipe.scaled[1]}", f"flags={RESAMPLER}+accurate_rnd"]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from ..frames.options import SourcePictures
-
 ENCODER_NAMES = ("libx264", "libx265", "libsvtav1", "libvpx-vp9", "h264_nvenc", "hevc_nvenc", "av1_nvenc")
 """The encoders that a search can drive, by FFmpeg's names."""
 
 ENCODER = "libx264"
 """The encoder of a search that names none: the one whose streams every player reads."""
-
-UNCHANGED = SourcePictures()
-"""The pictures of a search that changes none."""
 
 TARGET = "float_ms_ssim=0.98"
 """The target of a search that names none: docs/good-score.md says what it looks like."""

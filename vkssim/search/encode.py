@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import EncodeError
-from ..frames.picture.transforms import Scale
 from ..types import Doubles
-from ..utils.av_frames import interpolation, new_scaler, plane_of
+from ..utils.av_frames import interpolation, new_scaler, plane_of, scaled_plane
 from ..utils.ffmpeg_log import parked
 from ..utils.interruption import wait_for
 from ..utils.thread_pool import ThreadPool, run_in_thread
@@ -187,7 +187,14 @@ def _decoded(
         decoder.extradata = encoder.extradata
     facts = recipe.facts
     # a rendition is scaled to the size of the source, as by ``vkssim score --scale reference``
-    scale = None if recipe.scaled is None else Scale(facts.width, facts.height, RESAMPLER, recipe.bits, "400")
+    scale = partial(
+        scaled_plane,
+        width=facts.width,
+        height=facts.height,
+        bits=recipe.bits,
+        scale=new_scaler(),
+        flags=interpolation(RESAMPLER),
+    )
     ticks: list[int] = []  # of the frames that the encoder got
     waiting: deque[Any] = deque()
     decoded = written = 0
@@ -218,7 +225,7 @@ def _decoded(
                 before = waiting.popleft()
                 if decoded in counted:
                     luma = plane_of(after, 0)
-                    yield plane_of(before, 0), luma if scale is None else scale((luma,))[0]
+                    yield plane_of(before, 0), luma if recipe.scaled is None else scale(luma)
                 decoded += 1
             if packet is not None and output is not None:
                 output.mux(packet)

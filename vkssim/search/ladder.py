@@ -8,13 +8,13 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from ..clips import UNCHANGED, SourcePictures, VideoFacts
 from ..errors import EncodeError, OptionError
-from ..frames.options import SourcePictures
 from ..report.bd_rate import MIN_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
-from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, MIN_SECONDS, RATE_FACTOR, UNCHANGED
+from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, MIN_SECONDS, RATE_FACTOR
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
@@ -22,7 +22,7 @@ from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, 
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .samples import Sampling
 from .search_run import SampledSearch
-from .source import Source, SourceFacts
+from .source import Source
 from .trial import MAX_UNUSABLE, Target, TrialHistory, damage_notes, first_curves, pooled_values
 
 _MIN_MS_SSIM = 176  # samples of a side
@@ -219,7 +219,7 @@ def search_ladder(
     return LadderSearch(clip, recipes, options, ladder, [*notes, *more_notes])
 
 
-def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, int]], list[str]]:
+def _sizes(heights: Sequence[int], facts: VideoFacts) -> tuple[list[tuple[int, int]], list[str]]:
     """Return the sizes of a ladder, and a note if some heights are left out. Raises OptionError if no size is left."""
     if not heights:
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
@@ -231,7 +231,7 @@ def _sizes(heights: Sequence[int], facts: SourceFacts) -> tuple[list[tuple[int, 
     return sizes, _left_out("sizes of the ladder", above, larger)
 
 
-def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: SourceFacts) -> tuple[list[tuple[int, float]], list[str]]:
+def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: VideoFacts) -> tuple[list[tuple[int, float]], list[str]]:
     """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the other rungs."""
     low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _MIN_SIDE]
     notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_MIN_SIDE}")
@@ -263,12 +263,12 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
     return rungs
 
 
-def _scaled(height: int, facts: SourceFacts) -> tuple[int, int]:
+def _scaled(height: int, facts: VideoFacts) -> tuple[int, int]:
     """Return the size of a height in the shape of the source, with an even width if it is another size."""
     return (facts.width if height == facts.height else round(facts.width * height / facts.height / 2) * 2), height
 
 
-def _size(height: int, facts: SourceFacts, name: str = "heights") -> tuple[int, int]:
+def _size(height: int, facts: VideoFacts, name: str = "heights") -> tuple[int, int]:
     """Return the size of a rendition; the chroma of most formats needs it to be even. Raises OptionError."""
     width, _ = size = _scaled(height, facts)
     if height == facts.height:

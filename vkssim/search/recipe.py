@@ -9,14 +9,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..clips import Mastering, VideoFacts
 from ..errors import OptionError
-from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
 from ..utils import ffmpeg_log
 from .defaults import ENCODER, STEP
 from .encoders import ENCODERS, Encoder, Parameter, encoder_of
 from .options import check_types, listed
-from .source import Mastering, SourceFacts
 
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 """The beginnings of FFmpeg's warnings about an option that an encoder lacks. FFmpeg goes on after them."""
@@ -42,6 +41,7 @@ _OF_PASSES = re.compile(r"pass[12]|(^|[+-])\d")
 _NO_KEYS_AT_CUTS = (("sc_threshold", "0"), ("scenecut", "0"), ("no-scenecut", "1"))
 """The options of FFmpeg, x264 and x265 with which there are key frames at regular distances alone."""
 
+_SIDE = 16  # any number that all chroma steps divide
 _SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, lower ones of 32, as was measured
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
@@ -110,7 +110,7 @@ class Recipe:
 
     encoder: Encoder
     parameter: Parameter
-    facts: SourceFacts
+    facts: VideoFacts
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Recipe:
     @property
     def bits(self) -> int:
         """Return the depth of the frames that are encoded."""
-        return pixel_format("", self.format).bits
+        return int(_layout(self.format).components[0].bits)
 
     @property
     def key_frames(self) -> int:
@@ -149,7 +149,7 @@ class Recipe:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes for the user on every encode of the clip, and on losses besides quality, such as chroma."""
-        before, after = (pixel_format("", name).chroma for name in (self.facts.format, self.format))
+        before, after = _chroma(self.facts.format), _chroma(self.format)
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
             return self.facts.notes
@@ -212,7 +212,7 @@ def split_options(texts: Sequence[str] | str) -> dict[str, str]:
     return options
 
 
-def make_recipe(spec: EncoderSpec, facts: SourceFacts, size: tuple[int, int] | None = None) -> Recipe:
+def make_recipe(spec: EncoderSpec, facts: VideoFacts, size: tuple[int, int] | None = None) -> Recipe:
     """Return the recipe for a clip, or for its rendition of a width and a height, with each option in its place.
 
     Raises OptionError if the encoder refuses anything.
@@ -299,7 +299,7 @@ def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
             f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
             f" this machine has. The encoders that need no GPU are {others}"
         )
-    rows, columns = CHROMA_STEPS[pixel_format("", recipe.format).chroma] or (1, 1)
+    rows, columns = CHROMA_STEPS[_chroma(recipe.format)] or (1, 1)
     if name not in _ANY_SIZE and (width % columns or height % rows):
         return (
             f"{name} cannot encode {width}x{height} {recipe.format}: its width must be a multiple of {columns} and its height"
@@ -324,7 +324,23 @@ def ordinary_priority() -> Iterator[None]:
                 os.sched_setscheduler(0, *before)
 
 
-def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str:
+def _layout(name: str) -> Any:
+    """Return PyAV's description of a pixel format of FFmpeg."""
+    import av
+
+    return av.VideoFormat(name, _SIDE, _SIDE)
+
+
+def _chroma(name: str) -> str:
+    """Return the chroma format of a pixel format in Y'CbCr or grey, such as ``"420"``."""
+    layout = _layout(name)
+    if len(layout.components) == 1:
+        return "400"
+    steps = _SIDE // layout.chroma_height(_SIDE), _SIDE // layout.chroma_width(_SIDE)
+    return next(chroma for chroma, own in CHROMA_STEPS.items() if own == steps)
+
+
+def _pixel_format(encoder: Encoder, facts: VideoFacts, bits: int | None) -> str:
     """Return the format to encode: that of the source if the encoder has it, else the nearest one. Raises OptionError."""
     import av
 
@@ -336,9 +352,9 @@ def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str
     if wanted == facts.bits and facts.format in (layout.name for layout in known):
         return facts.format
     candidates = [layout for layout in known if layout.components[0].bits == wanted and len(layout.components) in (1, 3)]
-    for chroma in dict.fromkeys((pixel_format("", facts.format).chroma, "420", "422", "444")):
+    for chroma in dict.fromkeys((_chroma(facts.format), "420", "422", "444")):
         for layout in candidates:
-            if pixel_format("", layout.name).chroma == chroma and not layout.name.startswith(("nv", "yuvj")):
+            if _chroma(layout.name) == chroma and not layout.name.startswith(("nv", "yuvj")):
                 return layout.name
     depths = sorted({layout.components[0].bits for layout in known})
     raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {wanted}: choose one with `bits`")

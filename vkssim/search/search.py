@@ -7,11 +7,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from ..clips import UNCHANGED, SourcePictures
 from ..errors import EncodeError
-from ..frames.options import SourcePictures
 from ..utils.progress import Progress
 from ..utils.wording import counted
-from .defaults import ENCODER, MAX_TRIALS, MIN_SECONDS, SURE, TARGET, UNCHANGED
+from .defaults import ENCODER, MAX_TRIALS, MIN_SECONDS, SURE, TARGET
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe

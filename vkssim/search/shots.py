@@ -6,12 +6,12 @@ import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from ..clips import UNCHANGED, SourcePictures
 from ..errors import OptionError
-from ..frames.options import SourcePictures
 from ..report.results import FrameScores, ScoreReport
 from ..utils.progress import Progress
 from .command_line import av1an_command, av1an_zones, x264_zones
-from .defaults import ENCODER, MAX_TRIALS, TARGET, UNCHANGED
+from .defaults import ENCODER, MAX_TRIALS, TARGET
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output

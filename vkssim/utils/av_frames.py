@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -54,3 +55,15 @@ def interpolation(resampler: str) -> int:
     from av.video.reformatter import Interpolation
 
     return int(Interpolation[resampler.upper()].value | _EXACT)
+
+
+def scaled_plane(plane: npt.NDArray[Any], width: int, height: int, bits: int, scale: Callable[..., Any], flags: int) -> Any:
+    """Return a plane of samples of `bits` bits, scaled by a function of `new_scaler` with flags of `interpolation`."""
+    frame, (grey,) = new_picture(plane.shape[1], plane.shape[0], planar_name("400", bits))
+    grey[:] = plane
+    return plane_of(scale(frame, width, height, interpolation=flags), 0)
+
+
+def luma_checksum(frame: Any) -> int:
+    """Return the CRC-32 of the luma of an av.VideoFrame, by which a frame is known again."""
+    return zlib.crc32(np.ascontiguousarray(plane_of(frame, 0)).data)

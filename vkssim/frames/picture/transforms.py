@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import InputError, OptionError
 from ...types import CHROMA_STEPS, Planes, Samples, plane_shapes
-from ...utils.av_frames import interpolation, new_picture, new_scaler, planar_name, plane_of
+from ...utils.av_frames import interpolation, new_scaler, scaled_plane
 from ..info import VideoInfo, check_size
 from .pixels import CHROMA_OF
 
@@ -227,12 +227,8 @@ class Scale:
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width), scale in zip(planes, shapes, self._scalers(), strict=False):
-            if plane.shape == (height, width):
-                scaled.append(plane)
-                continue
-            frame, (grey,) = new_picture(plane.shape[1], plane.shape[0], planar_name("400", self.bits))
-            grey[:] = plane
-            scaled.append(plane_of(scale(frame, width, height, interpolation=flags), 0))
+            is_scaled = plane.shape == (height, width)
+            scaled.append(plane if is_scaled else scaled_plane(plane, width, height, self.bits, scale, flags))
         return tuple(scaled)
 
     def _scalers(self) -> list[Callable[..., Any]]:

@@ -1,4 +1,4 @@
-"""The pictures that are encoded: those of a clip, deinterlaced, cropped and scaled as `SourcePictures` says."""
+"""The pictures of a clip, deinterlaced, cropped and scaled as `SourcePictures` says."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InputError
-from ..frames.info import VideoInfo
-from ..frames.open import oriented
-from ..frames.options import SourcePictures
-from ..frames.picture.transforms import Crop, Scale, without_bars
-from ..frames.source import FrameSource, ProcessedSource, SeekIndex, WrappedSource
 from ..types import Planes
 from ..utils.av_frames import new_picture, planar_name, plane_of
 from ..utils.thread_pool import closing_on_error
+from .info import VideoInfo
+from .open import oriented
+from .options import SourcePictures
+from .picture.transforms import Crop, Scale, without_bars
+from .source import FrameSource, ProcessedSource, SeekIndex, WrappedSource
 
 _SAMPLED_FRAMES = 12
 """The frames in which black bars are looked for, as many as `vkssim score` has."""
