@@ -16,9 +16,8 @@ from vkssim.clips import VideoFacts
 from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
-from vkssim.search.shots import Shot
 from vkssim.search.source import Source
-from vkssim.search.trial import Trial
+from vkssim.search.trial import Shot, Trial
 
 from ..support.commands import run_program, vkssim
 from .clips import ASKED, CUT, FRAMES, WORDS, arguments, remuxed, source

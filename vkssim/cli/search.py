@@ -23,8 +23,8 @@ from .tables import print_table
 
 if TYPE_CHECKING:
     from ..search.search import Search, SettingChoice
-    from ..search.shots import Shot, ShotSearch
-    from ..search.trial import Trial
+    from ..search.shots import ShotSearch
+    from ..search.trial import Shot, Trial
 
 _OF_ONE_SETTING = ("sure", "samples", "whole", "two_pass")
 """The options of a search for one setting that a search for shots has no use for."""

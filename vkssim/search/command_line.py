@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import OptionError
 from ..storage.containers import local_name
@@ -17,9 +16,7 @@ from ..utils.limits import file_name
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
 from .recipe import Recipe
-
-if TYPE_CHECKING:
-    from .shots import Shot
+from .trial import Shot
 
 _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # the placeholders in the name of a sequence
@@ -58,14 +55,14 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
-    facts, asks, others = recipe.facts, ["-nostdin"], []
+    facts, quiet, copied = recipe.facts, ["-nostdin"], []
     if recipe.size is None:
-        asks, others = [], copying_words(facts.subtitles, attachments=facts.attachments)
+        quiet, copied = [], copying_words(facts.subtitles, attachments=facts.attachments)
     pictures = sequence(path)
-    found = {} if pictures is None else pictures.options  # by these FFmpeg finds the pictures of a sequence
+    by_image2 = {} if pictures is None else pictures.options  # by these FFmpeg finds the pictures of a sequence
     read = [
-        *asks,
-        *(word for name, value in found.items() for word in (f"-{name}", value)),
+        *quiet,
+        *(word for name, value in by_image2.items() for word in (f"-{name}", value)),
         "-i",
         operand(path),
         "-map",
@@ -73,8 +70,8 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     ]
     video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
-        return shell_line([*video, *others, output])
-    first, second = [*video, "-pass", "1", "-f", "null", "-"], [*video, "-pass", "2", *others, output]
+        return shell_line([*video, *copied, output])
+    first, second = [*video, "-pass", "1", "-f", "null", "-"], [*video, "-pass", "2", *copied, output]
     return f"{shell_line(first)} && {shell_line(second)}"
 
 
@@ -172,18 +169,19 @@ def copying_words(subtitles: Sequence[str], *, attachments: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class _Program:
-    """The program of an encoder, as Av1an calls it.
-
-    `quality` is its option for a CRF, `more` are further options that it needs, `renamed` has its names of FFmpeg's options,
-    `switches` are options without a value, and `joined` is whether an equals sign stands between name and value.
-    """
+    """The program of an encoder, as Av1an calls it."""
 
     name: str
     quality: str = "crf"
+    """Its option for a CRF."""
     more: Mapping[str, str] = field(default_factory=dict)
+    """Further options that it needs."""
     renamed: Mapping[str, str] = field(default_factory=dict)
+    """Its names of FFmpeg's options."""
     switches: tuple[str, ...] = ()
+    """Its options without a value."""
     joined: bool = False
+    """Whether an equals sign stands between name and value."""
 
 
 _X26 = {"g": "keyint", "keyint_min": "min-keyint", "bf": "bframes", "refs": "ref", "sc_threshold": "scenecut", "subq": "subme"}

@@ -36,20 +36,22 @@ LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 @dataclass
 class EncodedSample:
-    """A sample as it was encoded: the scores of its frames by name, and the number and the bytes of the frames.
-
-    `other_bytes` are those of all but key frames. `header_bytes` is the part of the first key frame that any encode has once,
-    such as the encoder's name and options. `first_bytes` is that first key frame, which is not counted if frames are encoded
-    before the sample.
-    """
+    """A sample as it was encoded."""
 
     scores: dict[str, list[float]] = field(default_factory=dict)
+    """The scores of its frames by name."""
     header_bytes: int = 0
+    """The bytes of the first key frame that any encode has once, such as the encoder's name and options."""
     first_bytes: int = 0
+    """The bytes of that first key frame, which is not counted if frames are encoded before the sample."""
     bytes: int = 0
+    """The bytes of the frames."""
     other_bytes: int = 0
+    """The bytes of all but key frames."""
     frames: int = 0
+    """The number of frames."""
     key_frames: int = 0
+    """The number of key frames."""
 
     def column(self, name: str) -> Doubles:
         """Return one score of all frames."""
@@ -70,10 +72,10 @@ def encoded_pairs(
     sample: Sample,
     recipe: Recipe,
     place: int,
-    found: EncodedSample,
+    encoded: EncodedSample,
     output: VideoOutput | None = None,
 ) -> Iterator[LumaPair]:
-    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `found`.
+    """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `encoded`.
 
     Each call of `frames` gives the frames from the first one on, also those before and after the sample, which are encoded but
     neither yielded nor counted. The packets go to `output` if there is one. As many frames are held as the encoder looks ahead.
@@ -85,7 +87,7 @@ def encoded_pairs(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
             run = 2, _first_pass(prepared(frames(), recipe), recipe, place, folder)
         # The encoder is closed before the folder of its statistics is removed: only the decoding has it.
-        yield from _decoded(_opened(recipe, place, run, output), prepared(frames(), recipe), recipe, sample, found, output)
+        yield from _decoded(_opened(recipe, place, run, output), prepared(frames(), recipe), recipe, sample, encoded, output)
 
 
 def header_bytes(recipe: Recipe, place: int) -> int:
@@ -174,7 +176,7 @@ def _decoded(
     frames: Iterable[tuple[Any, Any]],
     recipe: Recipe,
     sample: Sample,
-    found: EncodedSample,
+    encoded: EncodedSample,
     output: VideoOutput | None,
 ) -> Iterator[LumaPair]:
     """Encode frames, each with the frame of the source, decode the stream at once, and yield the pairs of the sample."""
@@ -210,15 +212,15 @@ def _decoded(
         for packet in chain(packets, [None]):  # at None the decoder ends
             if packet is not None:
                 written += 1
-                found.first_bytes = found.first_bytes or packet.size
+                encoded.first_bytes = encoded.first_bytes or packet.size
                 first, end = (ticks[number : number + 1] for number in (counted.start, counted.stop))  # if they came already
                 if first and first[0] <= packet.pts and not (end and end[0] <= packet.pts):
-                    found.add(packet)
+                    encoded.add(packet)
             try:
                 pictures = decoder.decode(packet)
             except av.FFmpegError as error:
-                said = error.strerror or error
-                raise EncodeError(f"{decoder_name} cannot decode the stream of {name}: {said}") from None
+                message = error.strerror or error
+                raise EncodeError(f"{decoder_name} cannot decode the stream of {name}: {message}") from None
             for after in pictures:
                 if not waiting:
                     raise EncodeError(f"{name} gives more frames than it got")

@@ -18,13 +18,12 @@ _BITRATE_RATIO = 1.03  # from one bit rate to the next
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of an encoder that a search sets.
-
-    `name` is the encoder's option, or ``"bitrate"`` for kbit/s, and `values` are its values, the best quality first.
-    """
+    """The parameter of an encoder that a search sets."""
 
     name: str
+    """The encoder's option, or ``"bitrate"`` for kbit/s."""
     values: tuple[float, ...]
+    """Its values, the best quality first."""
 
     @property
     def is_bitrate(self) -> bool:
@@ -38,26 +37,28 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder, by FFmpeg's name, with FFmpeg's name of the decoder of its streams.
-
-    `parameters` have the best and the cheapest value of each parameter; the first one is the default. `middle` is the value of
-    that one at which a usual clip has the scores of `_SIMILARITIES`, and `slope` the usual change of float_ssim in dB to the
-    next value. `own` is the option of FFmpeg that takes the options of the encoder alone, as ``x265-params`` does. `passes` is
-    whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder. `quiet`, for
-    `own`, makes the encoder print less. `key_frames` are the most frames from one key frame to the next, unless an option says
-    otherwise; 0 if that depends on the frame rate. `keys_at_cuts` is whether shots begin with key frames.
-    """
+    """An encoder that a search can drive."""
 
     name: str
+    """FFmpeg's name of the encoder."""
     decoder: str
+    """FFmpeg's name of the decoder of its streams."""
     parameters: Mapping[str, tuple[int, int]]
+    """The best and the cheapest value of each parameter; the first parameter is the default."""
     middle: float
+    """The value of the default parameter at which a usual clip has the scores of `_SIMILARITIES`."""
     slope: float
+    """The usual change of float_ssim in dB to the next value."""
     own: str | None = None
+    """The option of FFmpeg that takes the options of the encoder alone, as ``x265-params`` does."""
     passes: bool = False
+    """Whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder."""
     quiet: Mapping[str, str] = field(default_factory=dict)
+    """Options for `own` that make the encoder print less."""
     key_frames: int = 250
+    """The most frames from one key frame to the next, unless an option says otherwise; 0 if that depends on the frame rate."""
     keys_at_cuts: bool = True
+    """Whether shots begin with key frames."""
 
     @property
     def is_nvenc(self) -> bool:
@@ -96,8 +97,8 @@ class Encoder:
         `decibels` is whether the score is a similarity, which is modelled in dB.
         """
         values = parameter.values
-        known = (found for name, found in _SIMILARITIES.items() if decibels and metric.startswith(name))
-        level, factor = next(known, _OTHERS)
+        levels = (level for name, level in _SIMILARITIES.items() if decibels and metric.startswith(name))
+        level, factor = next(levels, _OTHERS)
         if parameter.is_bitrate:
             middle, slope = len(values) / 2, -_DECIBELS_OF_DOUBLED_RATE * math.log2(_BITRATE_RATIO)
         else:

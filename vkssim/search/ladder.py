@@ -67,10 +67,10 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
                     break
                 continue
             rendition.add(place, done.trial, score.score(done.trial))
-            known = [one for one in renditions if one.history.tried]
-            for other in renditions:
-                if not other.history.tried:
-                    learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
+            tried = [size for size in renditions if size.history.tried]
+            for untried in renditions:
+                if not untried.history.tried:
+                    learn_from(untried, min(tried, key=lambda size: abs(math.log(size.pixels / untried.pixels))))
             yield done
         if not self.trials:
             raise unusable[0]
@@ -78,9 +78,9 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
         commands = tuple(self._command(rung)[1] for rung in choice.rungs)
         left_out = (f"{error}; it is left out" for error in unusable)
         damaged = (
-            f"{one.width}x{one.height}, {note}"
-            for one in renditions
-            for note in damage_notes(self.recipe.parameter, one.outdone)
+            f"{size.width}x{size.height}, {note}"
+            for size in renditions
+            for note in damage_notes(self.recipe.parameter, size.outdone)
         )
         return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 
@@ -93,14 +93,14 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
 
     def _wanted(self, renditions: Sequence[Rendition], targets: Sequence[Target]) -> Iterator[tuple[Rendition, int]]:
         """Yield the encodes that are worth it, each after the one before was learned from."""
-        candidates = [one for one in renditions if one.is_rung]
-        while targets and (wanted := next_for_targets(candidates)) is not None:
-            yield wanted
+        candidates = [rendition for rendition in renditions if rendition.is_rung]
+        while targets and (encode := next_for_targets(candidates)) is not None:
+            yield encode
         for rate in rung_rates(self._ladder, cheapest_that_meets(self.trials, self._ladder, targets)):
-            while (wanted := next_for_rate(candidates, math.log2(rate))) is not None:
-                yield wanted
+            while (encode := next_for_rate(candidates, math.log2(rate))) is not None:
+                yield encode
         for height, rate in self._ladder.fixed:
-            (rendition,) = [one for one in renditions if one.height == height]
+            rendition = next(rendition for rendition in renditions if rendition.height == height)
             while (place := rendition.place_of(math.log2(rate))) not in rendition.history.tried:
                 yield rendition, place
 
@@ -110,7 +110,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
         trial, encoded = self._encode(f"samples {size[0]}x{size[1]}", sampling, place, recipe=self._recipes[size])
         weights = [sample.weight for sample in sampling.samples]
         pooled = {
-            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
+            name: pooled_values([sample.column(name) for sample in encoded], weights, similarity=name in scorer.similarities)
             for name in scorer.names
         }
         return LadderTrial(*size, trial, pooled)
@@ -209,8 +209,8 @@ def search_ladder(
     clip = Source(os.fspath(source), pictures)
     sizes, notes = _sizes(heights, clip.facts)
     compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
-    others = [_size(height, clip.facts, "fixed") for height, _ in compared]
-    recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *others])}
+    compared_sizes = [_size(height, clip.facts, "fixed") for height, _ in compared]
+    recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *compared_sizes])}
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _MIN_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else "float_ms_ssim" if large else "float_ssim"

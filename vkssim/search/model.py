@@ -32,37 +32,38 @@ _CERTAIN = 1e-9  # the least variance of a prediction: rounding must not make it
 
 @dataclass(frozen=True)
 class Prior:
-    """The curves that are expected before the first trial.
-
-    A score of `level` is expected at the place `middle`, and a change of `slope` from one place to the next, both with their
-    standard deviations. `bend` is that of the change of the slope over one place, and `noise` that of a single trial from a
-    smooth curve.
-    """
+    """The curves that are expected before the first trial."""
 
     middle: float
+    """The place at which a score of `level` is expected."""
     level: float
     level_deviation: float
+    """The standard deviation of the level."""
     slope: float
+    """The expected change of the score from one place to the next."""
     slope_deviation: float
+    """The standard deviation of the slope."""
     bend: float
+    """The standard deviation of the change of the slope over one place."""
     noise: float
+    """The standard deviation of a single trial from a smooth curve."""
 
 
 @dataclass
 class SettingCurve:
-    """A curve of one target's score over the settings: the scores of trials, and predictions between them.
-
-    `limit` is the score that the target asks for, in the unit of the scores. A score of `highest` may be any higher one.
-    `trials` are places with their scores. `damaged` has the places of trials that miss the limit with a score far lower than
-    that of a cheaper trial or, if there is none, than the forecast. They predict nothing. The next trial may show that the
-    score was sound.
-    """
+    """A curve of one target's score over the settings: the scores of trials, and predictions between them."""
 
     prior: Prior
     limit: float
+    """The score of the target, in the unit of the scores."""
     highest: float = math.inf
+    """The score that may stand for any higher one."""
     trials: list[tuple[float, float]] = field(default_factory=list)
+    """The places of the trials, with their scores."""
     damaged: set[float] = field(default_factory=set)
+    """The places of trials that miss the limit with a score far lower than that of a cheaper trial or, if there is none, than
+    the forecast. They predict nothing. The next trial may show that the score was sound.
+    """
 
     def add(self, place: float, score: float) -> None:
         """Add the score of a trial. The `highest` score teaches nothing if it, or a higher one, is expected."""
@@ -81,13 +82,13 @@ class SettingCurve:
     @property
     def outdone(self) -> set[float]:
         """Return the places of the trials that miss the limit although a cheaper one has a far higher score."""
-        found: set[float] = set()
+        outdone: set[float] = set()
         highest = -math.inf
         for place, score in sorted(self.trials, reverse=True):
             if score < min(highest - _FAR * self.prior.noise, self.limit):
-                found.add(place)
+                outdone.add(place)
             highest = max(highest, score)
-        return found
+        return outdone
 
     def _too_low(self) -> list[float]:
         """Return the places of one trial, or of two neighbours, whose scores the other trials do not let expect; [] if none."""
@@ -97,9 +98,9 @@ class SettingCurve:
                 group, rest = trials[first : first + length], [*trials[:first], *trials[first + length :]]
                 if group[0][0] - group[-1][0] >= self.near:
                     continue
-                others = replace(self, trials=rest, damaged=set())
-                means, deviations = others.predict([place for place, _ in group])
-                off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * others._surprise() + _FAR * self.prior.noise
+                without = replace(self, trials=rest, damaged=set())
+                means, deviations = without.predict([place for place, _ in group])
+                off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * without._surprise() + _FAR * self.prior.noise
                 if all(score < min(least, self.limit) for (_, score), least in zip(group, means - off, strict=True)):
                     return [place for place, _ in group]
         return []
@@ -113,10 +114,10 @@ class SettingCurve:
 
     def predict(self, places: Sequence[float]) -> tuple[Doubles, Doubles]:
         """Return the expected score at each place, and its standard deviation without the noise of a trial."""
-        wanted = np.asarray(places, np.float64)
-        mean, variance = self._line(wanted), self._covariance(wanted, wanted)
+        at = np.asarray(places, np.float64)
+        mean, variance = self._line(at), self._covariance(at, at)
         tried, off, own = self._sound()
-        between = self._covariance(wanted[:, None], tried)
+        between = self._covariance(at[:, None], tried)
         weights = np.linalg.solve(own, between.T).T
         deviation: Doubles = np.sqrt(np.maximum(variance - np.sum(weights * between, axis=1), _CERTAIN))
         return mean + weights @ off, deviation
@@ -168,10 +169,10 @@ class SettingCurve:
 
         The process starts at `middle` and runs to both sides of it, so that the line is what is expected there.
         """
-        one, other = first - self.prior.middle, second - self.prior.middle
-        near = np.minimum(np.abs(one), np.abs(other))
-        spline = np.where(one * other > 0, near**3 / 3 + near**2 * np.abs(one - other) / 2, 0.0)
-        line = self.prior.level_deviation**2 + self.prior.slope_deviation**2 * one * other
+        left, right = first - self.prior.middle, second - self.prior.middle
+        near = np.minimum(np.abs(left), np.abs(right))
+        spline = np.where(left * right > 0, near**3 / 3 + near**2 * np.abs(left - right) / 2, 0.0)
+        line = self.prior.level_deviation**2 + self.prior.slope_deviation**2 * left * right
         covariance: Doubles = line + self.prior.bend**2 * spline
         return covariance
 
@@ -228,20 +229,20 @@ class SettingsModel:
         Far from the trials a curve is uncertain. But a setting is at least as good as each cheaper setting. So if a cheaper
         setting probably meets the targets, it probably does too, and if a better setting probably misses them, so does it.
         """
-        found = self._alone()
-        rather = found >= 0.5
-        least = np.maximum.accumulate(np.where(rather, found, 0.0)[::-1])[::-1]
-        most = np.minimum.accumulate(np.where(rather, 1.0, found))
-        found = np.where(rather, least, most)
+        chances = self._alone()
+        rather = chances >= 0.5
+        least = np.maximum.accumulate(np.where(rather, chances, 0.0)[::-1])[::-1]
+        most = np.minimum.accumulate(np.where(rather, 1.0, chances))
+        chances = np.where(rather, least, most)
         for place, meets in self.tried.items():
-            found[place] = float(meets)
-        found[list(self.unusable)] = 0.0
-        return found
+            chances[place] = float(meets)
+        chances[list(self.unusable)] = 0.0
+        return chances
 
     def _alone(self) -> Doubles:
         """Return how probable it is that a trial of each setting meets all targets, whatever other trials say."""
-        found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
-        return found
+        chances: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
+        return chances
 
     def _untried(self) -> list[int]:
         """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
@@ -274,10 +275,10 @@ class SettingsModel:
         check = cheapest + max(curve.near for curve in self.curves)
         if cheapest in doubted and check < self.count and check not in self.unusable:
             return check
-        places, found = self._open(), self.probabilities()
-        worth = [place for place in places if found[place] >= ENOUGH]
+        places, chances = self._open(), self.probabilities()
+        worth = [place for place in places if chances[place] >= ENOUGH]
         if worth:
-            return min(worth, key=lambda place: (abs(found[place] - 0.5), -place))  # of those that are sure, the cheapest
+            return min(worth, key=lambda place: (abs(chances[place] - 0.5), -place))  # of those that are sure, the cheapest
         if self.best is not None:
             return self.between()
         # A setting after one that failed beside damaged or unusable ones: that may have suffered as well.
@@ -291,8 +292,8 @@ class SettingsModel:
 
     def cheapest(self, sure: float, otherwise: int | None) -> int | None:
         """Return the cheapest setting that meets the targets with a probability of `sure`, if no trial of it is there."""
-        found = self.probabilities()
-        place = max((place for place in range(self.count) if found[place] >= sure), default=None)
+        chances = self.probabilities()
+        place = max((place for place in range(self.count) if chances[place] >= sure), default=None)
         return otherwise if otherwise is None or place is None or place in self.tried else place
 
     def likely(self) -> int | None:
@@ -301,8 +302,8 @@ class SettingsModel:
         If there is none, it is the setting that `next` returns.
         """
         low = min(self.failed, default=self.count)
-        found = self.probabilities()
-        rather = [place for place in range(low) if place not in self.tried and found[place] >= 0.5]
+        chances = self.probabilities()
+        rather = [place for place in range(low) if place not in self.tried and chances[place] >= 0.5]
         return max(rather, default=self.next())
 
     def certainty(self) -> float:

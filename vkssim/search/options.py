@@ -22,16 +22,15 @@ _MAX_SURE = 0.999
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """The options of a search; see `search_setting`. Raises OptionError for a value that is not possible.
-
-    `thresholds` are the targets. A ladder has the score that it is made for before them, without a limit. `samples` is the
-    length of the samples in seconds, None if there are none. With a `sure` of 0.5, the scores of the samples count as they are.
-    """
+    """The options of a search, see `search_setting`. Raises OptionError for a value that is not possible."""
 
     thresholds: Sequence[Threshold]
+    """The targets. A ladder has the score that it is made for before them, without a limit."""
     features: Sequence[str] | str = ()
     samples: float | None = None
+    """The length of the samples in seconds; None if there are none."""
     sure: float = 0.5
+    """The least probability that the whole clip meets the targets; with 0.5 the scores of the samples count as they are."""
     whole: bool = False
     output: str | None = None
     backend: str
@@ -56,7 +55,7 @@ class SearchOptions:
     @classmethod
     def of(cls, arguments: Mapping[str, Any], **more: Any) -> Self:
         """Return the options of a search from the arguments of its function; `more` takes the place of some."""
-        return cls(**{one.name: arguments[one.name] for one in fields(cls) if one.name in arguments} | more)
+        return cls(**{option.name: arguments[option.name] for option in fields(cls) if option.name in arguments} | more)
 
     @property
     def metrics(self) -> list[str]:
@@ -86,9 +85,9 @@ def _is_of(value: object, hint: Any) -> bool:
     """Return whether a value is of a type. NumPy's numbers are numbers, and whole numbers are those of type float as well."""
     kind = get_origin(hint) or hint
     if kind is UnionType:
-        return any(_is_of(value, one) for one in get_args(hint))
+        return any(_is_of(value, part) for part in get_args(hint))
     if kind is Sequence:
-        return isinstance(value, Collection) and all(_is_of(one, get_args(hint)[0]) for one in value)
+        return isinstance(value, Collection) and all(_is_of(part, get_args(hint)[0]) for part in value)
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     return isinstance(value, (bool, np.bool_) if kind is bool else kind)

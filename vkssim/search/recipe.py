@@ -102,20 +102,21 @@ def values_of(spec: EncoderSpec) -> Parameter:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The way to encode a clip, for every setting of the parameter.
-
-    `facts` are those of the clip. `options` are FFmpeg's, and `own` are options of the encoder alone. `size` is the width and
-    height of the encode, None for those of the source.
-    """
+    """The way to encode a clip, for every setting of the parameter."""
 
     encoder: Encoder
     parameter: Parameter
     facts: VideoFacts
+    """The facts about the clip."""
     format: str
+    """FFmpeg's name of the pixel format of the encode."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """Options by FFmpeg's names."""
     own: Mapping[str, str] = field(default_factory=dict)
+    """Options of the encoder alone."""
     two_passes: bool = False
     size: tuple[int, int] | None = None
+    """The width and the height of the encode; None for those of the source."""
 
     @property
     def scaled(self) -> tuple[int, int] | None:
@@ -262,10 +263,10 @@ def _try(recipe: Recipe) -> list[str]:
         with ordinary_priority(), ffmpeg_log.hearing() as messages:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
-        said = next((text.strip() for level, _, text in reversed(messages) if level <= av.logging.WARNING), str(error))
+        message = next((text.strip() for level, _, text in reversed(messages) if level <= av.logging.WARNING), str(error))
         if recipe.options and _opens(replace(recipe, options={}, own={})):
-            raise OptionError(f"`options`: {recipe.encoder.name} says: {said}") from None
-        raise OptionError(refusal(recipe, width, height, said)) from None
+            raise OptionError(f"`options`: {recipe.encoder.name} says: {message}") from None
+        raise OptionError(refusal(recipe, width, height, message)) from None
     finally:
         ffmpeg_log.leave()
     if (context.width, context.height, context.pix_fmt) != (width, height, recipe.format):
@@ -290,14 +291,14 @@ def _opens(recipe: Recipe) -> bool:
     return True
 
 
-def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
+def refusal(recipe: Recipe, width: int, height: int, message: str) -> str:
     """Return the message of an encoder that cannot be opened for frames of a size, with FFmpeg's message."""
     name = recipe.encoder.name
-    if recipe.encoder.is_nvenc and any(text in said for text in _NO_NVENC):
-        others = ", ".join(other.name for other in ENCODERS.values() if not other.is_nvenc)
+    if recipe.encoder.is_nvenc and any(text in message for text in _NO_NVENC):
+        cpu_encoders = ", ".join(encoder.name for encoder in ENCODERS.values() if not encoder.is_nvenc)
         return (
-            f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
-            f" this machine has. The encoders that need no GPU are {others}"
+            f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {message}. `vkssim doctor` says"
+            f" what this machine has. The encoders that need no GPU are {cpu_encoders}"
         )
     rows, columns = CHROMA_STEPS[_chroma(recipe.format)] or (1, 1)
     if name not in _ANY_SIZE and (width % columns or height % rows):
@@ -305,7 +306,7 @@ def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
             f"{name} cannot encode {width}x{height} {recipe.format}: its width must be a multiple of {columns} and its height"
             f" of {rows}, because so many samples share one of chroma. Crop the clip first, or choose {' or '.join(_ANY_SIZE)}"
         )
-    return f"{name} cannot encode {width}x{height} {recipe.format}: {said}"
+    return f"{name} cannot encode {width}x{height} {recipe.format}: {message}"
 
 
 @contextmanager
@@ -347,24 +348,24 @@ def _pixel_format(encoder: Encoder, facts: VideoFacts, bits: int | None) -> str:
     # NVENC takes deeper samples in the upper bits, which is not how `plane_of` reads them, and has a format without components.
     most = 8 if encoder.is_nvenc else 16
     formats = [av.VideoFormat(layout.name) for layout in av.Codec(encoder.name, "w").video_formats or []]
-    known = [layout for layout in formats if not layout.is_rgb and layout.components and layout.components[0].bits <= most]
-    wanted = facts.bits if bits is None else bits
-    if wanted == facts.bits and facts.format in (layout.name for layout in known):
+    supported = [layout for layout in formats if not layout.is_rgb and layout.components and layout.components[0].bits <= most]
+    depth = facts.bits if bits is None else bits
+    if depth == facts.bits and facts.format in (layout.name for layout in supported):
         return facts.format
-    candidates = [layout for layout in known if layout.components[0].bits == wanted and len(layout.components) in (1, 3)]
+    candidates = [layout for layout in supported if layout.components[0].bits == depth and len(layout.components) in (1, 3)]
     for chroma in dict.fromkeys((_chroma(facts.format), "420", "422", "444")):
         for layout in candidates:
             if _chroma(layout.name) == chroma and not layout.name.startswith(("nv", "yuvj")):
                 return layout.name
-    depths = sorted({layout.components[0].bits for layout in known})
-    raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {wanted}: choose one with `bits`")
+    depths = sorted({layout.components[0].bits for layout in supported})
+    raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {depth}: choose one with `bits`")
 
 
-def _mastering_options(name: str, found: Mastering) -> dict[str, str]:
+def _mastering_options(name: str, mastering: Mastering) -> dict[str, str]:
     """Return the HDR metadata as options of an encoder; libvpx has none, and a stream of VP9 has no place for them."""
     options = {}
-    if found.display is not None:
-        red, green, blue, white, (low, high) = found.display
+    if mastering.display is not None:
+        red, green, blue, white, (low, high) = mastering.display
         points = (("G", green), ("B", blue), ("R", red), ("WP", white))
         if name == "libsvtav1":
             text = "".join(f"{point}({x:.5f},{y:.5f})" for point, (x, y) in points)
@@ -373,7 +374,7 @@ def _mastering_options(name: str, found: Mastering) -> dict[str, str]:
             text = "".join(f"{point}({round(x * 50000)},{round(y * 50000)})" for point, (x, y) in points)
             key = "mastering-display" if name == "libx264" else "master-display"
             options[key] = f"{text}L({round(high / _SDR_LEAST)},{round(low / _SDR_LEAST)})"
-    if found.light is not None:
+    if mastering.light is not None:
         key = {"libx264": "cll", "libx265": "max-cll", "libsvtav1": "content-light"}.get(name, "")
-        options[key] = f"{found.light[0]},{found.light[1]}"
+        options[key] = f"{mastering.light[0]},{mastering.light[1]}"
     return options

@@ -32,20 +32,18 @@ _BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: the loss by scal
 
 @dataclass
 class Rendition:
-    """The trials of one size.
-
-    `rate` is the curve of the bit rate in octaves (log2 of kbit/s) and `score` that of the score, both over the places of the
-    settings. The limit of `score` is infinite: a trial is damaged if a cheaper one shows it, however high its score is.
-    `history` has the trials, with a curve for each target. `is_rung` is whether the ladder may have this size, or only the
-    fixed one has it.
-    """
+    """The trials of one size."""
 
     width: int
     height: int
     rate: SettingCurve
+    """The curve of the bit rate, in octaves (log2 of kbit/s), over the places of the settings."""
     score: SettingCurve
+    """The curve of the score, with an infinite limit: a cheaper trial may show damage, however high the score is."""
     history: TrialHistory
+    """The trials, with a curve for each target."""
     is_rung: bool = True
+    """Whether the ladder may have this size, or only the fixed one has it."""
 
     @property
     def pixels(self) -> int:
@@ -91,8 +89,8 @@ class Rendition:
         """Return the expected bit rate of the cheapest setting that meets the targets, and its deviation; None without one."""
         place, spread = self.history.best, 0.0
         if self.history.next() is not None:
-            found = self.history.probabilities()
-            place = max((place for place in range(self.history.count) if found[place] >= 0.5), default=0)
+            chances = self.history.probabilities()
+            place = max((place for place in range(self.history.count) if chances[place] >= 0.5), default=0)
             off = [curve.at(place)[1] / abs(curve.slope(place)) for curve in self.history.curves]
             spread = max(off) * self.rate.slope(place)
         if place is None:
@@ -126,13 +124,13 @@ def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int
     )
 
 
-def learn_from(rendition: Rendition, other: Rendition) -> None:
+def learn_from(rendition: Rendition, tried: Rendition) -> None:
     """Initialise an untried rendition from another's trial, the nearest to the middle setting.
 
     Near the best quality a curve is flat if scaling loses more than the encoder, which says little about another size.
     """
-    place = min(other.history.tried, key=lambda tried: abs(tried - other.history.count / 2))
-    octaves = math.log2(rendition.pixels / other.pixels)
+    place = min(tried.history.tried, key=lambda place: abs(place - tried.history.count / 2))
+    octaves = math.log2(rendition.pixels / tried.pixels)
 
     def shifted(curve: SettingCurve, off: float, spread: float, shift: float, bend: float = 1.0) -> SettingCurve:
         around = curve.around(place, off, spread)
@@ -142,28 +140,28 @@ def learn_from(rendition: Rendition, other: Rendition) -> None:
     def score(curve: SettingCurve) -> SettingCurve:
         return shifted(curve, _OFF_SCORE, _SLOPE_OF_SCORE, _SCORE_OF_SIZE * octaves, _BEND_OF_SCORE)
 
-    rendition.rate = shifted(other.rate, _OFF_RATE, _SLOPE_OF_RATE, _RATE_OF_SIZE * octaves)
-    rendition.score = score(other.score)
-    rendition.history.curves = [score(curve) for curve in other.history.curves]
+    rendition.rate = shifted(tried.rate, _OFF_RATE, _SLOPE_OF_RATE, _RATE_OF_SIZE * octaves)
+    rendition.score = score(tried.score)
+    rendition.history.curves = [score(curve) for curve in tried.history.curves]
 
 
 def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] | None:
     """Return the encode that says most about which size meets the targets at the lowest bit rate; or None if that is known."""
-    if not any(one.history.tried for one in renditions):
-        largest = max(renditions, key=lambda one: one.pixels)
+    if not any(rendition.history.tried for rendition in renditions):
+        largest = max(renditions, key=lambda rendition: rendition.pixels)
         return largest, largest.history.next() or 0
-    met = min(one.met() for one in renditions)
-    able = [one for one in renditions if one.met() == met or one.least() < met]
-    expected = [(found, one) for one in able if (found := one.cheapest()) is not None]
+    met = min(rendition.met() for rendition in renditions)
+    able = [rendition for rendition in renditions if rendition.met() == met or rendition.least() < met]
+    expected = [(cheapest, rendition) for rendition in able if (cheapest := rendition.cheapest()) is not None]
     if not expected:
         return None
     (low, deviation), leader = min(expected, key=lambda pair: pair[0][0])
     if (place := leader.history.next()) is not None:
         return leader, place
     chances = [
-        (NormalDist().cdf((low - rate) / math.hypot(off, deviation)), one, place)
-        for (rate, off), one in expected
-        if one is not leader and (place := one.history.next()) is not None
+        (NormalDist().cdf((low - rate) / math.hypot(off, deviation)), rendition, place)
+        for (rate, off), rendition in expected
+        if rendition is not leader and (place := rendition.history.next()) is not None
     ]
     probability, rendition, place = max(chances, key=lambda chance: chance[0], default=(0.0, leader, 0))
     return (rendition, place) if probability >= _UNSURE else None
@@ -171,16 +169,16 @@ def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] |
 
 def next_for_rate(renditions: Sequence[Rendition], rate: float) -> tuple[Rendition, int] | None:
     """Return the encode that says most about which size is best at a bit rate, in octaves; or None if that is known."""
-    if not any(one.history.tried for one in renditions):
-        largest = max(renditions, key=lambda one: one.pixels)
+    if not any(rendition.history.tried for rendition in renditions):
+        largest = max(renditions, key=lambda rendition: rendition.pixels)
         return largest, largest.place_of(rate)
-    expected = [(one.score_at(rate), one) for one in renditions]
+    expected = [(rendition.score_at(rate), rendition) for rendition in renditions]
     (score, deviation), leader = max(expected, key=lambda pair: pair[0][0])
     if (place := leader.place_of(rate)) not in leader.history.tried:
         return leader, place
-    for (other, off), one in sorted(expected, key=lambda pair: -pair[0][0]):
-        place = one.place_of(rate)
-        better = NormalDist().cdf((other - score - _ALIKE) / math.hypot(off, deviation))
-        if one is not leader and place not in one.history.tried and better >= _UNSURE:
-            return one, place
+    for (candidate, off), rendition in sorted(expected, key=lambda pair: -pair[0][0]):
+        place = rendition.place_of(rate)
+        better = NormalDist().cdf((candidate - score - _ALIKE) / math.hypot(off, deviation))
+        if rendition is not leader and place not in rendition.history.tried and better >= _UNSURE:
+            return rendition, place
     return None

@@ -32,17 +32,18 @@ _ROUNDS = 30
 
 @dataclass(frozen=True)
 class Sample:
-    """A range of frames that is encoded by itself.
-
-    `weight` is how many frames of the clip each of its frames stands for. The encoder also gets `lead` frames before it and
-    `tail` frames after it, so that it encodes the sample as it encodes the clip; they are not counted.
-    """
+    """A range of frames that is encoded by itself, with frames around it, so that it is encoded as it is within the clip."""
 
     first: int
+    """The number of its first frame."""
     count: int
+    """The number of its frames."""
     weight: float = 1.0
+    """How many frames of the clip each of its frames stands for."""
     lead: int = 0
+    """The number of frames before it that are encoded and not counted."""
     tail: int = 0
+    """The number of frames after it that are encoded and not counted."""
 
     @property
     def encoded(self) -> int:
@@ -52,14 +53,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Sampling:
-    """The samples of a clip, and the data for forecasting its size.
-
-    `frames` is the length of the clip, and `cuts` are the numbers of the frames that begin its shots, 0 first.
-    """
+    """The samples of a clip, and the data for forecasting its size."""
 
     samples: tuple[Sample, ...]
     frames: int
+    """The length of the clip in frames."""
     cuts: tuple[int, ...] = (0,)
+    """The numbers of the frames that begin its shots, 0 first."""
 
     @classmethod
     def whole(cls, frames: int, cuts: Sequence[int] = (0,)) -> Sampling:

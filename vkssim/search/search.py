@@ -28,27 +28,29 @@ _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that o
 
 @dataclass(frozen=True)
 class SettingChoice:
-    """The outcome of a search: the encoder, the parameter that was searched, and its value.
-
-    If no setting meets the targets, `setting` is the one that comes nearest. `trial` is its trial, and `meets` is whether the
-    whole clip meets every target with it, with a probability of `sure` or more, the requested one. `probability` is that of the
-    whole clip meeting the targets: 0 or 1 if it was encoded in one piece. `certainty` is the probability that no cheaper
-    setting meets the targets on the same frames. `options` are the setting and all options of the encode, by FFmpeg's names,
-    and `command` is FFmpeg's command line for it, for a POSIX shell; for bash if a name is no plain text. `notes` are losses of
-    the written file against the source, and remarks on the answer.
-    """
+    """The outcome of a search."""
 
     encoder: str
     parameter: str
+    """The parameter that was searched."""
     setting: float
+    """Its value; if no setting meets the targets, the value that comes nearest."""
     meets: bool
+    """Whether the whole clip meets every target with it, with a probability of `sure` or more."""
     trial: Trial
+    """The trial of the setting."""
     certainty: float
+    """The probability that no cheaper setting meets the targets on the same frames."""
     probability: float
+    """The probability that the whole clip meets the targets: 0 or 1 if it was encoded in one piece."""
     sure: float
+    """The requested probability."""
     options: dict[str, str]
+    """The setting and all options of the encode, by FFmpeg's names."""
     command: str
+    """FFmpeg's command line for it, for a POSIX shell; for bash if a name is no plain text."""
     notes: tuple[str, ...] = ()
+    """Losses of the written file against the source, and remarks on the answer."""
 
 
 class Search(SampledSearch[Trial, SettingChoice]):

@@ -83,9 +83,9 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def limits(self) -> dict[str, float]:
         """Return the least value that meets each target by its name, such as ``float_ms_ssim:p5``."""
         limits: dict[str, float] = {}
-        for one in self._options.thresholds:
-            if one.limit is not None:
-                limits[one.pooled_name] = max(one.limit, limits.get(one.pooled_name, one.limit))
+        for threshold in self._options.thresholds:
+            if threshold.limit is not None:
+                limits[threshold.pooled_name] = max(threshold.limit, limits.get(threshold.pooled_name, threshold.limit))
         return limits
 
     def close(self) -> None:
@@ -162,17 +162,17 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         done, total = 0, sum(sample.count for sample in sampling.samples)
         encoded: list[EncodedSample] = []
         for sample in sampling.samples:
-            found = EncodedSample({name: [] for name in self._scorer.names}, header)
+            tally = EncodedSample({name: [] for name in self._scorer.names}, header)
             frames = partial(self.source.frames, sample.first - sample.lead, sample.encoded, self._scan)
-            for frame in self._scorer.score(encoded_pairs(frames, sample, recipe, place, found, output)):
+            for frame in self._scorer.score(encoded_pairs(frames, sample, recipe, place, tally, output)):
                 done += 1
                 for name, value in frame.metrics.items():
-                    found.scores[name].append(value)
+                    tally.scores[name].append(value)
                 if self._options.progress is not None:
                     self._options.progress(done, total)
-            if not any(found.scores.values()):
+            if not any(tally.scores.values()):
                 raise EncodeError("the encoder wrote no frame")
-            encoded.append(found)
+            encoded.append(tally)
         return encoded
 
     def _trial(self, recipe: Recipe, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:
@@ -180,7 +180,10 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         values = {target.name: target.value(encoded, weights) for target in self.targets}
         meets = all(values[target.name] >= target.limit for target in self.targets)
         deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in self.targets}
-        chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in self.targets)
+        chances = (
+            float(meets) if whole else target.probability(values[target.name], deviations[target.name])
+            for target in self.targets
+        )
         size = forecast_bytes(encoded, sampling, recipe)
         shown = self._scan.seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
         return Trial(
@@ -189,7 +192,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             meets=meets,
             bytes=size,
             kbps=round(size * 8 / shown / 1000, 3),
-            frames=sum(one.frames for one in encoded),
+            frames=sum(sample.frames for sample in encoded),
             seconds=seconds,
             whole=whole,
             deviations=deviations,

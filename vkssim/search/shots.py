@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 
 from ..clips import UNCHANGED, SourcePictures
 from ..errors import OptionError
@@ -19,29 +18,10 @@ from .recipe import EncoderSpec, as_spec, make_recipe
 from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
 from .source import Source
-from .trial import Trial, TrialHistory, first_curves
+from .trial import Shot, TrialHistory, first_curves
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
 _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
-
-
-@dataclass(frozen=True)
-class Shot:
-    """The outcome for one shot: the number of its first frame, and the number of its frames.
-
-    `setting` is the value of the parameter; if no setting meets the targets, it is the one that comes nearest. `meets` is
-    whether it meets every target on the frames of the shot. `trial` is its trial, `trials` the number of settings that were
-    tried, and `tried` are all trials, in the order of their settings. `scores` are the scores of each frame with that setting.
-    """
-
-    first: int
-    count: int
-    setting: float
-    meets: bool
-    trial: Trial
-    trials: int
-    scores: dict[str, list[float]]
-    tried: tuple[Trial, ...] = ()
 
 
 class ShotSearch(SearchRun[Shot, ScoreReport]):

@@ -45,7 +45,10 @@ class TrialStore(CheckedJournal):
         if "scan" in entry:
             self.scan = Scan(**entry["scan"])
         else:
-            self.trials[entry["ranges"], entry["place"]] = [EncodedSample(**one) for one in entry["encoded"]], entry["seconds"]
+            self.trials[entry["ranges"], entry["place"]] = (
+                [EncodedSample(**sample) for sample in entry["encoded"]],
+                entry["seconds"],
+            )
 
     def add_scan(self, scan: Scan) -> None:
         """Store the scan of the clip. Raises OutputError."""
@@ -55,4 +58,4 @@ class TrialStore(CheckedJournal):
     def add_trial(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
         """Store the samples of a trial. Raises OutputError."""
         self.trials[ranges, place] = list(encoded), seconds
-        self.add({"ranges": ranges, "place": place, "encoded": [asdict(one) for one in encoded], "seconds": seconds})
+        self.add({"ranges": ranges, "place": place, "encoded": [asdict(sample) for sample in encoded], "seconds": seconds})

@@ -33,26 +33,50 @@ MAX_UNUSABLE = 3
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of encoding with one setting, the value of the parameter: a CRF, a QP, or kbit/s.
-
-    `values` has the pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``, NaN if it does not exist. `meets` is
-    whether every value reaches its target, on the frames that were encoded, and `probability` the probability that the whole
-    clip meets the targets: 0 or 1 if `whole`, which is whether the clip was encoded in one piece. `bytes` is the size of the
-    video stream of the whole clip, a forecast unless `whole`, and `kbps` its bit rate in kbit/s over the time in which the clip
-    is shown. `frames` were encoded, and that and scoring took `seconds`. `deviations` has the standard deviation of each value
-    from the value of the whole clip, because samples stand for it, in the unit of the model, which is dB; 0 if `whole`.
-    """
+    """The outcome of encoding with one setting."""
 
     setting: float
+    """The value of the parameter: a CRF, a QP, or kbit/s."""
     values: dict[str, float]
+    """The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN if it does not exist."""
     meets: bool
+    """Whether every value reaches its target, on the frames that were encoded."""
     bytes: int
+    """The size of the video stream of the whole clip; a forecast unless `whole`."""
     kbps: float
+    """Its bit rate in kbit/s, over the time in which the clip is shown."""
     frames: int
+    """The number of frames that were encoded."""
     seconds: float
+    """The time that encoding and scoring took."""
     whole: bool
+    """Whether the clip was encoded in one piece."""
     deviations: dict[str, float]
+    """The standard deviation of each value from that of the whole clip, because samples stand for it, in dB; 0 if `whole`."""
     probability: float
+    """The probability that the whole clip meets the targets: 0 or 1 if `whole`."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """The outcome for one shot."""
+
+    first: int
+    """The number of its first frame."""
+    count: int
+    """The number of its frames."""
+    setting: float
+    """The value of the parameter; if no setting meets the targets, the value that comes nearest."""
+    meets: bool
+    """Whether it meets every target on the frames of the shot."""
+    trial: Trial
+    """The trial of that setting."""
+    trials: int
+    """The number of settings that were tried."""
+    scores: dict[str, list[float]]
+    """The scores of each frame with that setting."""
+    tried: tuple[Trial, ...] = ()
+    """All trials, in the order of their settings."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +107,7 @@ class Target:
     def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
         return pooled_values(
-            [one.column(self.threshold.name) for one in encoded], weights, similarity=self.threshold.pooling == "mean_db"
+            [sample.column(self.threshold.name) for sample in encoded], weights, similarity=self.threshold.pooling == "mean_db"
         )[self.threshold.pooling]
 
     def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
@@ -115,10 +139,19 @@ class Target:
 def targets_of(scorer: Scorer, thresholds: Sequence[Threshold]) -> list[Target]:
     """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
     check_names(thresholds, scorer.names, scorer.similarities)
-    for one in thresholds:
-        if one.limit is not None and one.limit > 1 and one.name in scorer.similarities and one.pooling != "mean_db":
-            raise OptionError(f"`targets` {one.name}:{one.pooling}={one.limit:g}: it is 1 at most; mean_db is in dB")
-    return [Target(one, one.name in scorer.similarities and one.pooling != "mean_db") for one in thresholds]
+    for threshold in thresholds:
+        if (
+            threshold.limit is not None
+            and threshold.limit > 1
+            and threshold.name in scorer.similarities
+            and threshold.pooling != "mean_db"
+        ):
+            raise OptionError(
+                f"`targets` {threshold.name}:{threshold.pooling}={threshold.limit:g}: it is 1 at most; mean_db is in dB"
+            )
+    return [
+        Target(threshold, threshold.name in scorer.similarities and threshold.pooling != "mean_db") for threshold in thresholds
+    ]
 
 
 def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> int:
@@ -130,13 +163,13 @@ def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe:
     if sampling.is_whole:
         return encoded[0].bytes
     header = encoded[0].header_bytes
-    keys, frames = sum(one.key_frames for one in encoded), sum(one.frames for one in encoded)
-    ordinary = sum(one.other_bytes for one in encoded) / max(1, frames - keys)
-    extra_of_key = sum(one.first_bytes for one in encoded) / len(encoded) - header - ordinary
+    keys, frames = sum(coded.key_frames for coded in encoded), sum(coded.frames for coded in encoded)
+    ordinary = sum(coded.other_bytes for coded in encoded) / max(1, frames - keys)
+    extra_of_key = sum(coded.first_bytes for coded in encoded) / len(encoded) - header - ordinary
     size = header + extra_of_key
-    for one, sample in zip(encoded, sampling.samples, strict=True):
+    for coded, sample in zip(encoded, sampling.samples, strict=True):
         begins = 0 if sample.lead else header + extra_of_key  # that is in the sample, and no other part of the clip has it
-        size += sample.weight * (one.bytes - begins)
+        size += sample.weight * (coded.bytes - begins)
     return round(size + extra_of_key * _periodic_keys(encoded, sampling, recipe))
 
 
@@ -147,7 +180,7 @@ def _periodic_keys(encoded: Sequence[EncodedSample], sampling: Sampling, recipe:
     if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
         return sum((count - 1) // recipe.key_frames for count in shots)
     stood_for = sum(
-        sample.weight * (one.key_frames - (sample.lead == 0)) for one, sample in zip(encoded, sampling.samples, strict=True)
+        sample.weight * (coded.key_frames - (sample.lead == 0)) for coded, sample in zip(encoded, sampling.samples, strict=True)
     )
     return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
 
@@ -165,7 +198,7 @@ def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, simila
     elif np.isnan(values).any():
         pooled = dict.fromkeys(POOLINGS, math.nan)
     else:
-        share = np.repeat(np.asarray(weights, np.float64), [len(one) for one in scores])
+        share = np.repeat(np.asarray(weights, np.float64), [len(sample) for sample in scores])
         pooled = {
             "mean": float(np.average(values, weights=share)),
             "harmonic_mean": float(share.sum() / np.sum(share / (values + 1.0)) - 1.0),
@@ -185,8 +218,8 @@ def _percentiles(values: Doubles, share: Doubles) -> list[float]:
     places = np.cumsum(sorted_share) - sorted_share / 2
     places -= places[0]
     shares = np.array(PERCENTILES) / 100
-    found: list[float] = np.interp(shares, places / max(float(places[-1]), 1e-12), values[order]).tolist()
-    return found
+    percentiles: list[float] = np.interp(shares, places / max(float(places[-1]), 1e-12), values[order]).tolist()
+    return percentiles
 
 
 class TrialHistory(SettingsModel):
@@ -247,7 +280,7 @@ class TrialHistory(SettingsModel):
 
         def missing(place: int) -> tuple[float, int]:
             short = [target.unit(target.limit) - self._score(target, self._trials[place]) for target in self.targets]
-            return max(math.inf if math.isnan(one) else one for one in short), -place
+            return max(math.inf if math.isnan(gap) else gap for gap in short), -place
 
         return min(self.tried, key=missing)
 
