@@ -16,7 +16,7 @@ from .errors import InputError, RangeError
 from .frames.decode.clip_decoder import UnknownFormatError
 from .frames.decode.container import ContainerFile
 from .frames.info import ClipFacts as ClipFacts
-from .frames.open import can_reopen, open_file
+from .frames.open import can_reopen, check_reopens, open_file
 from .frames.options import PictureOptions as PictureOptions
 from .frames.options import RawDescription as RawDescription
 from .frames.options import Selection as Selection

@@ -173,7 +173,7 @@ def score_rows(
             workers=workers,
             seconds=seconds,
             progress=bar if sys.stderr.isatty() and not quiet else None,
-            note=lambda text: None if quiet else say(f"note: {text}"),
+            on_note=lambda text: None if quiet else say(f"note: {text}"),
             warn=lambda trouble: say(f"warning: {trouble}"),
             worded=with_flags,
         )

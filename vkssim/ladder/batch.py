@@ -74,19 +74,19 @@ def _frames_file(pair: Pair, key: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSettings:
-    """The settings of a batch besides its pairs and options, none of which changes a score.
-
-    A range of frames takes about `seconds`, if several workers score them. The bar `progress` shows the frames, and how many
-    pairs are finished. `note` gets notes for the user, and `warn` warnings about workers that fail. `worded` rewrites the
-    message of an error for its record: the command line inserts the names of its flags.
-    """
+    """The settings of a batch besides its pairs and options, none of which changes a score."""
 
     workers: WorkerOptions
     seconds: float = TASK_SECONDS
+    """The time that a range of frames takes, about, if several workers score them."""
     progress: ProgressBar | None = None
-    note: Callable[[str], None] = lambda _text: None
+    """The bar that shows the frames, and how many pairs are finished."""
+    on_note: Callable[[str], None] = lambda _text: None
+    """A function that gets notes for the user."""
     warn: Callable[[str], None] = lambda _text: None
+    """A function that gets warnings about workers that fail."""
     worded: Callable[[str], str] = str
+    """A function that rewrites the message of an error for its record: the command line inserts the names of its flags."""
 
 
 def score_manifest(
@@ -112,7 +112,7 @@ def score_manifest(
         folder.check()
     if find_offsets:
         pairs = [_with_offset(pair, pair.options(options), settings.warn) for pair in pairs]
-    with open_journal(path, settings.note) as journal:
+    with open_journal(path, settings.on_note) as journal:
         records = score_pairs(pairs, options, journal, folder, settings)
         reports = [
             folder.path(_frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
@@ -199,8 +199,8 @@ def _report_of(pair: Pair, outcome: ScoreReport | Exception) -> tuple[ScoreRepor
     if pair.merge is not None:
         try:
             merge_report(report, Path(pair.merge))
-        except InputError as other:
-            error = error or other
+        except InputError as failure:
+            error = error or failure
     return report, error
 
 

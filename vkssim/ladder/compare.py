@@ -19,25 +19,25 @@ FRAME = "frame"
 
 @dataclass(frozen=True)
 class Change:
-    """The pooled values of one score before and after, over the frames that both reports have.
-
-    `max_drop` is the largest drop of a frame, below 0 if all frames rose, and `max_drop_frame` the number of this frame in the
-    first report; NaN and None if a frame has no score in one of the reports.
-    """
+    """The pooled values of one score before and after, over the frames that both reports have."""
 
     before: Mapping[str, float]
     after: Mapping[str, float]
     max_drop: float
+    """The largest drop of a frame, below 0 if all frames rose; NaN if a frame has no score in one of the reports."""
     max_drop_frame: int | None
+    """The number of this frame in the first report; None if there is no such drop."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The change of each score that two reports share, over `frames` frames; the second report lacks `lost` of the first."""
+    """The changes of the scores that two reports share."""
 
     scores: Mapping[str, Change]
     frames: int
+    """The number of frames that both have."""
     lost: int
+    """The number of frames of the first report that the second one lacks."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
     """
     names = [name for name in before.names if name in after.names]
     if not names:
-        one, other = (", ".join(report.names) or "none" for report in (before, after))
-        raise InputError(f"no score in both reports: one has {one}, the other {other}")
+        first, second = (", ".join(report.names) or "none" for report in (before, after))
+        raise InputError(f"no score in both reports: one has {first}, the other {second}")
     shift = before.selection.first_reference - after.selection.first_reference  # reports count from the first pair
     places = {frame.index - shift: place for place, frame in enumerate(after.frames)}
     shared = [(place, places[frame.index]) for place, frame in enumerate(before.frames) if frame.index in places]
@@ -95,11 +95,11 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
     numbers = [before.frames[place].index for place in of_before]
     changes = {}
     for name in names:
-        one, other = before.column(name)[of_before], after.column(name)[of_after]
-        drops = drop_of(one, other)
+        first, second = before.column(name)[of_before], after.column(name)[of_after]
+        drops = drop_of(first, second)
         worst = int(np.argmax(drops))  # argmax returns a NaN if there is one
         number = None if np.isnan(drops[worst]) else numbers[worst]
-        changes[name] = Change(pool(one), pool(other), float(drops[worst]), number)
+        changes[name] = Change(pool(first), pool(second), float(drops[worst]), number)
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
 
 

@@ -32,21 +32,22 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Correlation:
-    """The correlation of `pairs` scores and opinions.
-
-    `plcc` is Pearson's correlation of the opinions with the fitted scores. The other correlations use the scores themselves:
-    `plcc_raw` is Pearson's, as in papers that do not fit, `srocc` is Spearman's and `krocc` Kendall's (tau-b). They are
-    negative for opinions that fall as quality rises. `rmse` is the error of the fit in units of the opinions. `fit` has the
-    four parameters of the logistic, see `logistic`.
-    """
+    """The correlation of scores and opinions. All but `plcc` and `rmse` are negative if opinions fall as quality rises."""
 
     pairs: int
+    """The number of scores and opinions."""
     plcc: Estimate
+    """Pearson's correlation of the opinions with the fitted scores."""
     plcc_raw: Estimate
+    """Pearson's correlation with the scores themselves, as in papers that do not fit."""
     srocc: Estimate
+    """Spearman's correlation with the scores."""
     krocc: Estimate
+    """Kendall's correlation with the scores (tau-b)."""
     rmse: Estimate
+    """The error of the fit in units of the opinions."""
     fit: tuple[float, ...]
+    """The four parameters of `logistic`."""
 
 
 def logistic(scores: Doubles, best: float, worst: float, middle: float, width: float) -> Doubles:
@@ -111,8 +112,8 @@ def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float
     def ends(shape: Doubles) -> tuple[Doubles, Doubles]:
         rise = expit((steps - shape[0]) / np.exp(shape[1]))
         basis = np.stack([rise, 1 - rise], 1)
-        found = np.linalg.lstsq(basis, opinions, rcond=None)[0]
-        return found, basis @ found - opinions
+        both = np.linalg.lstsq(basis, opinions, rcond=None)[0]
+        return both, basis @ both - opinions
 
     bounds = [steps.min() - _REACH, math.log(_NARROWEST)], [steps.max() + _REACH, math.log(_WIDEST)]
     starts = [(middle, math.log(width)) for middle in np.quantile(steps, (0.2, 0.8)) for width in (0.1, 1.0)]

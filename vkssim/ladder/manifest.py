@@ -35,18 +35,19 @@ _LARGEST_NUMBER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of a manifest: the clips to score, the labels of the row, and the options that it sets itself.
-
-    `reference` and `distorted` are as written in the manifest, `clips` and `merge` as paths or URLs that can be opened.
-    """
+    """A row of a manifest: the clips to score, the labels of the row, and the options that it sets itself."""
 
     reference: str
+    """The reference, as written in the manifest."""
     distorted: str
+    """The distorted clip, as written in the manifest."""
     clips: Clips
+    """Both as paths or URLs that can be opened."""
     labels: Mapping[str, Label] = field(default_factory=dict)
     offset: int | None = None
     pictures: Mapping[str, str] = field(default_factory=dict)
     merge: str | None = None
+    """The path of a file whose scores are added to those of the pair."""
 
     def options(self, options: ScoreOptions) -> ScoreOptions:
         """Return the options of a run with those that the row sets in their place."""
@@ -142,40 +143,40 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
         raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None
 
 
-def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
-    reference, distorted = (_file(where, row, name) for name in ("reference", "distorted"))
+def _pair(row_name: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
+    reference, distorted = (_file(row_name, row, name) for name in ("reference", "distorted"))
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if any(encodable(text) != text for text in (name, value) if isinstance(text, str)):
-            raise InputError(f"{where}: {abbreviated(name)} is {abbreviated(value)}; half a surrogate pair is not text")
+            raise InputError(f"{row_name}: {abbreviated(name)} is {abbreviated(value)}; half a surrogate pair is not text")
         if not isinstance(value, Label):
-            raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
+            raise InputError(f"{row_name}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
-            raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    clips = Clips(_place(where, reference, folder), _place(where, distorted, folder), _described(where, row, raw))
-    return Pair(reference, distorted, clips, labels, *_own_options(where, row), _merge(where, row, folder))
+            raise InputError(f"{row_name}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
+    clips = Clips(_place(row_name, reference, folder), _place(row_name, distorted, folder), _described(row_name, row, raw))
+    return Pair(reference, distorted, clips, labels, *_own_options(row_name, row), _merge(row_name, row, folder))
 
 
-def _place(where: str, name: str, folder: PathOrUrl) -> str:
+def _place(row_name: str, name: str, folder: PathOrUrl) -> str:
     """Return the path or URL of a file that a manifest in this folder names. Raises InputError for an unsupported URL."""
     if is_url(name):
         return name
     place, refusal = join(folder, name), unsupported_url(name)
     if refusal is not None and not os.path.exists(place):
-        raise InputError(f"{where}: {refusal}")
+        raise InputError(f"{row_name}: {refusal}")
     return place
 
 
-def _file(where: str, row: dict[str, Any], name: str) -> str:
+def _file(row_name: str, row: dict[str, Any], name: str) -> str:
     if name not in row:
         raise InputError(
-            f"{where}: no column {name}. The columns are {', '.join(row) or 'none'}; reference and distorted are needed"
+            f"{row_name}: no column {name}. The columns are {', '.join(row) or 'none'}; reference and distorted are needed"
         )
     value = row[name]
     if not isinstance(value, str) or not _is_file_name(value):
-        raise InputError(f"{where}: {name} is {redact_url(str(value))[:80]!r}; it must be the name of a file")
+        raise InputError(f"{row_name}: {name} is {redact_url(str(value))[:80]!r}; it must be the name of a file")
     if value == "-":
-        raise InputError(f"{where}: {name} is standard input; a manifest names files")
+        raise InputError(f"{row_name}: {name} is standard input; a manifest names files")
     return value
 
 
@@ -188,15 +189,15 @@ def _is_file_name(text: str) -> bool:
     return 0 < len(text) <= LONGEST_PATH and "\0" not in text
 
 
-def _merge(where: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
+def _merge(row_name: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
     """Return the path of the file whose scores are added to those of the row; None if there is none."""
     name = str(row.get("merge") or "").strip()
     if name and (is_url(name) or not _is_file_name(name)):
-        raise InputError(f"{where}: merge is {redact_url(name)[:80]!r}; it must be the name of a file on this machine")
-    return _place(where, name, folder) if name else None
+        raise InputError(f"{row_name}: merge is {redact_url(name)[:80]!r}; it must be the name of a file on this machine")
+    return _place(row_name, name, folder) if name else None
 
 
-def _own_options(where: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:
+def _own_options(row_name: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:
     """Return the offset and the options of pictures that the row sets. Raises InputError for a value that is not possible."""
     offset, pictures = None, {}
     for name in ("offset", *_PICTURES):
@@ -211,20 +212,20 @@ def _own_options(where: str, row: dict[str, Any]) -> tuple[int | None, dict[str,
                 replace(PictureOptions(), **{name: text})  # type: ignore[arg-type] # not every field is a text
                 pictures[name] = text
         except VkssimError as error:
-            raise InputError(f"{where}: {name}: {error}") from None
+            raise InputError(f"{row_name}: {name}: {error}") from None
     return offset, pictures
 
 
-def _described(where: str, row: dict[str, Any], raw: RawDescription) -> RawDescription:
+def _described(row_name: str, row: dict[str, Any], raw: RawDescription) -> RawDescription:
     """Return a description of raw files with the fields that the row sets."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for column, field_name in _RAW.items():
         text = str(row.get(column) or "").strip()
         choices: Any = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field_name)
         value: Any = text if field_name == "pixel_format" else whole_number(text)
         if text and not (value in choices if choices else value):
             allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"
-            raise InputError(f"{where}: {column} is {text[:80]!r}; it must be {allowed}")
+            raise InputError(f"{row_name}: {column} is {text[:80]!r}; it must be {allowed}")
         if text:
-            found[field_name] = value
-    return replace(raw, **found) if found else raw
+            values[field_name] = value
+    return replace(raw, **values) if values else raw

@@ -27,17 +27,19 @@ _MEASURED = "kbit/s"
 
 @dataclass(frozen=True)
 class PageClip:
-    """A clip with its scores, which were read from `source`; `file` names it if its report does not.
-
-    `rate` is its bit rate in the ladder of that name; None if it is unknown. `labels` are those of the manifest.
-    """
+    """A clip with its scores."""
 
     file: str
+    """The name of the clip if its report has none."""
     source: Path
+    """The file from which the scores were read."""
     report: ScoreReport
     ladder: str
+    """The name of the ladder that it belongs to."""
     rate: float | None
+    """Its bit rate in that ladder; None if it is unknown."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels in the manifest."""
 
 
 def read_clips(
@@ -101,10 +103,10 @@ def _of_report(path: Path, rate: str) -> PageClip:
 def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str, labels: Sequence[str]) -> PageClip:
     source, report = _frames_of(path, row)
     name = " ".join(str(row[column]) for column in ladder if row[column] not in (None, ""))
-    found = None if row[rate] in (None, "") else number(row, rate)
+    kbps = None if row[rate] in (None, "") else number(row, rate)
     given = {label: row[label] for label in labels if row[label] not in (None, "")}
-    said = {label: f"{value:g}" if isinstance(value, float) else str(value) for label, value in given.items()}
-    return PageClip(str(row["distorted"]), source, report, name, found, said)
+    texts = {label: f"{value:g}" if isinstance(value, float) else str(value) for label, value in given.items()}
+    return PageClip(str(row["distorted"]), source, report, name, kbps, texts)
 
 
 def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
@@ -117,9 +119,9 @@ def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
             row, f"the scores of its frames are at {redact_url(place)}; a page is made of files on this machine"
         )
     places = [Path(place), path.parent / place]
-    found = next((place for place in places if place.is_file()), places[0])
+    file = next((place for place in places if place.is_file()), places[0])
     try:
-        return found, read_report(found)
+        return file, read_report(file)
     except VkssimError as error:
         return path, _pooled(row, f"the scores of its frames are missing: {error}")
 

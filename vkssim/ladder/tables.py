@@ -99,9 +99,9 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
     scores = _score_columns(records)
     missing = dict.fromkeys(scores.values())
     rows = []
-    for pair, said, record, report in zip(pairs, labels, records, reports, strict=True):
+    for pair, given, record, report in zip(pairs, labels, records, reports, strict=True):
         error = record["error"] or {}
-        row: Row = {"reference": redact_url(pair.reference), "distorted": redact_url(pair.distorted), **said}
+        row: Row = {"reference": redact_url(pair.reference), "distorted": redact_url(pair.distorted), **given}
         row |= {name: record.get(name) for name in COLUMNS[2:]}
         row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
         row |= {"report": report, "error_type": error.get("type"), "error": error.get("message"), **missing}
@@ -113,11 +113,11 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
 
 def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
     """Return the column of each score and pooling that any record has, in the order of the records."""
-    found = {}
+    columns = {}
     for record in {id(record): record for record in records}.values():  # many rows may share one pair
         for name, pooled in record.get("pooled", {}).items():
-            found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled})
-    return found
+            columns.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled})
+    return columns
 
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
@@ -230,19 +230,20 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
 
     Raises OptionError, which names the available ones, for a score or a pooling that the results do not have.
     """
-    there = scores_of(rows)
-    unknown = [name for name in names if name not in there]
-    if unknown or not there:
-        meant = did_you_mean(unknown[0], there) if unknown else ""
+    available = scores_of(rows)
+    unknown = [name for name in names if name not in available]
+    if unknown or not available:
+        hint = did_you_mean(unknown[0], available) if unknown else ""
         raise OptionError(
-            f"no score {', '.join(unknown) or 'at all'} in the results{meant}. Available scores: {', '.join(there) or 'none'}"
+            f"no score {', '.join(unknown) or 'at all'} in the results{hint}. Available scores:"
+            f" {', '.join(available) or 'none'}"
         )
-    columns = {name: f"{name}_{pooling}" for name in names or there}
+    columns = {name: f"{name}_{pooling}" for name in names or available}
     for name, column in columns.items():
         if column not in rows[0]:
-            there = [other.removeprefix(f"{name}_") for other in rows[0] if other.startswith(f"{name}_")]
-            meant = did_you_mean(pooling, there)
-            raise OptionError(f"{name} is not pooled as {pooling!r}{meant}. Available: {', '.join(there)}")
+            available = [heading.removeprefix(f"{name}_") for heading in rows[0] if heading.startswith(f"{name}_")]
+            hint = did_you_mean(pooling, available)
+            raise OptionError(f"{name} is not pooled as {pooling!r}{hint}. Available: {', '.join(available)}")
     return columns
 
 
@@ -260,19 +261,19 @@ def number(row: Row, column: str) -> float:
         raise InputError(f"{row['distorted']}: no column {column!r}. The columns are {', '.join(row)}")
     value = row[column]
     try:
-        found = math.nan if value is None or isinstance(value, bool) else float(value)
+        parsed = math.nan if value is None or isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
+        parsed = math.nan
+    if not math.isfinite(parsed):
         shown = "empty" if value in (None, "") else abbreviated(value)
         raise InputError(f"{row['distorted']}: {column} is {shown}; it must be a number")
     # Only a similarity has a column for its mean in dB.
     if any(f"{column.removesuffix(end)}_mean_db" in row for end in _POOLED_ENDS if column.endswith(end)):
         try:
-            check_similarity(found)
+            check_similarity(parsed)
         except ValueError as error:
             raise InputError(f"{row['distorted']}: {column} is {error}") from None
-    return found
+    return parsed
 
 
 def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Label]]:

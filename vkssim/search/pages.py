@@ -29,36 +29,41 @@ def ladder_page(search: LadderSearch) -> str:
     """Return the page of a search for a ladder that is done. Raises VkssimError."""
     choice, trials = search.choice, search.trials
     score, *targets = search.targets
-    sizes = sorted({(one.width, one.height) for one in trials}, key=lambda size: size[1], reverse=True)
+    sizes = sorted({encode.size for encode in trials}, key=lambda size: size[1], reverse=True)
 
-    def row(one: LadderTrial, *more: str) -> TableRow:
-        trial, size = one.trial, (one.width, one.height)
-        cells = (f"{one.width}×{one.height}", shortest(trial.setting), rate_text(trial.kbps), *_score_cells(trial, [score]))
-        return TableRow((*cells, *more), sizes.index(size), "pass" if targets and more == ("met",) else "")
+    def row(encode: LadderTrial, *more: str) -> TableRow:
+        trial = encode.trial
+        cells = (
+            f"{encode.width}×{encode.height}",
+            shortest(trial.setting),
+            rate_text(trial.kbps),
+            *_score_cells(trial, [score]),
+        )
+        return TableRow((*cells, *more), sizes.index(encode.size), "pass" if targets and more == ("met",) else "")
 
     headings = ("size", search.parameter, "kbit/s", *_score_headings([score]))
-    target = ", ".join(f"≥ {shortest(one.limit)}" if one.name == score.name else _target_text(one) for one in targets)
-    met = [("met" if one.trial.meets else "–",) if targets else () for one in choice.rungs]
+    target = ", ".join(f"≥ {shortest(limit.limit)}" if limit.name == score.name else _target_text(limit) for limit in targets)
+    met = [("met" if encode.trial.meets else "–",) if targets else () for encode in choice.rungs]
     rungs = Table(
         f"The ladder, {search.recipe.encoder.name}{_options_text(search)}",
         (*headings, *([target] if targets else [])),
-        tuple(row(one, *more) for one, more in zip(choice.rungs, met, strict=True)),
+        tuple(row(encode, *more) for encode, more in zip(choice.rungs, met, strict=True)),
     )
     script = search.script()
     listed = [
-        {"width": one.width, "height": one.height, search.parameter: one.trial.setting, "kbps": one.trial.kbps}
-        | one.trial.values
-        for one in choice.rungs
+        {"width": encode.width, "height": encode.height, search.parameter: encode.trial.setting, "kbps": encode.trial.kbps}
+        | encode.trial.values
+        for encode in choice.rungs
     ]
     copied = [*([Copied("FFmpeg's command for each rung", script)] if script else []), json_to_copy(listed)]
-    rows = sorted(map(row, sorted(trials, key=lambda one: one.trial.kbps)), key=lambda one: one.series or 0)
+    rows = sorted(map(row, sorted(trials, key=lambda encode: encode.trial.kbps)), key=lambda table_row: table_row.series or 0)
     folded = [Table(f"All trials ({len(trials)})", headings, tuple(rows))]
     if choice.fixed:
         folded.append(Table("The fixed ladder, as it was encoded", headings, tuple(map(row, choice.fixed))))
-    found = counted(len(choice.rungs), "rung") if choice.rungs else "no rung"
+    rungs_text = counted(len(choice.rungs), "rung") if choice.rungs else "no rung"
     return render_answer(
         AnswerPage(
-            title=f"Ladder of {Path(search.source.path).name}: {found}",
+            title=f"Ladder of {Path(search.source.path).name}: {rungs_text}",
             lead=_lead(search),
             tiles=_ladder_tiles(search, targets),
             table=rungs if choice.rungs else None,
@@ -88,21 +93,21 @@ def _ladder_tiles(search: LadderSearch, targets: Sequence[Target]) -> list[Tile]
     return tiles
 
 
-def _rung_name(search: LadderSearch, one: LadderTrial) -> str:
-    return f"{one.width}×{one.height} {search.parameter} {shortest(one.trial.setting)}"
+def _rung_name(search: LadderSearch, encode: LadderTrial) -> str:
+    return f"{encode.width}×{encode.height} {search.parameter} {shortest(encode.trial.setting)}"
 
 
 def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: Target, targets: Sequence[Target]) -> Plot:
     choice = search.choice
-    trials = [one for one in search.trials if one.trial.kbps > 0 and math.isfinite(score.score(one.trial))]
-    chosen = {id(one) for one in choice.rungs}
+    trials = [encode for encode in search.trials if encode.trial.kbps > 0 and math.isfinite(score.score(encode.trial))]
+    chosen = {id(encode) for encode in choice.rungs}
 
     def points(of: Sequence[LadderTrial]) -> tuple[tuple[float, float], ...]:
-        return tuple(sorted({(one.trial.kbps, score.score(one.trial)) for one in of if one in trials}))
+        return tuple(sorted({(encode.trial.kbps, score.score(encode.trial)) for encode in of if encode in trials}))
 
     curves, legend = [], []
     for number, (width, height) in enumerate(sizes):
-        curves.append(Curve(points([one for one in trials if (one.width, one.height) == (width, height)]), "size", number))
+        curves.append(Curve(points([encode for encode in trials if encode.size == (width, height)]), "size", number))
         legend.append(("size", number, f"{width}×{height}"))
     for kind, name, rungs in (("fixed", FIXED, choice.fixed), ("chosen", NEW, choice.rungs)):
         if rungs:
@@ -110,14 +115,14 @@ def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: 
             legend.append((kind, 0, name))
     marks = tuple(
         Mark(
-            one.trial.kbps,
-            score.score(one.trial),
-            sizes.index((one.width, one.height)),
-            _mark_text(_rung_name(search, one), one.trial, score),
-            f"{search.parameter} {shortest(one.trial.setting)}" if id(one) in chosen else "",
-            id(one) in chosen,
+            encode.trial.kbps,
+            score.score(encode.trial),
+            sizes.index(encode.size),
+            _mark_text(_rung_name(search, encode), encode.trial, score),
+            f"{search.parameter} {shortest(encode.trial.setting)}" if id(encode) in chosen else "",
+            id(encode) in chosen,
         )
-        for one in trials
+        for encode in trials
     )
     rules = tuple(_rule(target) for target in targets if target.name == score.name)
     title = "Rate and quality"
@@ -127,10 +132,10 @@ def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: 
 def search_page(search: Search) -> str:
     """Return the page of a search that is done. Raises VkssimError."""
     choice, trials, targets = search.choice, search.trials, search.targets
-    name, found = Path(search.source.path).name, f"{choice.parameter} {shortest(choice.setting)}"
+    name, setting = Path(search.source.path).name, f"{choice.parameter} {shortest(choice.setting)}"
     goal = " and ".join(map(_target_text, targets))
     trial = choice.trial
-    tiles = [Tile("setting" if choice.meets else "nearest setting", found, choice.encoder + _options_text(search))]
+    tiles = [Tile("setting" if choice.meets else "nearest setting", setting, choice.encoder + _options_text(search))]
     tiles += [_target_tile(target, trial, "") for target in targets]
     about = "the whole clip" if trial.whole else "forecast for the whole clip"
     tiles.append(Tile("size", f"{_megabytes(trial.bytes)} MB", f"{rate_text(trial.kbps)} kbit/s, {about}"))
@@ -140,20 +145,25 @@ def search_page(search: Search) -> str:
     answer = {"encoder": choice.encoder, "options": choice.options, choice.parameter: choice.setting, **_facts(trial)}
     headings = (choice.parameter, "encoded", "kbit/s", "MB", *_score_headings(targets), "target")
     rows = []
-    for one in sorted(trials, key=lambda one: one.setting):
-        met = one.meets if one.whole else one.probability >= choice.sure
-        cells = (shortest(one.setting), "whole" if one.whole else "samples", *_size_cells(one), *_score_cells(one, targets))
+    for tried in sorted(trials, key=lambda tried: tried.setting):
+        met = tried.meets if tried.whole else tried.probability >= choice.sure
+        cells = (
+            shortest(tried.setting),
+            "whole" if tried.whole else "samples",
+            *_size_cells(tried),
+            *_score_cells(tried, targets),
+        )
         rows.append(_met_row(met, *cells, series=0))
     return render_answer(
         AnswerPage(
-            title=f"{name}: {found} meets {goal}" if choice.meets else f"{name}: no {choice.parameter} tried meets {goal}",
+            title=f"{name}: {setting} meets {goal}" if choice.meets else f"{name}: no {choice.parameter} tried meets {goal}",
             lead=_lead(search),
             tiles=tiles,
             table=None,
             copied=[*command, json_to_copy(answer)],
             notes=choice.notes,
             plots=[
-                _size_plot(search, target, [(trials, trial, found)])
+                _size_plot(search, target, [(trials, trial, setting)])
                 for target in sorted(targets, key=lambda target: target.score(trial) - target.unit(target.limit))
             ],
             folded=[Table(f"All trials ({len(trials)})", headings, tuple(rows), 2)],
@@ -171,9 +181,9 @@ def shots_page(search: ShotSearch) -> str:
     listed = [{"first": shot.first, "count": shot.count, parameter: shot.setting, **_facts(shot.trial)} for shot in shots]
     headings = ("shot", parameter, "kbit/s", "MB", *_score_headings(targets), "target")
     trials = tuple(
-        _met_row(one.meets, number, shortest(one.setting), *_size_cells(one), *_score_cells(one, targets))
+        _met_row(tried.meets, number, shortest(tried.setting), *_size_cells(tried), *_score_cells(tried, targets))
         for number, shot in enumerate(shots, 1)
-        for one in shot.tried
+        for tried in shot.tried
     )
     return render_answer(
         AnswerPage(
@@ -236,17 +246,17 @@ def _frames(search: ShotSearch) -> Frames | None:
     return Frames("Scores frame by frame, with the cuts between shots", name, chart, cuts, tick_times(report, chart.across))
 
 
-def _size_plot(search: SearchRun[Any, Any], target: Target, found: Sequence[tuple[Sequence[Trial], Trial, str]]) -> Plot:
-    """Return the bit rate over the score; `found` has for each curve its trials, the chosen one and the label of that."""
+def _size_plot(search: SearchRun[Any, Any], target: Target, series: Sequence[tuple[Sequence[Trial], Trial, str]]) -> Plot:
+    """Return the bit rate over the score; `series` has for each curve its trials, the chosen one and the label of that."""
     curves, marks = [], []
-    for trials, chosen, label in found:
-        known = [one for one in trials if one.kbps > 0 and math.isfinite(target.score(one))]
-        curves.append(Curve(tuple(sorted((target.score(one), one.kbps) for one in known if one.whole == chosen.whole))))
-        for one in known:
-            name, is_chosen = f"{search.parameter} {shortest(one.setting)}", one is chosen
-            own = name if len(found) == 1 else label if is_chosen else ""
-            marks.append(Mark(target.score(one), one.kbps, 0, _mark_text(name, one, target), own, is_chosen))
-    answer = "the answer" if len(found) == 1 else "the answer for a shot, with its number"
+    for trials, chosen, label in series:
+        drawn = [trial for trial in trials if trial.kbps > 0 and math.isfinite(target.score(trial))]
+        curves.append(Curve(tuple(sorted((target.score(trial), trial.kbps) for trial in drawn if trial.whole == chosen.whole))))
+        for trial in drawn:
+            name, is_chosen = f"{search.parameter} {shortest(trial.setting)}", trial is chosen
+            own = name if len(series) == 1 else label if is_chosen else ""
+            marks.append(Mark(target.score(trial), trial.kbps, 0, _mark_text(name, trial, target), own, is_chosen))
+    answer = "the answer" if len(series) == 1 else "the answer for a shot, with its number"
     legend, rules = (("size", 0, "a trial"), ("chosen", 0, answer)), (_rule(target, upright=True),)
     title = f"Bit rate over {_name(target.name)}"
     return Plot(title, _axis_title(target), "kbit/s", tuple(curves), tuple(marks), rules, legend, rate_up=True)
@@ -300,14 +310,16 @@ def _target_tile(target: Target, trial: Trial, of: str) -> Tile:
 
 
 def _score_headings(targets: Sequence[Target]) -> list[str]:
-    return [heading for one in targets for heading in (_name(one.name), *(["dB"] if one.decibels else []))]
+    return [heading for target in targets for heading in (_name(target.name), *(["dB"] if target.decibels else []))]
 
 
 def _score_cells(trial: Trial, targets: Sequence[Target]) -> list[str]:
     cells = []
-    for one in targets:
-        cells.append(score_text(trial.values[one.name], one.limit))
-        cells += [f"{score:.2f}" if (score := one.score(trial)) < HIGHEST else f"over {HIGHEST:g}"] if one.decibels else []
+    for target in targets:
+        cells.append(score_text(trial.values[target.name], target.limit))
+        cells += (
+            [f"{score:.2f}" if (score := target.score(trial)) < HIGHEST else f"over {HIGHEST:g}"] if target.decibels else []
+        )
     return cells
 
 
