@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -19,8 +19,11 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import EncodeError, OptionError, OutputError
 from ..scorer import Scorer
+from ..storage.checked_journal import SEARCH, CheckedJournal, journal_path
+from ..storage.inputs import input_states
 from ..storage.unfinished import remove_unfinished
-from ..utils.thread_pool import Closable
+from ..utils.thread_pool import Closable, closing_on_error
+from ..utils.version import __version__
 from .command_line import command_line
 from .encode import EncodedSample, encoded_pairs, header_bytes
 from .options import SearchOptions
@@ -28,7 +31,6 @@ from .output import VideoOutput
 from .recipe import Recipe
 from .samples import Sampling, choose_samples
 from .source import Scan, Source
-from .store import TrialStore
 from .trial import Target, Trial, TrialHistory, forecast_bytes, targets_of
 
 _SAMPLE_SECONDS = 2.5  # the length of a sample, about: it is a multiple of GROUP frames
@@ -36,6 +38,50 @@ _SHARE = 0.01  # of a long clip
 
 Result = TypeVar("Result")
 Decision = TypeVar("Decision")
+
+
+class TrialStore(CheckedJournal):
+    """The trials of a search in a journal beside a path, so that a search that was cut off continues from them.
+
+    `scan` is the stored scan of the clip, None if there is none. `trials` has the samples and the seconds of each stored trial,
+    by the name of its samples and its place. Raises OptionError if the journal belongs to another search, and the errors of
+    `CheckedJournal`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
+        head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
+        self.scan: Scan | None = None
+        self.trials: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
+        super().__init__(journal_path(Path(path)), SEARCH, self._take)
+        with closing_on_error(self):
+            if self.head is None:
+                self.begin(head)
+            elif self.head != head:
+                raise OptionError(
+                    f"{self.path} has the trials of another search: of another clip, with other options, or by another"
+                    " version. Move it away, or give another `resume`"
+                )
+            else:
+                self.go_on()
+
+    def _take(self, entry: Any) -> None:
+        if "scan" in entry:
+            self.scan = Scan(**entry["scan"])
+        else:
+            self.trials[entry["ranges"], entry["place"]] = (
+                [EncodedSample(**sample) for sample in entry["encoded"]],
+                entry["seconds"],
+            )
+
+    def add_scan(self, scan: Scan) -> None:
+        """Store the scan of the clip. Raises OutputError."""
+        self.scan = scan
+        self.add({"scan": asdict(scan)})
+
+    def add_trial(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
+        """Store the samples of a trial. Raises OutputError."""
+        self.trials[ranges, place] = list(encoded), seconds
+        self.add({"ranges": ranges, "place": place, "encoded": [asdict(sample) for sample in encoded], "seconds": seconds})
 
 
 class SearchRun(Closable, ABC, Generic[Result, Decision]):
