@@ -49,11 +49,13 @@ def processed(file: FrameSource, pictures: SourcePictures, crop: Crop | None) ->
                 )
             source = Deinterlaced(file)
             filters.append(source.filter)
+
         source = oriented(source)
         if crop is not None:
             crop.check_aligned(source.info)
             source = ProcessedSource(source, crop)
             filters.append(f"crop={crop.width}:{crop.height}:{crop.left}:{crop.top}:exact=1")
+
         info = source.info
         if pictures.size not in (None, (info.width, info.height)):
             width, height = pictures.size
@@ -119,7 +121,7 @@ class Deinterlaced(WrappedSource):
             ) from None
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
+        """Read progressive pictures; the frames between those that are read are not deinterlaced."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if number > self._given:  # the frames between are not needed, but the one before it is
                 self._begin(number - 1)
@@ -159,15 +161,15 @@ class Deinterlaced(WrappedSource):
             self._graph.push(None)
 
     def seek_index(self) -> SeekIndex | None:
-        """See FrameSource.seek_index: a picture needs the frame before it."""
+        """Return the positions of the source, each for the frame after it: a picture needs the frame before it."""
         index = self.source.seek_index()
         return None if index is None else _OneEarlier(index)
 
     def seek(self, number: int, position: int) -> int | None:
-        """See FrameSource.seek."""
-        found = self.source.seek(max(0, number - 1), position)
+        """Continue with the picture `number`, and return the fingerprint of the frame before it."""
+        fingerprint = self.source.seek(max(0, number - 1), position)
         self._begin(max(0, number - 1))
-        return found
+        return fingerprint
 
 
 def _graph(width: int, height: int, layout: Any, text: str) -> Any:
@@ -199,9 +201,9 @@ class _OneEarlier:
         self._index = index
 
     def before(self, number: int) -> int:
-        """See SeekIndex."""
+        """Return the last frame from which a picture can be decoded."""
         return self._index.before(max(0, number - 1))
 
     def position(self, number: int) -> int:
-        """See SeekIndex."""
+        """Return the position of the frame before a picture."""
         return self._index.position(max(0, number - 1))

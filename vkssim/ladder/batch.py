@@ -110,8 +110,10 @@ def score_manifest(
     folder = None if frames is None else Folder(frames)
     if folder is not None:
         folder.check()
+
     if find_offsets:
         pairs = [_with_offset(pair, pair.options(options), settings.warn) for pair in pairs]
+
     with open_journal(path, settings.on_note) as journal:
         records = score_pairs(pairs, options, journal, folder, settings)
         reports = [
@@ -214,12 +216,14 @@ def _record(
         kind = next(types, type(error).__name__)
         # A row of results without a message counts as scored, so an error without one gets its name.
         failure = {"type": kind, "message": worded(str(error) or kind)}
+
     record: dict[str, Any] = {
         "key": key,
         "reference": redact_url(pair.reference),
         "distorted": redact_url(pair.distorted),
         "error": failure,
     }
+
     if report is not None and report.scoring is not None:
         distorted = report.scoring.distorted
         record |= {

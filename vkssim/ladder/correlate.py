@@ -77,15 +77,18 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
     for what, values in (("scores", scores), ("opinions", opinions)):
         if np.ptp(values) == 0:
             raise InputError(f"all {what} are {values[0]:g}; equal values cannot be correlated")
+
     fit = _fit(scores, opinions)
     fitted = logistic(scores, *fit)
     plcc, plcc_raw = (float(np.corrcoef(values, opinions)[0, 1]) for values in (fitted, scores))
     srocc = float(stats.spearmanr(scores, opinions).statistic)
     krocc = float(stats.kendalltau(scores, opinions).statistic)
+
     freedom = count - _PARAMETERS
     squares = float(np.sum((fitted - opinions) ** 2))
     rmse = math.sqrt(squares / freedom)
     edges = [math.sqrt(squares / stats.chi2.ppf(share, freedom)) for share in ((1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2)]
+
     return Correlation(
         count,
         _by_fisher(plcc, 1 / (count - 3)),

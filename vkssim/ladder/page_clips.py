@@ -61,9 +61,11 @@ def read_clips(
         if not is_results(rows):
             instead = "for single clips give the JSON reports"
             raise InputError(f"{path} is a table, but not the results of `vkssim batch`; {instead}")
+
     if rate is None:
         rate = RATES[0] if tables and all(path in tables and RATES[0] in tables[path][0] for path in paths) else RATES[1]
     labels = {path: [name for name in labels_of(rows) if name != rate] for path, rows in tables.items()}
+
     clips: list[PageClip] = []
     failed: list[tuple[str, str]] = []
     for path in paths:
@@ -77,6 +79,7 @@ def read_clips(
                 failed.append((str(row["distorted"]), str(row["error"])))
             else:
                 clips.append(_of_row(path, row, names, rate, labels[path]))
+
     if not clips:
         errors = "; ".join(f"{name} was not scored: {error}" for name, error in failed)
         raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
@@ -128,6 +131,7 @@ def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
 
 def _pooled(row: Row, warning: str = "") -> PooledReport:
     scoring = scoring_of(row)
+
     names = tuple(scores_of([row]))
     values = {name: _pooled_values(row, name) for name in names}
     return PooledReport(

@@ -154,6 +154,7 @@ def read_table(path: PathOrUrl) -> list[Row]:
         ]
     else:
         rows = _read_parquet(path)
+
     shown = redact_url(path)
     if not rows:
         raise InputError(f"{shown} has no rows")

@@ -55,6 +55,7 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
+
     facts, quiet, copied = recipe.facts, ["-nostdin"], []
     if recipe.size is None:
         quiet, copied = [], copying_words(facts.subtitles, attachments=facts.attachments)
@@ -68,6 +69,7 @@ def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = Fa
         "-map",
         f"0:v:{facts.video}",
     ]
+
     video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *copied, output])
@@ -116,13 +118,16 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     if recipe.format != facts.coded_format and (full or grey):
         span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes unmarked grey for full
         scale += [f"in_range={span}", f"out_range={span}"]
+
     if scale:
         filters.append(f"scale={':'.join(scale)}")
     if filters:
         words += ["-vf", ",".join(filters)]
+
     if recipe.format != facts.coded_format:
         words += ["-pix_fmt", recipe.format]
         words += ["-color_range", "pc"] if full else []
+
     options = dict(recipe.options_of(place))
     rate = options.pop("b", None)
     if recipe.parameter.is_bitrate:

@@ -75,6 +75,7 @@ class Encoder:
             raise OptionError(f"`parameter` {chosen!r}: {self.name} has {', '.join(ranges)}{did_you_mean(chosen, ranges)}")
         first, last = ranges[chosen]
         low, high = first if least is None else least, last if most is None else most
+
         if chosen == "bitrate":
             if not 1 <= low <= high < math.inf:
                 raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")
@@ -85,6 +86,7 @@ class Encoder:
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
             rates = (round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1))
             return Parameter(chosen, tuple(dict.fromkeys(rates)))  # the lowest ones lie further apart than the ratio
+
         if not _MIN_STEP <= step <= 10:
             raise OptionError(f"`step` is {step:g}; it must be {_MIN_STEP:g} to 10")
         if not first <= low <= high <= last:

@@ -57,6 +57,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
         renditions = [self._rendition(size, score, targets) for size in self._recipes]
         unusable: list[EncodeError] = []
         most = self._options.trials
+
         for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
                 done = self._ladder_trial(sampling, rendition, place)
@@ -72,6 +73,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
                 if not untried.history.tried:
                     learn_from(untried, min(tried, key=lambda size: abs(math.log(size.pixels / untried.pixels))))
             yield done
+
         if not self.trials:
             raise unusable[0]
         choice = choose(self.trials, self._ladder, score, targets, limited=len(self.trials) + len(unusable) >= most)
@@ -200,17 +202,20 @@ def search_ladder(
         )
     if not 1.05 <= factor <= 10:
         raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
+
     spec = as_spec(encoder)
     if values_of(spec).is_bitrate:
         raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
     if spec != replace(spec, least=None, most=None):
         raise OptionError("`least` and `most` are for one setting of a clip; the bit rates of a ladder limit its settings")
+
     thresholds = parse_targets(targets)
     clip = Source(os.fspath(source), pictures)
     sizes, notes = _sizes(heights, clip.facts)
     compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
     compared_sizes = [_size(height, clip.facts, "fixed") for height, _ in compared]
     recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *compared_sizes])}
+
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _MIN_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else "float_ms_ssim" if large else "float_ssim"

@@ -37,17 +37,20 @@ def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: R
             " metadata that the encode does not have, so players would show green and purple. Convert the source first, or"
             " write the file all the same with `force`"
         )
+
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise OutputError(f"`output` {path} ends in {ending or 'nothing'}; the endings are {', '.join(ENDINGS)}")
     if ending == ".webm" and recipe.encoder.decoder not in ("vp9", "libdav1d"):
         raise OutputError(f"`output` {path}: WebM holds VP9 and AV1, not what {recipe.encoder.name} makes; give a .mkv")
+
     real = os.path.realpath(path)
     if os.path.islink(real):
         raise OutputError(f"`output` {path} is a symbolic link that leads to itself; give the name of a file")
     check_writable(Path(real))
     if os.path.exists(path) and not os.path.isfile(path):
         raise OutputError(f"`output` {path} is a device or a pipe; a video can be written to an ordinary file alone")
+
     pictures = sequence(source)
     if any(is_same_file(path, name) for name in ([source] if pictures is None else pictures.files)):
         raise OutputError(f"`output` {path} would overwrite the source; give it a name of its own")

@@ -135,12 +135,14 @@ def search_page(search: Search) -> str:
     name, setting = Path(search.source.path).name, f"{choice.parameter} {shortest(choice.setting)}"
     goal = " and ".join(map(_target_text, targets))
     trial = choice.trial
+
     tiles = [Tile("setting" if choice.meets else "nearest setting", setting, choice.encoder + _options_text(search))]
     tiles += [_target_tile(target, trial, "") for target in targets]
     about = "the whole clip" if trial.whole else "forecast for the whole clip"
     tiles.append(Tile("size", f"{_megabytes(trial.bytes)} MB", f"{rate_text(trial.kbps)} kbit/s, {about}"))
     if not trial.whole:
         tiles.append(Tile("probability", percent(choice.probability), "that the whole clip meets the target"))
+
     command = [Copied("FFmpeg's command", choice.command, is_open=True)] if choice.meets else []
     answer = {"encoder": choice.encoder, "options": choice.options, choice.parameter: choice.setting, **_facts(trial)}
     headings = (choice.parameter, "encoded", "kbit/s", "MB", *_score_headings(targets), "target")
@@ -178,6 +180,7 @@ def shots_page(search: ShotSearch) -> str:
         zones = [Copied("Zones for Av1an", search.zones())]
     except OptionError:  # Av1an lacks the encoder
         zones = []
+
     listed = [{"first": shot.first, "count": shot.count, parameter: shot.setting, **_facts(shot.trial)} for shot in shots]
     headings = ("shot", parameter, "kbit/s", "MB", *_score_headings(targets), "target")
     trials = tuple(

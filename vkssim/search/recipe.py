@@ -235,10 +235,12 @@ def make_recipe(spec: EncoderSpec, facts: VideoFacts, size: tuple[int, int] | No
             )
         if name in (encoder.own, "x264opts"):  # libx264 has two names for it
             raise OptionError(f"`options` {name}: give the options in it directly, NAME=VALUE with colons between them")
+
     if spec.two_pass and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
     layout = _pixel_format(encoder, facts, spec.bits)
     recipe = Recipe(encoder, parameter, facts, layout, options, two_passes=spec.two_pass, size=size)
+
     unknown = _try(recipe)
     if unknown:
         if encoder.own is None:

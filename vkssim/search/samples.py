@@ -97,12 +97,14 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
     """
     cuts = find_cuts(scan.changes)
     length = max(1, round(length / GROUP)) * GROUP
+
     # Frame 0 is a key frame, and groups begin after it. The rest at the end belongs to the last piece.
     pieces = list(pairwise([0, *range(1 + length, scan.count - length // 2, length), scan.count]))
     lengths = np.array([end - first for first, end in pieces], np.float64)
     groups = max(1, round(most / float(lengths.mean())))
     if groups * (lengths.mean() + LEAD + TAIL) >= scan.count:
         return Sampling.whole(scan.count, cuts)
+
     costs = np.array([sum(scan.costs[first:end]) for first, end in pieces], np.float64)
     order = np.argsort(costs / lengths, kind="stable")
     middles = np.cumsum(lengths[order]) - lengths[order] / 2
@@ -113,6 +115,7 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
             middle = inside[np.argmin(np.abs(middles[inside] - (low + high) / 2))]
             chosen.append(order[middle])
             weights.append(float(lengths[order[inside]].sum() / lengths[order[middle]]))
+
     corrected = corrected_weights(np.array(weights), np.stack([lengths, costs]), np.array(chosen))
     samples = [
         Sample(first, end - first, weight, min(LEAD, first), min(TAIL, scan.count - end))

@@ -67,6 +67,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
         if len(history) >= options.trials and history.next() is not None:
             done = counted(len(history), "trial")
             self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
+
         best = history.nearest
         if not sampling.is_whole and checked:
             self._notes += history.notes
@@ -78,6 +79,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
         elif options.output is not None:
             self._notes.append("no file is written, since no setting meets the targets")
         self._notes += history.notes
+
         place, meets = history.nearest, history.best is not None
         trial, rare = history[place], [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
         if rare and not trial.whole:
@@ -119,6 +121,7 @@ class Search(SampledSearch[Trial, SettingChoice]):
                 history.add_trial(place, trial)
                 met |= trial.meets
                 yield trial
+
             better = history.likely() if history.best is None else history.best
             place = history.between() if met else better
         if path is not None and not met:

@@ -230,6 +230,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             float(meets) if whole else target.probability(values[target.name], deviations[target.name])
             for target in self.targets
         )
+
         size = forecast_bytes(encoded, sampling, recipe)
         shown = self._scan.seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
         return Trial(
