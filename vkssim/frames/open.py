@@ -14,13 +14,13 @@ from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import urls
+from ..storage.containers import BOXES
 from ..storage.inputs import Opened, sequence
 from ..storage.location import is_url, redact_url, unsupported_url
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
-from .decode.demuxer import BOXES
 from .decode.hardware import HardwareDecoder, if_offered
 from .options import RawDescription
 from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream

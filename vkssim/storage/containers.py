@@ -1,18 +1,20 @@
-"""Open containers with PyAV, without any access to the network or to other files."""
+"""Open containers with PyAV, without any access to the network or to other files, and choose their video stream."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
+from ..errors import InputError
 from ..utils.ffmpeg_log import parked
 from ..utils.limits import MAX_PIXELS
 from .inputs import PictureSequence, sequence
 from .location import is_url
-from .urls import open_url
+from .urls import open_description, open_url
 
 _LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they name other files
 _OTHERS = "avisynth", "dvdvideo", "lavfi", "rtp", "rtsp", "sap", "vapoursynth"  # they wait for future data, or are programs
@@ -30,6 +32,11 @@ _CONFINED = {
 
 _DECODE_NOTHING = {"skip_frame": "all"}
 _LEAVES_TAGS = 19  # the version of PyAV
+
+BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
+"""The possible names of the first box of an MP4 or MOV file (ISO/IEC 14496-12)."""
+
+_MAX_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
 
 
 def open_container(
@@ -71,3 +78,73 @@ def _formats(remote: bool) -> str:
 
     refused = {*_LISTS, *_OTHERS, *([_OPENS_BY_NAME] if remote else [])}
     return ",".join(sorted(names for names in formats_available if not refused & set(names.split(","))))
+
+
+def lacks_index(path: str) -> bool:
+    """Return whether an MP4 or MOV file lacks its index, because it was cut off or is still being written."""
+    is_mp4 = False
+    with suppress(OSError, struct.error), open_description(path) as file:
+        start, end = 0, file.seek(0, os.SEEK_END)
+        for _ in range(_MAX_BOXES):
+            file.seek(start)
+            size, name = struct.unpack(">I4s", file.read(8))
+            is_mp4 |= start == 0 and name in BOXES
+            if size == 1:
+                (size,) = struct.unpack(">Q", file.read(8))
+            is_whole = 8 <= size <= end - start or size == 0
+            if not (is_mp4 and is_whole) or name == b"moov":
+                return is_mp4 and not is_whole
+            start += size or end - start
+    return is_mp4
+
+
+def choose_stream(path: str, container: Any, number: int | None) -> Any:
+    """Return the video stream to score.
+
+    `number` is the index of the stream in the file, as ffprobe shows it. If it is None, the choice is the first stream with the
+    default mark, otherwise the first one, but never a cover picture, nor a still of AVIF or HEIF beside tracks. Raises
+    InputError if there is no such stream, or if a picture consists of tiles.
+    """
+    streams = list(container.streams.video)
+    if not streams:
+        raise InputError(f"{path} has no video stream")
+    if number is not None:
+        named = next((stream for stream in streams if stream.index == number), None)
+        if named is None:
+            raise InputError(f"{path} has no video stream {number}; it has {listed_streams(streams)}")
+        return named
+    pictures = [stream for stream in streams if not _has(stream, "attached_pic")]
+    if not pictures:
+        raise InputError(f"{path} has no video stream, only cover pictures; it has {listed_streams(streams)}")
+    pictures = [stream for stream in pictures if not _is_still(container, stream)] or pictures
+    whole = [stream for stream in pictures if not _has(stream, "dependent")]
+    default = next((stream for stream in whole if _has(stream, "default")), None)
+    if default is None and len(whole) < len(pictures) and (not whole or "mov" in container.format.name):
+        raise InputError(
+            f"{path} is a picture of {len(pictures) - len(whole)} tiles, which vkssim does not assemble; it has"
+            f" {listed_streams(streams)}. Convert it, for instance with `heif-dec IN OUT.png` or `avifdec IN OUT.png`"
+        )
+    return default or whole[0]
+
+
+def _is_still(container: Any, stream: Any) -> bool:
+    """Return whether a stream is an item of AVIF or HEIF (ISO/IEC 23008-12), which has no duration, unlike a track."""
+    return "mov" in container.format.name and stream.frames == 1 and not stream.duration and stream.time_base == 1
+
+
+def listed_streams(streams: Iterable[Any]) -> str:
+    """Return the indices of streams with their descriptions, for a message."""
+    return ", ".join(f"{stream.index} ({_described(stream)})" for stream in streams)
+
+
+def _described(stream: Any) -> str:
+    codec = stream.codec_context
+    marks = [mark.replace("_", " ") for mark in ("default", "attached_pic", "dependent") if _has(stream, mark)]
+    size = [] if codec is None else [f"{codec.name} {codec.width}x{codec.height}"]
+    return ", ".join(size + marks) or "unknown"
+
+
+def _has(stream: Any, mark: str) -> bool:
+    from av.stream import Disposition
+
+    return bool(stream.disposition & Disposition[mark])

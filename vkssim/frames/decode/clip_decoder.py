@@ -11,12 +11,11 @@ from weakref import WeakKeyDictionary
 import av
 
 from ...errors import InputError
-from ...storage.containers import open_container
+from ...storage.containers import choose_stream, lacks_index, open_container
 from ...storage.inputs import PictureSequence, sequence
 from ..info import check_size
 from ..raw import unreadable
 from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
-from .demuxer import choose_stream, lacks_index
 from .hardware import EXACT, HardwareDecoder
 from .packets import PacketCount
 

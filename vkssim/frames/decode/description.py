@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ...storage.containers import listed_streams
 from ...storage.urls import open_description
 from ...utils import ffmpeg_log
 from ...utils.limits import LARGEST_NUMBER
@@ -19,7 +20,6 @@ from ..picture.colour import YCBCR_BITS, stated_colours
 from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.transforms import Crop, Orientation, orientation
 from .clip_decoder import FAILURES, ClipDecoder
-from .demuxer import listed_streams
 
 _MAX_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
+from ...storage.containers import choose_stream
 from ...storage.inputs import Opened
 from ...utils.choices import DECODE
 from ...utils.interruption import result_of
@@ -21,7 +22,6 @@ from ..info import ClipFacts
 from ..picture.colour import stated_colours
 from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
 from .decoder import AT_FIRST_KEY, Begin, UndecodableError, reason
-from .demuxer import choose_stream
 
 if TYPE_CHECKING:
     from .clip_decoder import ClipDecoder

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import RangeError
+from ...storage.containers import choose_stream
 from ..source import KeyframeIndex, SeekIndex
 from .clip_decoder import FAILURES, ClipDecoder
-from .demuxer import choose_stream
 from .description import ClipDescription
 from .packets import ONE_FRAME_A_PACKET, WITHOUT_PRESENTATION_TIMES, PacketCount
 

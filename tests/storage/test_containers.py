@@ -14,9 +14,9 @@ import pytest
 
 from vkssim.errors import InputError
 
+from ..frames.encoding import encode_frames, noise_planes, video_frame
+from ..frames.reading import open_source, read
 from ..support.golden import FIXTURES
-from .encoding import encode_frames, noise_planes, video_frame
-from .reading import open_source, read
 
 CLIP = FIXTURES / "bbb_576x324_dis.mp4"
 HLS = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:9,\n{}\n#EXT-X-ENDLIST\n"
