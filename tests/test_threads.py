@@ -123,7 +123,7 @@ faulthandler.dump_traceback_later(120, exit=True)
 from vkssim.utils import ffmpeg_log
 from vkssim.search.encode import EncodedSample, encoded_pairs
 from vkssim.search.recipe import EncoderSpec, make_recipe
-from vkssim.search.samples import Sample
+from vkssim.search.source import Sample
 from vkssim.search.source import Source
 
 ffmpeg_log.listen()

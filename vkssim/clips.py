@@ -9,12 +9,16 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from .errors import InputError, RangeError
 from .frames.decode.clip_decoder import UnknownFormatError
 from .frames.decode.container import ContainerFile
+from .frames.decode.description import side_data
 from .frames.info import ClipFacts as ClipFacts
 from .frames.open import can_reopen, check_reopens, open_file
 from .frames.options import PictureOptions as PictureOptions
@@ -23,16 +27,69 @@ from .frames.options import Selection as Selection
 from .frames.options import SourcePictures as SourcePictures
 from .frames.pairing.preprocessing import match_pair
 from .frames.pairing.schedule import Schedule, schedule_pairs
+from .frames.picture.transforms import Crop, Orientation
 from .frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error
 from .frames.source_pictures import chosen_crop, processed
-from .frames.video_facts import Mastering as Mastering
-from .frames.video_facts import VideoFacts as VideoFacts
-from .frames.video_facts import format_of, video_facts
-from .utils.av_frames import luma_checksum, new_picture
+from .utils.av_frames import luma_checksum, new_picture, planar_name
 from .utils.thread_pool import Closable, closing_on_error
+
+_INTERLACED = "the source is interlaced; it was encoded as frames; `deinterlace` makes progressive pictures of them"
+_USUAL_RATE = Fraction(25)  # frames a second, if the clip has no usable rate
+_MAX_RATE = 240  # SVT-AV1 takes no higher one
+_UNSTATED = 2, 2, 2  # FFmpeg's numbers of primaries, transfer and matrix that a clip does not state
+_RANGES = {"limited": 1, "full": 2}  # FFmpeg's numbers
 
 UNCHANGED = SourcePictures()
 """The pictures of a clip as `score_files` compares them: cropped and turned as the clip says, and not changed otherwise."""
+
+
+@dataclass(frozen=True)
+class Mastering:
+    """The HDR metadata of SMPTE ST 2086 and CTA-861.3; None for a part that the clip does not have, or not completely."""
+
+    display: tuple[tuple[float, float], ...] | None = None
+    """The chromaticities (x, y) of red, green, blue and the white point, then the least and the largest luminance in cd/m²."""
+    light: tuple[int, int] | None = None
+    """MaxCLL and MaxFALL in cd/m²."""
+
+
+@dataclass(frozen=True)
+class VideoFacts:
+    """The facts about the video of a clip, its pictures changed as `SourcePictures` says."""
+
+    width: int
+    """The width in samples of the frames that are read: after cropping and turning."""
+    height: int
+    """Their height in samples."""
+    format: str
+    """FFmpeg's name of the pixel format of the frames that are read: Y'CbCr or grey."""
+    bits: int
+    """The depth of the samples."""
+    rate: Fraction
+    """The frame rate, in frames a second; 25 if the clip states none that an encoder could have."""
+    time_base: Fraction
+    """The unit of presentation times, in seconds."""
+    aspect: Fraction
+    """The displayed width of a sample divided by its height."""
+    colours: tuple[int, int, int, int]
+    """FFmpeg's numbers of the primaries, the transfer, the matrix and the range."""
+    mastering: Mastering
+    coded_format: str
+    """FFmpeg's name of the pixel format of the frames in the file."""
+    crop: tuple[int, int, int, int] | None = None
+    """The visible rectangle that the container states, in the turned picture: width, height, left and top in samples."""
+    subtitles: tuple[str, ...] = ()
+    """FFmpeg's names of the codecs of the subtitles; "" for an unknown one."""
+    attachments: bool = False
+    """Whether the file has attachments, such as the fonts of subtitles."""
+    video: int = 0
+    """The number of the stream among those of video: the one that `score_files` scores."""
+    filters: tuple[str, ...] = ()
+    """The filters of FFmpeg that change the pictures as `SourcePictures` says."""
+    dolby_vision: int | None = None
+    """The profile of Dolby Vision whose colours are defined by metadata, which encodes do not have; None for any other clip."""
+    notes: tuple[str, ...] = ()
+    """Notes for the user on every encode of the clip."""
 
 
 class Clip:
@@ -49,7 +106,7 @@ class Clip:
             self._state = file.opened
             self._crop = chosen_crop(file, pictures)
         with self.open() as opened:
-            self.facts = video_facts(opened.file, opened.source, opened.filters)
+            self.facts = _video_facts(opened.file, opened.source, opened.filters)
 
     def open(self) -> _OpenClip:
         """Open the clip. Raises InputError, also if the file has changed."""
@@ -187,6 +244,94 @@ class FrameReader(Closable):
         self._stack.close()
 
 
+def _format_of(file: FrameSource, source: FrameSource) -> tuple[str, bool]:
+    """Return the pixel format of the frames of `source`, made from `file`, and whether they are the decoder's own frames."""
+    name = planar_name(source.info.chroma, source.info.bits)
+    if source is not file or not isinstance(file, ContainerFile):
+        return name, False
+    coded = str(file.first_frame.format.name)
+    as_decoded = coded in (name, name.replace("yuv", "yuvj"))
+    return coded if as_decoded else name, as_decoded
+
+
+def _video_facts(file: FrameSource, source: FrameSource, filters: tuple[str, ...]) -> VideoFacts:
+    """Return the facts about a clip that is just open. `file` has its frames as they are coded, `source` as they are shown.
+
+    Raises InputError if the clip is not in Y'CbCr or grey.
+    """
+    from av.video.format import names  # type: ignore[attr-defined] # PyAV's types lack it
+
+    info, (name, _) = source.info, _format_of(file, source)
+    interlaced = info.field_order not in (None, "progressive")
+    rate = _rate(info.fps)
+    facts = VideoFacts(
+        width=info.width,
+        height=info.height,
+        format=name,
+        bits=info.bits,
+        rate=rate,
+        time_base=1 / rate,
+        aspect=info.sample_aspect or Fraction(1),
+        colours=(*_UNSTATED, _RANGES.get(info.range or "", 0)),
+        mastering=Mastering(),
+        coded_format=name,
+        filters=filters,
+        notes=(*info.notes, *info.warnings, *([_INTERLACED] if interlaced else [])),
+    )
+    if not isinstance(file, ContainerFile):  # Y4M
+        return facts
+
+    first, stream = file.first_frame, file.av_stream
+    streams = stream.container.streams
+    if file.is_rgb or name not in names:  # FFmpeg lacks some formats of few chroma samples and many bits
+        raise InputError(f"{file.info.path} has frames of {first.format.name}; a search encodes Y'CbCr or grey")
+    if file.aperture is not None:
+        file.aperture.check_aligned(file.info)
+    codecs = [subtitle.codec_context for subtitle in streams.subtitles]
+
+    return replace(
+        facts,
+        rate=_rate(stream.guessed_rate, stream.average_rate),
+        time_base=stream.time_base,
+        colours=(first.color_primaries, first.color_trc, first.colorspace, facts.colours[3]),
+        mastering=_mastering(first),
+        coded_format=first.format.name,
+        crop=None if file.aperture is None else _turned_crop(file.aperture, file.orientation, first.width, first.height),
+        subtitles=tuple("" if codec is None else codec.codec.canonical_name for codec in codecs),
+        attachments=bool(streams.attachments),
+        video=list(streams.video).index(stream),
+        dolby_vision=file.dolby_vision,
+    )
+
+
+def _turned_crop(crop: Crop, turned: Orientation | None, width: int, height: int) -> tuple[int, int, int, int]:
+    """Return the place of a rectangle of a picture after the picture is turned."""
+    if turned is None:
+        return crop.width, crop.height, crop.left, crop.top
+    visible = np.zeros((height, width), bool)
+    visible[crop.top : crop.top + crop.height, crop.left : crop.left + crop.width] = True
+    columns, rows = (np.flatnonzero(turned((visible,))[0].any(axis)) for axis in (0, 1))
+    return len(columns), len(rows), int(columns[0]), int(rows[0])
+
+
+def _rate(*stated: Fraction | None) -> Fraction:
+    """Return the frame rate for encoders; 25 if a file states only the ticks of its times, such as 1,000."""
+    positive = (Fraction(rate.numerator, rate.denominator) for rate in stated if rate and rate.denominator and rate > 0)
+    return next((rate for rate in positive if rate <= _MAX_RATE), _USUAL_RATE)
+
+
+def _mastering(frame: Any) -> Mastering:
+    """Return the HDR metadata of a frame, from FFmpeg's structs AVMasteringDisplayMetadata and AVContentLightMetadata."""
+    structs = [side_data(frame, name) for name in ("MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL")]
+    # as integers; the last bytes of a struct may be padding
+    display, light = (None if data is None else np.frombuffer(data[: len(data) // 4 * 4], np.int32) for data in structs)
+    mastering = None
+    if display is not None and display[20] and display[21]:  # whether it has the chromaticities, and the luminance
+        ratios = [float(top) / float(bottom or 1) for top, bottom in display[:20].reshape(10, 2)]
+        mastering = tuple(zip(ratios[::2], ratios[1::2], strict=True))
+    return Mastering(mastering, None if light is None else (int(light[0]), int(light[1])))
+
+
 class _OpenClip(Closable):
     """A clip that is open. `file` gives its frames as they are coded, and `source` as they are read."""
 
@@ -194,7 +339,7 @@ class _OpenClip(Closable):
         self.file = file
         self.source = source
         self.filters = filters
-        self._format, self._as_decoded = format_of(file, source)
+        self._format, self._as_decoded = _format_of(file, source)
 
     def picture(self, number: int) -> Any:
         """Return a frame as an av.VideoFrame; None if the clip ends before it, or if `source` has a problem.

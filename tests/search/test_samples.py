@@ -14,8 +14,7 @@ from vkssim.report.results import pool
 from vkssim.search.encode import EncodedSample
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe
-from vkssim.search.samples import GROUP, LEAD, TAIL, Sample, Sampling, choose_samples, corrected_weights, find_cuts
-from vkssim.search.source import Scan
+from vkssim.search.source import GROUP, LEAD, TAIL, Sample, Sampling, Scan, choose_samples, corrected_weights, find_cuts
 from vkssim.search.trial import forecast_bytes, pooled_values
 
 FACTS = cast(VideoFacts, SimpleNamespace(rate=25))

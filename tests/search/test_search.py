@@ -24,9 +24,8 @@ from vkssim.search import encode
 from vkssim.search.encoders import encoder_of
 from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, refusal
-from vkssim.search.samples import Sampling
 from vkssim.search.search_run import SearchRun
-from vkssim.search.source import Source, frame_costs
+from vkssim.search.source import Sampling, Source, frame_costs
 from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames

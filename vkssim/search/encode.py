@@ -25,7 +25,7 @@ from ..utils.thread_pool import ThreadPool, run_in_thread
 from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
-from .samples import Sample
+from .source import Sample
 
 MAX_SILENCE_S = 600.0
 """How long an encoder may take to open, to take a frame, or to give the next one that it holds at the end."""

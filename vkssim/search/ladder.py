@@ -18,11 +18,21 @@ from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, MAX_BITRATE, MIN_BITRA
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
-from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
-from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
-from .samples import Sampling
+from .rungs import (
+    LadderChoice,
+    LadderOptions,
+    LadderTrial,
+    Rendition,
+    cheapest_that_meets,
+    choose,
+    learn_from,
+    next_for_rate,
+    next_for_targets,
+    rate_prior,
+    rung_rates,
+)
 from .search_run import SampledSearch
-from .source import Source
+from .source import Sampling, Source
 from .trial import MAX_UNUSABLE, Target, TrialHistory, damage_notes, first_curves, pooled_values
 
 _MIN_MS_SSIM = 176  # samples of a side

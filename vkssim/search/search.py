@@ -15,9 +15,8 @@ from .defaults import ENCODER, MAX_TRIALS, MIN_SECONDS, SURE, TARGET
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
-from .samples import Sampling
 from .search_run import SampledSearch
-from .source import Source
+from .source import Sampling, Source
 from .trial import Trial, TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide

@@ -29,8 +29,7 @@ from .encode import EncodedSample, encoded_pairs, header_bytes
 from .options import SearchOptions
 from .output import VideoOutput
 from .recipe import Recipe
-from .samples import Sampling, choose_samples
-from .source import Scan, Source
+from .source import Sampling, Scan, Source, choose_samples
 from .trial import Target, Trial, TrialHistory, forecast_bytes, targets_of
 
 _SAMPLE_SECONDS = 2.5  # the length of a sample, about: it is a multiple of GROUP frames

@@ -15,9 +15,8 @@ from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .output import VideoOutput, checked_output
 from .recipe import EncoderSpec, as_spec, make_recipe
-from .samples import Sample, Sampling, find_cuts
 from .search_run import SearchRun
-from .source import Source
+from .source import Sample, Sampling, Source, find_cuts
 from .trial import Shot, TrialHistory, first_curves
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB

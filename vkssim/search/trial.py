@@ -20,7 +20,7 @@ from .encode import EncodedSample
 from .encoders import Parameter, noise_of
 from .model import SettingCurve, SettingsModel
 from .recipe import Recipe
-from .samples import Sampling
+from .source import Sampling
 
 _DEVIATION_OF_ONE = 0.5  # dB: how far the whole clip is off a single sample, which itself does not show it
 _DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: the effect of frames that are in no sample, as measured in docs/search.md
