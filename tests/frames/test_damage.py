@@ -1,4 +1,4 @@
-"""Damaged streams: the same frames, scores and warnings every time, with frame threads and without."""
+"""Damaged streams: what FFmpeg reports is one warning, with frame threads and without, and frames before it are sound."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import re
 import threading
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import av
 import pytest
 
-from vkssim.frames.decode import container
-from vkssim.frames.decode.decoder import Decoder
+from vkssim.frames.decode import clip_decoder, container
+from vkssim.frames.decode.decoder import Decoder, UndecodableError
 from vkssim.frames.decode.sample_index import PacketScan
 from vkssim.storage.containers import open_container
 from vkssim.utils import ffmpeg_log
@@ -27,11 +28,10 @@ from ..support.coded_clip import CodedClip
 from ..support.commands import TINY, vkssim
 from ..support.damage import remux, video_packets
 from .encoding import encode_frames, moving_frames
-from .reading import open_source
+from .reading import open_source, read_planes
 
 FRAMES, GOP = 36, 12
 HEIGHT, WIDTH = 96, 160
-RUNS = 8
 KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "h264": ("mp4", "libx264", {"bf": "3", "crf": "24", "x264-params": "slice-max-size=400:mbtree=0"}),
     "hevc": ("mp4", "libx265", {"x265-params": f"log-level=none:keyint={GOP}:bframes=3:pools=1:frame-threads=1"}),
@@ -74,7 +74,7 @@ def damaged(folder: Path, sound: dict[str, str]) -> Damage:
 
 
 def _threads(monkeypatch: pytest.MonkeyPatch, threads: bool) -> None:
-    monkeypatch.setattr(container, "threads_help", lambda: threads)
+    monkeypatch.setattr(clip_decoder, "threads_help", lambda: threads)
 
 
 def _everything(path: str) -> tuple[Any, ...]:
@@ -92,32 +92,41 @@ UNNOTICED = {("hevc", 1), ("hevc", 2), ("hevc", 4), *(("vp9", seed) for seed in 
 """Damage of which FFmpeg says nothing (docs/adr/0010)."""
 
 
+@pytest.mark.parametrize("threads", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_frames_are_the_same_every_time(
-    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
+def test_damage_is_reported_from_its_first_frame_on(
+    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str, threads: bool
 ) -> None:
+    """The frames before it are those of the sound clip, however many are being decoded at a time."""
     _threads(monkeypatch, False)
     intact = _everything(sound[kind])
-    expected = {seed: _everything(damaged(kind, seed)) for seed in SEEDS}
-    for seed, (frames, damage, remarks, problem, _) in expected.items():
-        assert bool(damage or remarks or problem != "None") == ((kind, seed) not in UNNOTICED)
-        assert frames != intact[0]
-    _threads(monkeypatch, True)
+    assert intact[1:4] == ({}, [], "None")
+    _threads(monkeypatch, threads)
     assert _everything(sound[kind]) == intact
     for seed in SEEDS:
-        for _ in range(RUNS):
-            assert _everything(damaged(kind, seed)) == expected[seed], f"seed {seed}"
+        frames, damage, remarks, problem, _ = _everything(damaged(kind, seed))
+        assert frames != intact[0]
+        assert bool(damage or remarks or problem != "None") == ((kind, seed) not in UNNOTICED)
+        if (kind, seed) not in UNNOTICED:
+            first = min([*damage, *(frame for frame, _ in remarks), len(frames)])
+            assert frames[:first] == intact[0][:first]
+        if not threads:
+            assert _everything(damaged(kind, seed))[:4] == (frames, damage, remarks, problem), "without threads, every time"
 
 
-def test_a_sound_clip_is_decoded_on_threads_to_its_end(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
+def test_every_codec_is_decoded_on_threads_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage
+) -> None:
+    """Also a damaged clip."""
     _threads(monkeypatch, True)
-    for kind, path in sound.items():
+    for path in (*sound.values(), damaged("h264", 2)):
         with open_source(path) as source:
             assert isinstance(source, container.ContainerFile)
-            target = source.info.new_planes(1)
+            decoder, target = source._clip.decoder, source.info.new_planes(1)
             assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
-            assert source._clip.decoder.stops_at_doubt == (kind != "hevc")
-            assert not source.damage
+            assert decoder is source._clip.decoder
+            assert decoder.threads
+            assert bool(source.damage) == (path not in sound.values())
             assert not source.remarks
 
 
@@ -132,7 +141,7 @@ def _scored(*words: str) -> tuple[int, str, str]:
 
 def test_in_a_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sound: dict[str, str], damaged: Damage) -> None:
     """Clips that share a reference which is damaged itself."""
-    _threads(monkeypatch, True)
+    _threads(monkeypatch, False)
     reference, distorted = sound["h264"], damaged("h264", 2)
     (tmp_path / "ladder.csv").write_text(
         "reference,distorted\n" + "".join(f"{distorted},{clip}\n" for clip in (reference, damaged("h264", 4), sound["hevc"]))
@@ -144,7 +153,7 @@ def test_in_a_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sound: dict
         assert result.exit_code == 0, result.output
         tables.append((table.read_text(), result.stderr))
     assert tables[0] == tables[1] == tables[2]
-    assert [row["warnings"].count("is damaged in") for row in map(json.loads, tables[0][0].splitlines())] == [1, 2, 1]
+    assert [row["warnings"].count("is damaged from frame") for row in map(json.loads, tables[0][0].splitlines())] == [1, 2, 1]
 
 
 def test_only_frames_that_are_scored_are_warned_of(sound: dict[str, str], damaged: Damage) -> None:
@@ -154,12 +163,27 @@ def test_only_frames_that_are_scored_are_warned_of(sound: dict[str, str], damage
         target = source.info.new_planes(1)
         source.read(range(FRAMES), [target] * FRAMES)
         first = min(source.damage)
-    assert first > 3
+    assert first > 1
     words = ("-r", sound["h264"], "-d", path)
     assert "damaged" not in _scored(*words, "--frame_cnt", str(first))[2]
     messages = _scored(*words, "--frame_cnt", str(first + 1))[2]
-    assert re.search(rf"is damaged in 1 of its frames \({first}\); .*FFmpeg says: ", messages)
-    assert f"({first}" in _scored(*words, "--subsample", "2", "--frame_cnt", str(first + 2))[2], "other frames may refer to it"
+    assert re.search(rf"is damaged from frame {first} on, in 1 frame: .*FFmpeg says: \w", messages)
+    subsampled = _scored(*words, "--subsample", "2", "--frame_cnt", str(first + 2))[2]
+    assert f"from frame {first} on" in subsampled, "other frames may refer to it"
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_damage_is_an_error_with_strict(
+    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, threads: bool
+) -> None:
+    _threads(monkeypatch, threads)
+    words = ("-r", sound["h264"], "-d", damaged("h264", 2))
+    assert _scored("-r", words[1], "-d", words[1], "--strict")[0] == 0
+    assert _scored(*words)[0] == 0
+    code, scores, messages = _scored(*words, "--strict")
+    assert code == 1
+    assert len(scores.splitlines()) == FRAMES + 1
+    assert re.search(r"is damaged from frame \d+ on, in \d+ frames?: .*\(--strict\)", messages)
 
 
 @pytest.mark.parametrize("threads", [False, True])
@@ -219,75 +243,82 @@ def test_the_level_of_the_log_is_restored(monkeypatch: pytest.MonkeyPatch, damag
             av.logging.set_level(None)
 
 
-def test_messages_are_counted_by_decoder() -> None:
-    first, second = (ffmpeg_log.open_channel("h264") for _ in range(2))
-    assert first.number != second.number
-    before = [ffmpeg_log.worrying_messages(channel) for channel in (first, second)]
+def _channel() -> ffmpeg_log.Channel:
+    ffmpeg_log.listen()
+    channel = ffmpeg_log.open_channel("h264")
+    assert channel is not None
+    return channel
+
+
+def test_messages_belong_to_one_decoder() -> None:
+    first, second = (_channel() for _ in range(2))
     try:
+        error = av.logging.ERROR
         for level, decoder, text in (
-            (av.logging.ERROR + first.number, "h264", "error while decoding MB 1 2"),
-            (av.logging.ERROR + second.number, "h264", "error while decoding MB 1 3"),
-            (av.logging.ERROR, "h264", "of a decoder that probes a file"),
-            (av.logging.ERROR + first.number, "hevc", "Could not find ref"),
-            (av.logging.INFO + first.number, "h264", "Reinit context"),
-            (av.logging.INFO + first.number, "h264", "concealing 9 DC, 9 AC, 9 MV errors in P frame"),
+            (error + first.number, "h264", "error while decoding MB 1 2"),
+            (error + second.number, "h264", "error while decoding MB 1 3"),
+            (error, "h264", "of a decoder that probes a file"),
+            (error + first.number, "hevc", "Could not find ref"),
         ):
             av.logging.log(level, decoder, text)
         with ffmpeg_log.hearing() as messages:
-            av.logging.log(av.logging.ERROR, "h264", "of this thread alone")
-        after = [ffmpeg_log.worrying_messages(channel) for channel in (first, second)]
-        assert [new - old for new, old in zip(after, before, strict=True)] == [2, 1]
+            av.logging.log(error, "h264", "of this thread alone")
+        assert first.take() == [(error + first.number, "error while decoding MB 1 2")]
+        assert first.take() == []
+        assert second.take() == [(error + second.number, "error while decoding MB 1 3")]
         assert [text for _, _, text in messages] == ["of this thread alone"]
     finally:
         ffmpeg_log.leave(first)
         ffmpeg_log.leave(second)
 
 
+@pytest.mark.parametrize(
+    ("level", "text", "is_worrying", "is_damage"),
+    [
+        (av.logging.ERROR + 3, "error while decoding MB 1 2", True, True),
+        (av.logging.WARNING + 7, "Increasing reorder buffer to 2", True, False),
+        (av.logging.WARNING, "Skipping invalid undecodable NALU: 39", True, True),
+        (av.logging.INFO + 1, "Reinit context", False, False),
+        (av.logging.INFO + 1, "concealing 9 DC, 9 AC, 9 MV errors in P frame", True, True),
+    ],
+)
+def test_messages_that_mean_damage(level: int, text: str, is_worrying: bool, is_damage: bool) -> None:
+    assert (ffmpeg_log.is_worrying(level, text), ffmpeg_log.is_damage(level, text)) == (is_worrying, is_damage)
+
+
 @pytest.mark.parametrize("kind", ["h264", "mpeg4"])
-def test_damage_of_one_clip_leaves_the_other_its_threads(
+def test_damage_of_one_clip_is_not_that_of_another(
     monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
 ) -> None:
-    """Two clips of one codec, read in turn. The damaged one is decoded again, unless it is noticed when the clip is opened."""
+    """Two clips of one codec, read in turn."""
     _threads(monkeypatch, True)
-    again: list[str] = []
-    decode_again = container.ContainerFile._decode_again
-
-    def note(self: container.ContainerFile, failure: Exception | None) -> None:
-        again.append(self.info.path)
-        decode_again(self, failure)
-
-    monkeypatch.setattr(container.ContainerFile, "_decode_again", note)
     for seed in SEEDS:
-        paths = damaged(kind, seed), sound[kind]
-        with open_source(paths[0]) as one, open_source(paths[1]) as other:
-            target = one.info.new_planes(1)
+        with open_source(damaged(kind, seed)) as torn, open_source(sound[kind]) as whole:
+            target = torn.info.new_planes(1)
             for number in range(FRAMES):
-                for source in (one, other):
+                for source in (torn, whole):
                     source.read([number], [target])
-            assert one.damage or paths[0] in again
-            assert not other.damage
-        assert paths[1] not in again, f"seed {seed}"
+            assert torn.damage or torn.problem
+            assert (dict(whole.damage), list(whole.remarks), whole.problem) == ({}, [], None), f"seed {seed}"
 
 
 def test_damage_of_a_file_that_is_probed_is_no_damage_of_a_clip(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
     """FFmpeg decodes a few frames of some files while it opens them."""
     _threads(monkeypatch, True)
     with open_source(sound["h264"]) as source:
-        assert isinstance(source, container.ContainerFile)
         av.logging.log(av.logging.ERROR, "h264", "error while decoding MB 1 2")
-        assert not source._clip.decoder.doubtful
+        read_planes(source, range(3), 1)
+        assert not source.damage
 
 
-def test_a_channel_is_used_again() -> None:
-    channels = [ffmpeg_log.open_channel("h264") for _ in range(7)]
-    try:
-        assert len(set(channels)) == 7
-        ffmpeg_log.leave(channels[3])
-        again = ffmpeg_log.open_channel("h264")
-        assert again == channels[3]
-    finally:
-        for channel in channels:
-            ffmpeg_log.leave(channel)
+def test_a_decoder_for_which_no_channel_is_left_has_no_threads(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
+    _threads(monkeypatch, True)
+    with ExitStack() as stack:
+        sources = [stack.enter_context(container.ContainerFile(sound["h264"])) for _ in range(7)]
+        assert [source._clip.decoder.threads for source in sources] == [True] * 6 + [False]
+        sources[3].close()
+        again = stack.enter_context(container.ContainerFile(sound["h264"]))
+        assert again._clip.decoder.threads
 
 
 def test_an_unknown_profile_is_no_damage(sound: dict[str, str]) -> None:
@@ -338,8 +369,8 @@ def _strictly_decoded(path: Path) -> tuple[int, bool]:
             assert av.logging.get_level() is None, "nobody listens"
             while decoder.next() is not None:
                 pass
-            return decoder.frame_count, decoder.doubtful
-        except av.FFmpegError:
+            return decoder.frame_count, False
+        except (av.FFmpegError, UndecodableError):
             return decoder.frame_count, True
         finally:
             decoder.close()
@@ -411,13 +442,16 @@ def test_hardware_notices_a_message_from_a_thread_of_its_driver(sound: dict[str,
         stream = clip.streams.video[0]
         decoder = Decoder(clip, stream, stream.codec_context, threads=False, hardware=True)
         assert decoder._channel is not None
+        decoder.next()
         for number, is_own in ((0, False), (decoder._channel.number, True)):
             thread = threading.Thread(
                 target=av.logging.log, args=(av.logging.ERROR + number, "h264", "output image buffer is null")
             )
             thread.start()
             thread.join()
-            assert decoder.doubtful == is_own
+            with pytest.raises(UndecodableError, match="buffer is null") if is_own else nullcontext():
+                for _ in range(10):
+                    assert decoder.next() is not None
         decoder.close()
 
 
@@ -451,6 +485,5 @@ def test_matroska_that_is_cut_off_is_noticed_by_its_last_frame(folder: Path, sou
                 assert av.logging.get_level() is None, "nobody listens"
             assert decoder.is_cut_off == (part < 1 and readable)
             assert decoder.next() is None
-            assert not decoder.doubtful
             assert decoder.count.presented == packets
             decoder.close()

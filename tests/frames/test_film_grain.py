@@ -56,7 +56,7 @@ def _luma(path: Path, options: dict[str, str]) -> Picture:
 
 @pytest.mark.parametrize("threads", [False, True])
 def test_grain_is_added_or_left_out(folder: Path, threads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vkssim.frames.decode.container.threads_help", lambda: threads)
+    monkeypatch.setattr("vkssim.frames.decode.clip_decoder.threads_help", lambda: threads)
     with_grain, notes = _decoded(folder / "grain.mp4", adds_grain=True)
     assert [note.startswith(IN_THE_SCORES) for note in notes] == [True]
     without, notes = _decoded(folder / "grain.mp4", adds_grain=False)
@@ -97,8 +97,8 @@ def test_grain_that_hardware_would_add_is_left_out_on_the_cpu(folder: Path, monk
         clip.start(threads=False, begin=begin)
         return clip.decoder.next(), None
 
-    monkeypatch.setattr("vkssim.frames.decode.container.start_by_hardware", start)
-    monkeypatch.setattr("vkssim.frames.decode.container.start_early", lambda *_: _nothing())
+    monkeypatch.setattr("vkssim.frames.decode.choice.start_by_hardware", start)
+    monkeypatch.setattr("vkssim.frames.decode.choice.start_early", lambda *_: _nothing())
     monkeypatch.setattr(HardwareDecoder, "refuses", lambda *_: None)
     hardware = HardwareDecoder("cuda", required=False)
     path = str(folder / "grain.mp4")

@@ -23,7 +23,7 @@ from vkssim.engine import pools, ranges, worker
 from vkssim.engine.ranges import FrameRange
 from vkssim.engine.run import score_range
 from vkssim.errors import InputError, OptionError
-from vkssim.frames.decode import container, hardware
+from vkssim.frames.decode import choice, hardware
 from vkssim.frames.decode.clip_decoder import ClipDecoder
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.decoder import Decoder
@@ -31,6 +31,7 @@ from vkssim.frames.decode.hardware import HardwareDecoder, check_decode
 from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.frames.pairing import preprocessing
+from vkssim.frames.source import ReadOutcome
 from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.utils.choices import DECODERS
@@ -206,13 +207,14 @@ def test_hardware_does_not_start_with_a_clip_that_it_refuses(
     """FFmpeg would log an error, which looks like damage to other decoders of the codec."""
     requests: list[None] = []
     starts: list[Future[Any]] = []
+    start_early = choice.start_early
 
     def start(clip: ClipDecoder, decoder: HardwareDecoder) -> Future[Any]:
-        starts.append(hardware.start_early(clip, decoder))
+        starts.append(start_early(clip, decoder))
         return starts[0]
 
     monkeypatch.setattr(HardwareDecoder, "request", lambda _self: requests.append(None))
-    monkeypatch.setattr(container, "start_early", start)
+    monkeypatch.setattr(choice, "start_early", start)
     _, source = _planes(folder / "wide.mp4", replace(CUDA, required=False))
     assert source.clip_facts().decoder == "h264"
     assert [start.result(60) for start in starts] == [None]
@@ -295,13 +297,13 @@ def test_decoders_start_one_after_the_other(folder: Path, stand_in: list[Changed
         return frame
 
     stand_in.append(wait)
-    monkeypatch.setattr(hardware, "START_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(choice, "START_TIMEOUT_S", 60.0)
     with ThreadPoolExecutor(3) as pool, ExitStack() as stack:
         stack.callback(go_on.set)
         first, second = (pool.submit(_planes, folder / name, CUDA) for name in ("ref.mp4", "dis.mp4"))
         begun.acquire()
         assert not begun.acquire(timeout=0.1)
-        monkeypatch.setattr(hardware, "START_TIMEOUT_S", 0.01)
+        monkeypatch.setattr(choice, "START_TIMEOUT_S", 0.01)
         third = pool.submit(_planes, folder / "ten.mp4", CUDA)
         begun.acquire()
         go_on.set()
@@ -333,8 +335,11 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
     stand_in.append(failing)
     found, source = _planes(folder / "ref.mp4", CUDA)
     np.testing.assert_array_equal(found, expected)
-    cause = f"FFmpeg saw damage or a failure ({error.strerror}) while the cuda decoder read it"
-    assert source.remarks == [(at, f"decoded on the CPU from here: {cause}")]
+    cause = f"because the cuda decoder saw damage or failed ({error.strerror})"
+    assert source.fallback == (at, f"decoded on the CPU from here, {cause}")
+    assert ReadOutcome.of(source, at).warnings() == [f"{source.info.path}, frame {at}: {source.fallback[1]}"]
+    assert ReadOutcome.of(source, at - 1).warnings() == []
+    assert source.clip_facts().decoder_reason == f"cuda: it saw damage or failed at frame {at} ({error.strerror})"
 
 
 def test_the_last_frame_of_matroska_that_is_cut_off_is_named(tmp_path: Path, stand_in: list[Changed]) -> None:
@@ -346,27 +351,70 @@ def test_the_last_frame_of_matroska_that_is_cut_off_is_named(tmp_path: Path, sta
     with open_file(str(cut), RawDescription(), hardware=CUDA) as source:
         read_planes(source, range(frames), 3)
         assert source.clip_facts().decoder == "hevc (cuda)"
-        assert list(source.remarks) == [(frames - 1, "the file is cut off after this frame")]
+        assert source.damage == {frames - 1: "the file is cut off after this frame"}
+        assert list(source.remarks) == []
 
 
-def test_damage_while_seeking_a_range_is_noted(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CPU decodes the range, and the record and a note say so."""
+def test_damage_while_a_range_is_sought_is_noted(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CPU decodes the range, and the record and a warning say so."""
     seek = Decoder.seek
 
-    def seek_and_doubt(self: Decoder, *words: Any, **options: Any) -> None:
+    def seek_and_report(self: Decoder, *words: Any, **options: Any) -> None:
         seek(self, *words, **options)
-        self._doubtful = self.hardware
+        if self.hardware:
+            self._report("torn", is_damage=True)
 
-    monkeypatch.setattr(Decoder, "seek", seek_and_doubt)
+    monkeypatch.setattr(Decoder, "seek", seek_and_report)
     with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
         marks = source.seek_index()
         assert marks is not None
         place = marks.position(2 * GOP)
         assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
-        facts, problem = source.clip_facts(), f"FFmpeg saw damage while seeking to frame {2 * GOP}"
-        assert (facts.decoder, facts.decoder_reason) == ("h264", f"cuda: {problem}")
-        assert source.info.notes[-1] == f"decoded on the CPU, because the cuda decoder cannot continue: {problem}"
-        assert not source.remarks
+        facts = source.clip_facts()
+        assert facts.decoder == "h264"
+        assert facts.decoder_reason == f"cuda: it saw damage or failed at frame {2 * GOP} (torn)"
+        assert source.fallback == (
+            2 * GOP,
+            "decoded on the CPU from here, because the cuda decoder saw damage or failed (torn)",
+        )
+        assert (source.damage, list(source.remarks)) == ({}, [])
+
+
+def test_a_range_that_hardware_fails_on_is_decoded_again_by_the_cpu(
+    folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other ranges are left alone, and the scores are the same."""
+    small_ranges(monkeypatch, 4)
+    monkeypatch.setattr(pools, "sessions", lambda _decoder: 3)
+    monkeypatch.setattr(pools, "has_lock", lambda: True)
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    score = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
+    expected = score()
+    ranges: list[FrameRange] = []
+    failed: list[int] = []
+    score_one = score_range
+
+    def note_range(*words: Any, **how: Any) -> Any:
+        ranges.append(words[4])
+        return score_one(*words, **how)
+
+    def fail_once(before: int, frame: Any) -> Any:
+        if before == 3 and not failed:
+            failed.append(before)
+            raise av.error.ExternalError(1, "the surface is lost")
+        return frame
+
+    monkeypatch.setattr(worker, "score_range", note_range)
+    stand_in.append(fail_once)
+    report = score()
+    assert failed
+    assert len(ranges) > 2
+    assert FrameRange() not in ranges
+    assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected.frames]
+    (warning,) = set(report.warnings) - set(expected.warnings)
+    assert "decoded on the CPU from here, because the cuda decoder saw damage or failed (the surface is lost)" in warning
 
 
 def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,19 +446,19 @@ def test_several_engines_score_ranges_side_by_side(
     small_ranges(monkeypatch, 4)
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
-    compared: list[ContainerFile] = []
+    compared: list[str] = []
     ranges: list[FrameRange] = []
-    compare, score = ContainerFile._compare_with, score_range
+    compare, score = choice._compared, score_range
 
-    def note_compared(self: ContainerFile, decoder: HardwareDecoder) -> None:
-        compared.append(self)
-        compare(self, decoder)
+    def note_compared(clip: ClipDecoder, *words: Any) -> Any:
+        compared.append(clip.path)
+        return compare(clip, *words)
 
     def note_range(*words: Any, **how: Any) -> Any:
         ranges.append(words[4])
         return score(*words, **how)
 
-    monkeypatch.setattr(ContainerFile, "_compare_with", note_compared)
+    monkeypatch.setattr(choice, "_compared", note_compared)
     monkeypatch.setattr(worker, "score_range", note_range)
     report = score_clips()
     several = len(ranges)

@@ -258,7 +258,7 @@ def test_a_clip_that_was_cut_off_is_an_error(large: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("cut.mkv", "the file is cut off after this frame"), ("damaged.mp4", "damaged.mp4 is damaged in")]
+    ("name", "said"), [("cut.mkv", "the file is cut off after this frame"), ("damaged.mp4", "damaged.mp4 is damaged from")]
 )
 def test_damage_of_the_clip_is_noted(large: Path, tmp_path: Path, name: str, said: str) -> None:
     """FFmpeg ends a Matroska file that is cut off without an error."""

@@ -109,7 +109,7 @@ def _with_whole_clips(
     """
     if record is None or packets is None:
         return record
-    frames = [end.found if shorter is None else None for end in ends]
+    frames = [end.length if shorter is None else None for end in ends]
     reference, distorted = map(_whole, (record.reference, record.distorted), packets, frames)
     return replace(record, reference=reference, distorted=distorted)
 
@@ -141,7 +141,8 @@ def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
         machines = {status.partition(" ")[2] for status in statuses}
         touched = len(machines) < len(statuses) or any(read.touched for read in reads)
         problem = end.problem if len({read.version for read in reads}) == 1 else changed_error(end.path)
-        ends.append(replace(end, problem=problem, touched=touched))
+        remarks = tuple(sorted({remark for read in reads for remark in read.remarks}))
+        ends.append(replace(end, problem=problem, touched=touched, remarks=remarks))
     return ends
 
 
@@ -156,6 +157,7 @@ def _evaluate(
                 f"{name} is null in {counted(len(missing), 'frame')} ({listed_frames(missing)}): their mean structure is"
                 " negative, or samples are not numbers. negative=clamp counts a negative mean as 0"
             )
+    damaged = list(dict.fromkeys(end.damaged() for end in ends if end.damage))
     for end in ends:
         report.warnings += end.warnings()
         if end.problem is not None:
@@ -170,7 +172,7 @@ def _evaluate(
     failed = unmet(thresholds, report)
     report.unequal = "; ".join(unequal) or None
     if strict:
-        failed = [f"{text} (`strict`)" for text in unequal] + failed
+        failed = [f"{text} (`strict`)" for text in (*damaged, *unequal)] + failed
     if failed:
         raise ThresholdError("; ".join(failed))
 

@@ -21,7 +21,7 @@ from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
 from . import y4m
-from .decode.hardware import HardwareDecoder, if_offered
+from .decode.hardware import HardwareDecoder
 from .options import RawDescription
 from .raw import RAW, PlanarLayout, PlanarStream, RawFile, RawUrl, interruptible, open_stream
 from .source import FrameSource, ProcessedSource
@@ -230,7 +230,7 @@ def _open_container(
     from .decode.container import ContainerFile
 
     try:
-        return ContainerFile(path, number, if_offered(hardware), opened, adds_grain=adds_grain)
+        return ContainerFile(path, number, hardware, opened, adds_grain=adds_grain)
     except UnknownFormatError:
         if head is None or is_container(head):
             raise

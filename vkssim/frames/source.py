@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -88,9 +87,11 @@ class FrameSource(Closable, ABC):
     expected: int | None = None
     """The number of frames by the stream's own statement, its size or its duration; None if it is unknown."""
     damage: Mapping[int, str] = MappingProxyType({})
-    """The decoder's messages about damage, by the number of the frame, for frames read so far with concealed parts."""
+    """FFmpeg's first report on each damaged frame, by the number of the frame. With threads, it may be some frames too low."""
     remarks: Sequence[tuple[int, str]] = ()
     """Other warnings on the frames read so far, each with the number of its first frame."""
+    fallback: tuple[int, str] | None = None
+    """The frame from which on the CPU decodes in place of hardware, and a sentence on why; None if nothing has changed."""
     stream: int | None = None
     """The index of the stream of a container that the caller named; None if the stream was chosen automatically."""
     opened: Opened | None = None
@@ -279,99 +280,102 @@ def check_unchanged(source: FrameSource) -> None:
 
 
 def changed_error(path: str, problem: InputError | None = None) -> InputError:
-    """Return the error for a file that was changed while it was read, with the problem that reading has met, if any."""
-    met = "" if problem is None else f" ({problem})"
+    """Return the error for a file that was changed while it was read, with the problem of reading it, if any."""
+    seen = "" if problem is None else f" ({problem})"
     return InputError(
-        f"{path} was changed while it was read{met}: it was written to, replaced or removed, and its scores may be of two"
+        f"{path} was changed while it was read{seen}: it was written to, replaced or removed, and its scores may be of two"
         " files. Score it again when it is no longer being written"
     )
 
 
 _MAX_NAMED_FRAMES = 8
-_MAX_REMARKS = 8
-
-Remarks = tuple[tuple[int, str], ...]
-"""Messages about frames, each with the number of its frame."""
 
 
 @dataclass(frozen=True)
 class ReadOutcome:
-    """The outcome of reading a clip.
-
-    `damage` lists the frames in which the decoder had to conceal missing data, with the decoder's message. `remarks` lists
-    other warnings about frames. Both stop at the last frame that was scored, because a decoder reads ahead. `problem` is the
-    error that ended the clip early or makes its scores doubtful. `claimed` is the number of frames that the file states,
-    `found` the number that could be read, and `hidden` the number that its edit list hides, counted only if fewer were found.
-    `expected` is the expected number, which may come from the duration. `version` identifies the content of the file, as far as
-    samples show it, and `status` its last change (`Opened.status`). `touched` says that it was perhaps written to.
-    """
+    """The outcome of reading a clip. Frames count up to the last one that was scored, because a decoder reads ahead."""
 
     path: str
-    damage: Remarks = ()
-    remarks: Remarks = ()
+    damage: tuple[int, ...] = ()
+    """The frames that the decoder reported as damaged."""
+    damage_message: str = ""
+    """The first report on one of these frames."""
+    remarks: tuple[tuple[int, str], ...] = ()
+    """Other warnings, each with the number of its frame."""
     problem: InputError | None = None
+    """The error that ended the clip early, or makes its scores doubtful."""
     claimed: int | None = None
-    found: int | None = None
+    """The number of frames that the file states."""
+    length: int | None = None
+    """The number of frames that could be read."""
     version: str | None = None
+    """The content of the file, as far as samples show it."""
     hidden: int = 0
+    """The number of frames that the edit list hides, counted only if fewer could be read than the file states."""
     expected: int | None = None
+    """The expected number of frames, which may come from the duration."""
     status: str | None = None
+    """The last change of the file, as in `Opened`."""
     touched: bool = False
+    """True if the file was perhaps written to."""
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ReadOutcome:
         """Return the outcome of a source after it was read up to frame `last`, the last scored one; None if none was scored."""
-
-        def scored(messages: Iterable[tuple[int, str]]) -> Remarks:
-            return tuple(sorted((number, text) for number, text in messages if last is not None and number <= last))
-
-        damage, remarks = scored(source.damage.items()), scored(source.remarks)
+        scored = -1 if last is None else last
+        damage = {number: text for number, text in source.damage.items() if number <= scored}
+        remarks = [*source.remarks, *([] if source.fallback is None else [source.fallback])]
         problem = source.problem
         try:
             check_unchanged(source)
         except InputError as error:  # the change may be the reason for the early end
             problem = error
-        claimed, found, opened = source.info.frames, source.length, source.opened
-        hidden = source.hidden_frames() if claimed is not None and found is not None and found < claimed else 0
-        outcome = cls(source.info.path, damage, remarks, problem, claimed, found, None, hidden, source.expected)
+        claimed, length, opened = source.info.frames, source.length, source.opened
+        outcome = cls(
+            source.info.path,
+            tuple(sorted(damage)),
+            damage[min(damage)] if damage else "",
+            tuple(sorted(remark for remark in remarks if remark[0] <= scored)),
+            problem,
+            claimed,
+            length,
+            hidden=source.hidden_frames() if claimed is not None and length is not None and length < claimed else 0,
+            expected=source.expected,
+        )
         if opened is None:
             return outcome
         return replace(outcome, version=opened.version, status=opened.status, touched=opened.touched)
 
     def warnings(self) -> list[str]:
-        """Return the warnings on the frames that were read: damage that was concealed, and other remarks of the decoder.
-
-        A text is given once, with the numbers of its frames. Texts beyond a limit are only counted.
-        """
-        warnings = []
+        """Return the warnings on the frames that were read. A text is given once, with its frames."""
+        warnings = [self.damaged()] if self.damage else []
         if self.touched and self.problem is None:
             warnings.append(
                 f"the status of {self.path} changed while it was read: new permissions or names do that, and so does a rewrite"
                 " that restores the modification time. Score it again if it may have been written to"
             )
-        if self.damage:
-            frames = [number for number, _ in self.damage]
-            message = next((f". FFmpeg says: {text}" for _, text in self.damage if text), "")
-            warnings.append(
-                f"{self.path} is damaged in {len(frames)} of its frames ({listed_frames(frames)}); the decoder concealed the"
-                f" missing data, which changes the scores of these frames and of frames that refer to them{message}"
-            )
-        by_text = sorted(self.remarks, key=lambda remark: remark[1])
-        texts = [(text, [number for number, _ in remarks]) for text, remarks in groupby(by_text, lambda remark: remark[1])]
-        texts.sort(key=lambda entry: entry[1][0])
-        warnings += [f"{self.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MAX_REMARKS]]
-        left = len(texts) - _MAX_REMARKS
-        return warnings + ([f"{self.path}: {left} more messages about its frames are left out"] if left > 0 else [])
+        by_text: dict[str, list[int]] = {}
+        for number, text in self.remarks:
+            by_text.setdefault(text, []).append(number)
+        return warnings + [f"{self.path}, frame {listed_frames(frames)}: {text}" for text, frames in by_text.items()]
+
+    def damaged(self) -> str:
+        """Return the warning on a clip that is damaged: the first frame, and how many FFmpeg reported."""
+        return (
+            f"{self.path} is damaged from frame {self.damage[0]} on, in {counted(len(self.damage), 'frame')}: the decoder"
+            " conceals missing data, which changes the scores of these frames and of frames that refer to them. FFmpeg says:"
+            f" {self.damage_message}"
+        )
 
     def missing_frames(self) -> str | None:
         """Return the warning on a clip that has fewer frames than its file states; None if it has them all."""
-        if self.claimed is None or self.found is None or self.found >= self.claimed:
+        if self.claimed is None or self.length is None or self.length >= self.claimed:
             return None
         hidden = f"{self.path}: its edit list hides {counted(self.hidden, 'frame')} of {self.claimed}" if self.hidden else ""
-        if hidden and self.claimed - self.hidden <= self.found:
-            return f"{hidden}; the {self.found} that a player shows were scored"
+        if hidden and self.claimed - self.hidden <= self.length:
+            return f"{hidden}; the {self.length} that a player shows were scored"
         more = f"; {hidden}" if hidden else ""
-        return f"{self.path} says that it has {counted(self.claimed, 'frame')}; only {self.found} could be decoded{more}"
+        return f"{self.path} says that it has {counted(self.claimed, 'frame')}; only {self.length} could be decoded{more}"
 
 
 def listed_frames(frames: Sequence[int]) -> str:
@@ -443,7 +447,7 @@ class ProcessedSource(WrappedSource):
         self._info_after = lru_cache(1)(step.info)
         self._info_after(source.info)  # raises the errors of a step that is not possible
         self._lock = threading.Lock()
-        self._first_beyond: int | None = None
+        self._first_out_of_range: int | None = None
 
     @property
     def info(self) -> VideoInfo:  # type: ignore[override] # an attribute of other sources
@@ -468,17 +472,17 @@ class ProcessedSource(WrappedSource):
     def _read_frame(self, number: int, memory: Planes) -> Planes | None:
         """Return a frame after the step, which reads it from `memory`; None at the end, or if it sets `problem`."""
         planes = self.source.read_any_size(number, memory)
-        return None if planes is None or self._is_beyond(number, planes) else self._step(planes)
+        return None if planes is None or self._is_out_of_range(number, planes) else self._step(planes)
 
-    def _is_beyond(self, number: int, planes: Planes) -> bool:
+    def _is_out_of_range(self, number: int, planes: Planes) -> bool:
         """Return whether a sample is larger than its depth allows, which could not be noticed after the step."""
         info = self.source.info
         for name, plane in zip(_PLANES, planes, strict=False):
             largest = largest_beyond(plane, 2**info.bits - 1)
             if largest is not None:
                 with self._lock:  # several threads read: the first such frame counts
-                    if self._first_beyond is None or number < self._first_beyond:
-                        self.problem, self._first_beyond = sample_problem(info, number, name, largest), number
+                    if self._first_out_of_range is None or number < self._first_out_of_range:
+                        self.problem, self._first_out_of_range = sample_problem(info, number, name, largest), number
                 return True
         return False
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 _HARMLESS = ("Unknown profile bitstream", "packed B-frames")
 """Parts of messages about something unusual that is no damage."""
@@ -32,34 +32,42 @@ _SERIOUS = ("Skipping invalid undecodable NALU",)
 Message = tuple[int, str, str]
 """Level, name of the sender, text."""
 
-
 _STEP = 8  # between two of FFmpeg's levels
 
+_HARDWARE = _STEP - 1
+"""The number of the channels of all hardware decoders, which log nearly everything in the thread that calls them."""
 
-class Channel(NamedTuple):
-    """The channel of a decoder: its name, and the number that FFmpeg adds to the level of each of its messages.
 
-    The numbers from 1 on are below the step between two levels, so seven decoders of one name can be told apart. Messages of
-    number 0 are of decoders without a channel, such as those that FFmpeg opens to probe a file.
-    """
+@dataclass(eq=False)
+class Channel:
+    """The messages of the threads of one decoder. FFmpeg adds `number` to the level of each message of this decoder."""
 
     decoder: str
+    """FFmpeg's name of the decoder."""
     number: int
+    """A number below the step between two levels. Decoders that are not ours, such as those that probe a file, have 0."""
+    messages: list[tuple[int, str]] = field(default_factory=list)
+    """Level and text of the messages since the last `take`."""
 
     @property
     def options(self) -> dict[str, str]:
         """Return the options of the decoder. Its threads have them as well."""
         return {"log_level_offset": str(self.number)}
 
+    def take(self) -> list[tuple[int, str]]:
+        """Return the new messages, without those in `hearing` blocks."""
+        _listener.distribute()
+        taken, self.messages = self.messages, []
+        return taken
+
 
 class _Listener:
-    """A collector of the messages of all threads, which counts the worrying ones of each channel."""
+    """A collector of the messages of all threads, which passes each on to the channels of its decoder."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # reentrant, because a decoder that is freed meanwhile calls `leave`
         self._listeners = 0
-        self._worrying: Counter[Channel] = Counter()
-        self._channels: Counter[Channel] = Counter()
+        self._channels: list[Channel] = []
         self._messages: list[Message] = []
         self._capture: Any = None
         self._before: tuple[int | None, bool] = None, True
@@ -78,19 +86,25 @@ class _Listener:
             logging.set_skip_repeated(False)
             logging.set_level(logging.INFO + _STEP - 1)
 
-    def open_channel(self, decoder: str) -> Channel:
-        """Start to listen to a decoder of that name, on the channel that has the fewest; `leave` ends it."""
-        self.listen()
+    def open_channel(self, decoder: str, *, hardware: bool = False) -> Channel | None:
+        """Return a new channel for a decoder of that name, which `leave` closes; None if all numbers are in use.
+
+        Decoders with threads have a number of their own, so that damage of one clip is not reported for another.
+        """
         with self._lock:
-            channel = min((Channel(decoder, number) for number in range(1, _STEP)), key=self._channels.__getitem__)
-            self._channels[channel] += 1
-        return channel
+            used = {channel.number for channel in self._channels if channel.decoder == decoder}
+            number = _HARDWARE if hardware else next((number for number in range(1, _HARDWARE) if number not in used), None)
+            if number is None:
+                return None
+            channel = Channel(decoder, number)
+            self._channels.append(channel)
+            return channel
 
     def leave(self, channel: Channel | None = None) -> None:
-        """Stop to listen, unless other decoders still listen."""
+        """Close a channel, if one is given, and stop to listen unless other decoders still listen."""
         with self._lock:
-            if channel is not None:
-                self._channels[channel] -= 1
+            if channel in self._channels:  # not after `stop`
+                self._channels.remove(channel)
             self._listeners -= 1
             if not self._listeners:
                 self._stop()
@@ -102,15 +116,18 @@ class _Listener:
         self._lock, self._listeners = threading.RLock(), 0
         self._channels.clear()
 
-    def worrying_messages(self, channel: Channel) -> int:
-        """Return the number of messages on a channel that may mean damage, without those in `hearing` blocks."""
-        if self._messages:
-            with self._lock:
-                messages = self._messages[:]
-                worrying = ((level, name) for level, name, text in messages if is_worrying(level, text))
-                self._worrying.update(Channel(name, level % _STEP) for level, name in worrying)
-                del self._messages[: len(messages)]  # only the counted ones: other threads may have added messages
-        return self._worrying[channel]
+    def distribute(self) -> None:
+        """Pass the new messages on to their channels."""
+        if not self._messages:
+            return
+
+        with self._lock:
+            messages = self._messages[:]
+            del self._messages[: len(messages)]  # other threads may have added messages
+            for level, name, text in messages:
+                for channel in self._channels:
+                    if (channel.decoder, channel.number) == (name, level % _STEP):
+                        channel.messages.append((level, text))
 
     def _stop(self) -> None:
         from av import logging
@@ -123,8 +140,7 @@ class _Listener:
 
 
 _listener = _Listener()
-listen, leave = _listener.listen, _listener.leave
-open_channel, worrying_messages = _listener.open_channel, _listener.worrying_messages
+listen, leave, open_channel = _listener.listen, _listener.leave, _listener.open_channel
 
 
 @contextmanager

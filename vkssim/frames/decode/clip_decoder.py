@@ -1,10 +1,11 @@
-"""Open a clip with PyAV and decode its stream: with threads, without threads, or by hardware, repeatedly if necessary."""
+"""Open a clip with PyAV, and begin to decode its stream: with threads, without them, or by hardware."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,7 +16,7 @@ from ...storage.containers import choose_stream, lacks_index, open_container
 from ...storage.inputs import PictureSequence, sequence
 from ..info import check_size
 from ..raw import unreadable
-from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason
+from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason, threads_help
 from .hardware import EXACT, HardwareDecoder
 from .packets import PacketCount
 
@@ -28,22 +29,20 @@ class UnknownFormatError(InputError):
 
 
 class ClipDecoder:
-    """The container of a clip, and the decoder of its stream. It has to be closed.
-
-    `index` is the index of the stream; None leaves the choice to `choose_stream`. If not `adds_grain`, the decoder leaves out
-    the film grain that the stream describes. Each call of `start` sets `container`, `stream` and `decoder` anew.
-    `codec` is FFmpeg's first choice.
-    """
+    """The container of a clip, and the decoder of its stream, which `start` makes anew. It has to be closed."""
 
     def __init__(self, path: str, index: int | None, *, adds_grain: bool = True) -> None:
         self.path = path
         self.index = index
+        """The index of the stream; None leaves the choice to `choose_stream`."""
         self.adds_grain = adds_grain
+        """Whether the decoder adds the film grain that the stream describes."""
         self.sequence: PictureSequence | None = None
         """The files of a sequence of pictures, which is one container."""
         self.container: Any = None
         self.stream: Any = None
         self.codec: Any = None
+        """The codec that FFmpeg chooses first."""
         self.decoder: Decoder
         self._counts: list[PacketCount] = []  # of all decoders
 
@@ -96,19 +95,24 @@ class ClipDecoder:
         self._counts.append(self.decoder.count)
         _decoders[self] = context
 
-    def begin(self, *, threads: bool) -> Any:
-        """Decode from the beginning, and return the first frame.
+    def begin(self) -> Any:
+        """Decode on the CPU from the beginning, on threads if they help, and return the first frame.
 
         A recording may begin between key frames. Packets that cannot be decoded there are skipped, and do not count as damage.
+        Only a decoder without threads shows which ones.
         """
-        first = self._first_frame(threads=True) if threads else None
-        if first is not None:
+        threads = threads_help()
+        if threads and (first := self._first_sound_frame(FROM_START)) is not None:
             return first
         first = self._first_frame()
         if not (threads and self.decoder.skipped_packets):
             return first
-        again = self._first_frame(threads=True, begin=self.decoder.begin)
+        again = self._first_sound_frame(self.decoder.begin)
         return again if again is not None and again.pts == first.pts else self._first_frame()
+
+    def continue_from(self, first: Any) -> Any:
+        """Return the first frame of a decoder without threads; if threads help, decoded again by one that has them."""
+        return self.begin() if threads_help() else first
 
     def first_frames(self) -> Iterator[Any]:
         """Yield the first frame, without threads: decoded alone if that is possible, which is quick, and then as usual.
@@ -122,14 +126,21 @@ class ClipDecoder:
             if alone is not None:
                 yield alone
             self.start(threads=False)
-        yield self._read_first(threads=False)
+        yield self._read_first()
 
-    def _first_frame(self, *, threads: bool = False, begin: Begin = FROM_START) -> Any:
-        """Start to decode, and return the first frame; with threads, None if it may not be right."""
-        self.start(threads=threads, begin=begin)
-        return self._read_first(threads=threads)
+    def _first_sound_frame(self, begin: Begin) -> Any:
+        """Decode with threads, and return the first frame; None if there was any sign of damage so far."""
+        self.start(threads=True, begin=begin)
+        with suppress(*FAILURES, UndecodableError):
+            first = self.decoder.next()
+            return None if self.decoder.reports or self.decoder.skipped_packets else first
+        return None
 
-    def _read_first(self, *, threads: bool) -> Any:
+    def _first_frame(self) -> Any:
+        self.start(threads=False)
+        return self._read_first()
+
+    def _read_first(self) -> Any:
         why = None
         try:
             first = self.decoder.next()
@@ -137,8 +148,6 @@ class ClipDecoder:
             first, why = None, reason(failure)
         except OSError as failure:
             raise unreadable(self.path, failure) from None
-        if threads and (first is None or self.decoder.doubtful):
-            return None
         if first is None:
             why = why or self.decoder.failure
             raise InputError(f"{self.path}: no frame can be decoded from it" + (f" ({why})" if why else ""))

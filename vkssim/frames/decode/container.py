@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import zlib
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
@@ -23,32 +22,29 @@ from ...utils.av_frames import new_scaler
 from ...utils.interruption import check
 from ..info import ClipFacts, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
-from ..picture.pixels import DecodedFrame, SurfaceCopy, format_name, pixel_format
+from ..picture.pixels import DecodedFrame, format_name, pixel_format
 from ..source import SeekIndex, SequentialSource
+from .choice import choose_decoder
 from .clip_decoder import FAILURES, ClipDecoder
-from .decoder import UndecodableError, reason, threads_help
-from .description import ClipDescription, describe
-from .hardware import UNCOMPRESSED, HardwareDecoder, start_by_hardware, start_early
+from .decoder import UndecodableError, reason
+from .description import ClipDescription
+from .hardware import UNCOMPRESSED, HardwareDecoder
 from .packets import FrameTimes, PacketCount
 from .sample_index import PacketScan
 
 _SEEK_SECONDS = 0, 1, 4, 16
 """Seconds to seek before a frame: without an index, FFmpeg seeks by decoding times, and beyond key frames."""
 
-_GRAIN_ON_CPU = "it has film grain, which only the CPU leaves out, and `film_grain=off` is given"
-
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
+
+_log = logging.getLogger("vkssim")
 
 
 class ContainerFile(SequentialSource):
-    """A video stream of a container. It is decoded on FFmpeg's threads until the first sign of damage; see `Decoder`.
+    """A video stream of a container, decoded as `choose_decoder` says. Y'CbCr is not converted, and R'G'B' becomes 16 bits.
 
-    Y'CbCr is not converted, and R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`.
     The first frame is decoded at once, because only a frame shows the output of the decoder, which libavcodec has cropped as
-    the stream states. A `hardware` decoder has to decode this frame to the same samples, once for each state `opened` of the
-    file, and then decodes the clip. If not `adds_grain`, the CPU decodes clips that have film grain, without it. Raises
-    InputError if there is no video that can be compared, or if a required hardware decoder cannot decode it, and
-    DecoderBusyError.
+    the stream states. Raises InputError if there is no video that can be compared, and otherwise as `choose_decoder` does.
     """
 
     def __init__(
@@ -65,130 +61,60 @@ class ContainerFile(SequentialSource):
         self._path = path
         self.stream = stream
         self._adds_grain = adds_grain
-        self._clip = ClipDecoder(path, stream, adds_grain=adds_grain)
         self._range: tuple[int, int] | None = None  # the number and the position of the last seek
+        self._decoded_from = 0  # the number of the frame with which the decoder began to count
         self._packet_ticks: npt.NDArray[np.int64] | None = None
-        self._waiting: Any = None
         self._boundary: tuple[int, int, int] | None = None
         """The number, position and fingerprint of the last frame that was read for comparison."""
         self._again = threading.RLock()  # held while decoding starts again and `damage` is incomplete
-        self._hardware: HardwareDecoder | None = None
-        self._surfaces: SurfaceCopy | None = None
-        self._refusal: str | None = None  # why the hardware decoder does not decode the clip
+        key = None if opened is None else (opened, stream)
+        choice = choose_decoder(partial(ClipDecoder, path, stream, adds_grain=adds_grain), hardware, key)
+        self._clip, self._waiting, self._hardware = choice.clip, choice.first, choice.hardware
         try:
-            if hardware is None:
-                self._begin_with(self._clip.begin(threads=threads_help()))
-            elif not self._open_again(hardware):
-                self._compare_with(hardware)
+            self._describe(choice.facts)
+            self._surfaces = None if self._hardware is None else self._hardware.surfaces
+            self._note_decoder(hardware, choice.reason)
         except BaseException:
             self.close()
             raise
 
     # -- decoding -----------------------------------------------------------------------------------------------------
 
-    def _open_again(self, hardware: HardwareDecoder) -> bool:
-        """Decode by hardware alone if it is known to decode this clip like the CPU; return whether it does."""
-        known = None if self.opened is None else hardware.compared.get((self.opened, self.stream))
-        if known is None:
-            return False
-        facts, begin = known
-        if self._without_grain(facts):
-            return False
-        self._clip.codec = facts.codec
-        self._waiting, why = start_by_hardware(self._clip, facts, None, hardware, begin)
-        if why is None:
-            self._describe(facts)
-            self._decode_by(hardware)
-        return why is None
-
-    def _begin_with(self, first: Any) -> None:
-        self._waiting = first
-        self._describe(describe(self._clip, first))
-
-    def _compare_with(self, hardware: HardwareDecoder) -> None:
-        """Decode the first frame by the CPU and by hardware, and choose the decoder of the clip."""
-        clip = ClipDecoder(self._path, self.stream, adds_grain=self._adds_grain)
-        early = start_early(clip, hardware)
-        try:
-            why: str | None = None
-            for first in self._clip.first_frames():
-                self._begin_with(first)
-                skipped = hardware.skips(self._facts.codec.canonical_name, moving=self.info.fps is not None)
-                why = None if skipped else self._change_to(hardware, clip, early)
-                if self._clip is clip:
-                    break
-            if why is not None:
-                self._refuse(hardware, why)
-        finally:
-            if self._clip is not clip:
-                early.add_done_callback(lambda _: clip.close())
-        if self._clip is not clip and threads_help():
-            self._waiting = self._clip.begin(threads=True)
-
-    def _change_to(self, hardware: HardwareDecoder, clip: ClipDecoder, early: Future[Any]) -> str | None:
-        """Decode by hardware from the first frame on; return the reason if it cannot decode the clip.
-
-        `clip` is that of the hardware decoder, which was started `early`.
-        """
-        facts, codec, begin = self._facts, self._clip.stream.codec_context, self._clip.decoder.begin
-        without = _GRAIN_ON_CPU if self._without_grain(facts) else None
-        why = without or hardware.refuses(codec, facts.pixels, facts.size, facts.format_name)
-        if why is None:
-            frame, why = start_by_hardware(clip, facts, self._waiting, hardware, begin, early)
-        if why is None:
-            self._clip.close()
-            self._clip, self._waiting = clip, frame
-            if self.opened is not None:
-                hardware.note_compared((self.opened, self.stream), self._facts, begin)
-            self._decode_by(hardware)
-        return why
-
-    def _without_grain(self, facts: ClipDescription) -> bool:
-        """Return whether the clip has film grain that is left out."""
-        return facts.has_grain and not self._adds_grain
-
-    def _refuse(self, hardware: HardwareDecoder, why: str) -> None:
-        """Leave the clip to the CPU. Raises InputError if hardware is required."""
-        if hardware.required:
-            raise InputError(
-                f"{self._path}: the {hardware.kind} decoder cannot decode it: {why}. `decode=cpu` decodes it on the CPU"
-            )
-        self._leave(hardware, "cannot decode it", why)
-
-    def _decode_by(self, hardware: HardwareDecoder) -> None:
-        self._surfaces = hardware.surfaces
-        name = format_name(self._waiting)
-        self._formats[name] = pixel_format(self._path, name)
-        self._hardware = hardware
-        self.external = self._surfaces is not None
-        self._add_note(f"decoded by {hardware.kind}, which notices less damage than the CPU's decoder")
-
-    def _leave(self, hardware: HardwareDecoder, what: str, why: str) -> None:
-        """Note that the CPU decodes the clip from now on, and the reason."""
-        self._hardware = None
-        self._refusal = f"{hardware.kind}: {why}"
-        self._add_note(f"decoded on the CPU, because the {hardware.kind} decoder {what}: {why}")
+    def _note_decoder(self, preferred: HardwareDecoder | None, refusal: str | None) -> None:
+        """Note which decoder has been chosen, and why it is not the preferred one."""
+        self._refusal: str | None = None
+        if self._hardware is not None:
+            name = format_name(self._waiting)
+            self._formats[name] = pixel_format(self._path, name)
+            self.external = self._surfaces is not None
+            self._add_note(f"decoded by {self._hardware.kind}, which notices less damage than the CPU's decoder")
+        elif preferred is not None and refusal is not None:
+            self._refusal = f"{preferred.kind}: {refusal}"
+            self._add_note(f"decoded on the CPU, because the {preferred.kind} decoder cannot decode it: {refusal}")
 
     def _add_note(self, note: str) -> None:
         self.info = replace(self.info, notes=(*self.info.notes, note))
 
-    def _decode_again(self, failure: Exception | None) -> None:
-        """Decode again without threads, from the beginning or the last seek, up to the next frame to read."""
+    def _leave_hardware(self, number: int, failure: Exception) -> None:
+        """Note that the CPU decodes the clip from a frame on."""
+        assert self._hardware is not None
+        kind, why = self._hardware.kind, reason(failure)
+        self._hardware, self._refusal = None, f"{kind}: it saw damage or failed at frame {number} ({why})"
+        self.fallback = number, f"decoded on the CPU from here, because the {kind} decoder saw damage or failed ({why})"
+        _log.info("%s, frame %d: %s", self._path, *self.fallback)
+
+    def _decode_again(self) -> None:
+        """Let the CPU decode the clip, from the beginning or the last seek, up to the next frame to read."""
         position = self._position
-        if self._clip.decoder.hardware:
-            assert self._hardware is not None
-            cause = "FFmpeg saw damage" if failure is None else f"FFmpeg saw damage or a failure ({reason(failure)})"
-            text = f"decoded on the CPU from here: {cause} while the {self._hardware.kind} decoder read it"
-            self._changes["decoder"] = position, text
         with self._again:
-            self._clip.start(threads=False)
             if self._range is not None:
-                self.seek(*self._range)
+                self._seek_without_threads(*self._range)
                 self._read_to(position - 1, None)
                 return
+            self._decoded_from, self._waiting = 0, self._clip.begin()
             for _ in range(position):
                 check()
-                if self._clip.decoder.next() is None:
+                if self._take() is None:
                     break
 
     def _take(self) -> Any:
@@ -196,16 +122,19 @@ class ContainerFile(SequentialSource):
         if self._waiting is not None:
             frame, self._waiting = self._waiting, None
             return frame
-        while True:
-            try:
-                frame, failure = self._clip.decoder.next(), None
-            except av.FFmpegError as error:
-                if not self._clip.decoder.stops_at_doubt:
-                    raise
-                frame, failure = None, error
-            if frame is not None or (failure is None and not self._clip.decoder.doubtful):
+        decoder = self._clip.decoder
+        try:
+            frame = decoder.next()
+        except (av.FFmpegError, UndecodableError) as failure:
+            if not decoder.hardware:
+                raise
+            self._leave_hardware(self._position, failure)
+        else:
+            if self._range is None or not (decoder.threads and decoder.reports):
                 return frame
-            self._decode_again(failure)
+        # In a range, a decoder without threads may show that only frames before it are meant.
+        self._decode_again()
+        return self._take()
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
@@ -248,26 +177,26 @@ class ContainerFile(SequentialSource):
     @property
     def damage(self) -> Mapping[int, str]:  # type: ignore[override] # an attribute of other sources
         """See FrameSource.damage."""
-        with self._again:
-            return self._clip.decoder.damage.copy()
+        damage = self._reported(is_damage=True)
+        if self._clip.decoder.is_cut_off:
+            damage.setdefault(self._times_begin + len(self._times.ticks) - 1, "the file is cut off after this frame")
+        return damage
 
     @property
     def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
-        """See FrameSource.remarks: FFmpeg's warnings, and changes within the stream."""
-        with self._again:
-            remarks = self._clip.decoder.remarks
-        ticks = [tick for tick in self._times.ticks if tick is not None]
-        numbered = [
-            (
-                remark.frames_before if remark.pts is None else self._times_begin + bisect_left(ticks, remark.pts),
-                f"FFmpeg says: {remark.text}",
-            )
-            for remark in remarks
-        ]
-        if self._clip.decoder.is_cut_off:
-            numbered.append((self._times_begin + len(self._times.ticks) - 1, "the file is cut off after this frame"))
+        """See FrameSource.remarks: FFmpeg's first warning, and changes within the stream."""
+        warnings = [(number, f"FFmpeg says: {text}") for number, text in self._reported(is_damage=False).items()]
         back = "the presentation times go back; they continue from the frame before"
-        return numbered + [(number, back) for number in self.joins] + list(self._changes.values())
+        return warnings[:1] + [(number, back) for number in self.joins] + list(self._changes.values())
+
+    def _reported(self, *, is_damage: bool) -> dict[int, str]:
+        """Return the first text that FFmpeg reported on each frame, in order."""
+        with self._again:
+            reports = [report for report in self._clip.decoder.reports if report.is_damage == is_damage]
+        texts: dict[int, str] = {}
+        for report in reports:
+            texts.setdefault(self._decoded_from + report.frames_before, report.text)
+        return dict(sorted(texts.items()))
 
     @property
     def bytes_read(self) -> int:  # type: ignore[override]
@@ -549,7 +478,7 @@ class ContainerFile(SequentialSource):
     def seek(self, number: int, position: int) -> int | None:
         """See FrameSource.seek. Decoding begins at the key frame before, unless `verify_boundary` has read this frame."""
         self._range = number, position
-        read = None if self._waiting is None or self._clip.decoder.doubtful else self._boundary
+        read = None if self._waiting is None else self._boundary
         if read is not None and read[:2] == (number, position):
             self._begin_range(number)
             return read[2]
@@ -557,23 +486,29 @@ class ContainerFile(SequentialSource):
         for earlier in _SEEK_SECONDS:
             try:
                 self._clip.decoder.seek(position - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
-                found = self._clip.decoder.next()
-                while found is not None and found.pts is not None and found.pts < position:
-                    found = self._clip.decoder.next()
+                frame = self._clip.decoder.next()
+                while frame is not None and frame.pts is not None and frame.pts < position:
+                    frame = self._clip.decoder.next()
             except (*FAILURES, UndecodableError, OverflowError) as error:
-                raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
-            if self._clip.decoder.doubtful:  # frames before may be missing; other damage shows again
-                if self._hardware is not None and self._clip.decoder.hardware:
-                    self._leave(self._hardware, "cannot continue", f"FFmpeg saw damage while seeking to frame {number}")
-                self._clip.start(threads=False)
-                return self.seek(number, position)
-            if found is not None and found.pts == position:
-                self._clip.decoder.forget_before(position)
-                self._waiting, self._position = found, number
+                if not self._clip.decoder.hardware:
+                    raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
+                self._leave_hardware(number, error)
+                return self._seek_without_threads(number, position)
+            if self._clip.decoder.reports and self._clip.decoder.threads:  # they may be on frames before
+                return self._seek_without_threads(number, position)
+            if frame is not None and frame.pts == position:
+                self._clip.decoder.begin_at(position)
+                self._decoded_from = number
+                self._waiting, self._position = frame, number
                 fingerprint = self._following()
                 self._begin_range(number)
                 return fingerprint
         raise RangeError(f"{self._path}: frame {number} is not at the time of its packet")
+
+    def _seek_without_threads(self, number: int, position: int) -> int | None:
+        """Seek on the CPU, where it is certain which frames reports are on."""
+        self._clip.start(threads=False)
+        return self.seek(number, position)
 
     def _begin_range(self, number: int) -> None:
         self._times_begin = number

@@ -1,27 +1,24 @@
-"""Decode the frames of one stream with FFmpeg: with threads until the first sign of damage, then without (docs/adr/0010)."""
+"""Decode the frames of one stream with FFmpeg, and collect the signs of damage (docs/adr/0010)."""
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from itertools import chain, count, islice
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
 from ...storage.containers import MAX_PIXELS_OPTION
 from ...utils import ffmpeg_log
-from .packets import PacketCount, PacketOrder
+from .packets import ONE_FRAME_A_PACKET, FramesDue, PacketCount, PacketOrder
 
 _MAX_TORN_PACKETS = 1000
 
 _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
 """Decoders that return no frame for some packets of sound streams: second fields, uncoded pictures, hidden pictures."""
-
-_SILENT = ("hevc", "vvc")
-"""Decoders that leave out the rest of cut data without a message. The picture then shows stale memory there."""
 
 _STRICT = ("hevc",)
 """Decoders that report nearly all damage by an error or a mark on the frame if `err_detect` is "explode". So hardware needs no
@@ -39,8 +36,6 @@ _FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder 
 
 _CUT_OFF = "File ended prematurely"
 
-_KEPT_FRAMES = 2
-
 _MAX_LEADING = 16  # packets, the key frame included, among which one may be presented before it
 
 _is_corrupt = attrgetter("is_corrupt")
@@ -50,32 +45,23 @@ _TOGETHER = 8
 lock, and the less Python has to do between two calls, the less it waits for the lock (docs/adr/0012)."""
 
 
-Messages = Sequence[ffmpeg_log.Message]
-
-
 class UndecodableError(Exception):
-    """A packet cannot be decoded, for the reason in the message. `pts` is its presentation time, None if that is not known.
-
-    `at_end` is True if the container has no further packets.
-    """
-
-    def __init__(self, message: str, pts: int | None, *, at_end: bool = False) -> None:
-        super().__init__(message)
-        self.pts = pts
-        self.at_end = at_end
+    """A frame is missing, because a packet could not be decoded, or hardware reports damage. The message has the reason."""
 
 
 @dataclass(frozen=True)
 class Begin:
-    """The place in a stream where decoding begins: after a number of `packets`, or at the next packet marked as a key frame.
-
-    `without_leading` leaves out frames that are decoded after the first packet and presented before it, because they refer to
-    frames that were not decoded.
-    """
+    """The place in a stream where decoding begins."""
 
     packets: int = 0
+    """The number of packets before it."""
     from_key: bool = False
+    """Whether it is at the next packet marked as a key frame."""
     without_leading: bool = False
+    """Whether to leave out frames that are decoded after the first packet and presented before it.
+
+    They refer to frames that were not decoded.
+    """
 
 
 FROM_START = Begin()
@@ -84,12 +70,18 @@ AT_FIRST_KEY = Begin(without_leading=True)
 
 
 @dataclass(frozen=True)
-class Remark:
-    """A message of FFmpeg about a packet with the presentation time `pts`, when `frames_before` frames had been returned."""
+class Report:
+    """A report of FFmpeg on a frame: a message, or a mark."""
 
-    pts: int | None
-    frames_before: int
     text: str
+    is_damage: bool
+    """Whether the frame is damaged; False for a mere warning."""
+    packet: int
+    """The number of packets up to the one that was decoded then."""
+    pts: int | None
+    """The presentation time of that packet, or of the frame that is marked."""
+    frames_before: int
+    """The number of frames that had been returned. These frames are sound, and the damaged one is among the next frames."""
 
 
 def threads_help() -> bool:
@@ -102,12 +94,8 @@ def threads_help() -> bool:
 class Decoder:
     """A decoder of the frames of a stream, in the order of their presentation. It has to be closed.
 
-    `codec` is the codec context that decodes the stream: the stream's own, or a second one for the same packets.
-
-    With `threads`, which are used only if the decoder notices all damage, or with `hardware`, it is `doubtful` as soon as there
-    is a sign of damage, and returns no more frames: the frames before are right. Without either, frames are the same every
-    time. `damage` then has the message for each damaged frame, by its number, and UndecodableError is raised instead of
-    returning a frame after a missing one.
+    `codec` is the codec context that decodes the stream: the stream's own, or a second one for the same packets. Frames of
+    damaged streams are returned as FFmpeg conceals the damage, but `hardware` returns none from the first sign of damage on.
     """
 
     def __init__(
@@ -124,21 +112,10 @@ class Decoder:
         self._container = container
         self._stream = stream
         self._codec = codec
-        self._name = self._codec.codec.name
-        is_strict = hardware and self._name in _STRICT
+        self._name = codec.codec.name
         self.hardware = hardware
-        threads = threads and self._name not in _SILENT
-        self.stops_at_doubt = threads or hardware
-        """Whether frames are returned only up to the first sign of damage."""
-        if not hardware:
-            codec.flags |= _UNALIGNED
-        if threads:
-            codec.thread_type = "AUTO"
-        else:
-            codec.thread_type, codec.thread_count = "NONE", 1
-            self._codec.copy_opaque = not hardware
         self.frame_count = 0
-        """The number of frames returned since the start, or since the last seek."""
+        """The number of frames returned since the start, or since the frame that was sought."""
         self.count = PacketCount()
         """The packets of the stream; the count is complete if all were read, from the first to the last."""
         self.order = PacketOrder(stream.codec_context.codec.name, container.format.name)
@@ -146,62 +123,54 @@ class Decoder:
         """The place from which the first frame was decoded; known without threads, once a frame was returned."""
         self.skipped_packets = False
         """Whether packets before the first frame could not be decoded; known without threads."""
-        self.damage: dict[int, str] = {}
-        """FFmpeg's message on the damage of a frame, by its number; an empty text if the frame is only marked as corrupt."""
-        self._damaged_packets: dict[int, Remark] = {}  # by the number of the packet, until its frame is returned
-        self._remarks: list[Remark] = []
-        self.is_cut_off = False
-        """Whether the container ended before its end, without an error."""
+        self.reports: list[Report] = []
         self.failure: str | None = None
         """The reason why a packet could not be decoded, for the last such packet."""
-        # Missing parts of a frame show stale memory, so frames must be freed in the same order every time. PyAV frees a frame
-        # whose side data was read, as that of the first one is, only at a garbage collection. And without Python's lock, a
-        # frame that another thread made is freed late. The thread that opens a clip makes the first frame and, ahead, the
-        # next one. So both are kept.
-        self._kept: list[Any] = []
-        self._presented_from: int | None = None
-        self._doubtful = False
+        self.is_cut_off = False
+        """Whether the container ended before its end, without an error."""
         self._whole = True  # whether packets are read from the first one
+        self._sent = 0
+        self._presented_from: int | None = None
         self._is_matroska = "matroska" in container.format.name
+
+        is_strict = hardware and self._name in _STRICT
         self._listens = not is_strict
         self._channel: ffmpeg_log.Channel | None = None
-        if self._listens and self.stops_at_doubt:
-            self._channel = ffmpeg_log.open_channel(self._name)
-        elif self._listens:
+        if self._listens:
             ffmpeg_log.listen()
-        parked = [self._codec] if threads else []
-        self._close = weakref.finalize(self, _close, parked, os.getpid(), self._listens, self._channel)
-        self._heard = 0 if self._channel is None else ffmpeg_log.worrying_messages(self._channel)
-        self._codec.options = {
+            if threads or hardware:
+                self._channel = ffmpeg_log.open_channel(self._name, hardware=hardware)
+        self.threads = threads and self._channel is not None
+        self._close = weakref.finalize(self, _close, [codec] if self.threads else [], os.getpid(), self._listens, self._channel)
+
+        if not hardware:
+            codec.flags |= _UNALIGNED
+        if self.threads:
+            codec.thread_type = "AUTO"
+        else:
+            codec.thread_type, codec.thread_count = "NONE", 1
+        codec.options = {
             **MAX_PIXELS_OPTION,
             **(_EXPLODE if is_strict else {}),
             **({} if adds_grain else _WITHOUT_GRAIN),
             **({} if self._channel is None else self._channel.options),
         }
+        self._start(begin)
+
+    def _start(self, begin: Begin) -> None:
+        """Decode the packets from the current position of the container."""
+        self._due = FramesDue()
+        self._last_pts: int | None = None  # of the last packet
         packets = self._packets(begin)
-        self._frames = self._up_to_doubt(packets, sought=False) if self.stops_at_doubt else self._unthreaded(packets)
-
-    @property
-    def doubtful(self) -> bool:
-        """Return whether there was a sign of damage, so that further frames may be wrong."""
-        if not self.stops_at_doubt:
-            return False
-        return self._doubtful or (self._channel is not None and ffmpeg_log.worrying_messages(self._channel) > self._heard)
-
-    @property
-    def remarks(self) -> list[Remark]:
-        """Return FFmpeg's other warnings, and its messages about packets without a frame."""
-        return [*self._remarks, *self._damaged_packets.values()]
+        self._frames = self._by_hardware(packets) if self.hardware else self._by_cpu(packets)
 
     def next(self) -> Any:
-        """Return the next frame; None at the end. Raises av.FFmpegError, OSError, or UndecodableError as `Decoder` says."""
+        """Return the next frame; None at the end. Raises av.FFmpegError, OSError or UndecodableError in place of a frame."""
         frame = next(self._frames, None)
         if frame is not None:
             if not self.frame_count:
                 self.order.begin(frame)
             self.frame_count += 1
-            if len(self._kept) < _KEPT_FRAMES:
-                self._kept.append(frame)
         return frame
 
     def decode_first_alone(self) -> Any:
@@ -214,6 +183,7 @@ class Decoder:
         times = [packet.pts for packet in packets if packet.size]
         if unread or not times or None in times or times[0] != min(times) or not packets[0].is_keyframe:
             return None
+
         with ffmpeg_log.hearing() as messages:
             frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, (packets[0], None))))
         if undecoded or messages or len(frames) != 1 or any(map(_is_corrupt, (packets[0], *frames))):
@@ -234,20 +204,15 @@ class Decoder:
         """
         self._container.seek(time, stream=stream)
         self._codec.flush_buffers()  # PyAV does this only for codecs of its own streams
-        self.frame_count = 0
+        self.frame_count, self._whole = 0, False
         self.order.ignore()
-        self._whole = False
-        packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
-        self._frames = self._up_to_doubt(packets, sought=True) if self.stops_at_doubt else self._unthreaded(packets)
+        self.reports.clear()  # of another part of the stream
+        self._start(Begin(from_key=from_key, without_leading=from_key))
 
-    def forget_before(self, time: int) -> None:
-        """Forget the damage of frames presented before a time in ticks, at which the last returned frame is presented."""
-        last = self.frame_count - 1
-        self._presented_from = time
-        self.damage = {number: text for number, text in self.damage.items() if number == last}
-        self._remarks.clear()
-        damaged = self._damaged_packets.items()
-        self._damaged_packets = {number: remark for number, remark in damaged if not _is_before(remark.pts, time)}
+    def begin_at(self, time: int) -> None:
+        """Count frames from the last returned one, presented at a time in ticks, and forget reports on frames before it."""
+        self.frame_count, self._presented_from = 1, time
+        self.reports = [replace(report, frames_before=0) for report in self.reports if not _is_before(report.pts, time)]
 
     def close(self) -> None:
         """Stop the threads and release FFmpeg's decoder and its frames; a second call does nothing.
@@ -257,7 +222,6 @@ class Decoder:
         self._close()
         self._frames = iter(())
         self._container = self._stream = self._codec = None
-        self._kept.clear()
 
     # -- packets ------------------------------------------------------------------------------------------------------
 
@@ -266,7 +230,8 @@ class Decoder:
         number = 0
         began = False
         first: int | None = None  # presentation time of the first packet, until a later one
-        for packet in self._demuxed():
+        packets: Iterator[Any] = self._container.demux(self._stream)
+        for packet in self._up_to_cut(packets) if self._listens else packets:
             self.count.add(packet)
             number += 1
             if packet.size and not began:
@@ -282,22 +247,18 @@ class Decoder:
             yield packet
         self.count.complete = self._whole
 
-    def _demuxed(self) -> Iterator[Any]:
-        packets: Iterator[Any] = self._container.demux(self._stream)
-        return self._up_to_cut(packets) if self._listens else packets
-
     def _up_to_cut(self, packets: Iterator[Any]) -> Iterator[Any]:
         """Yield packets, and note if the container is cut off: Matroska ends without an error."""
         while True:
             with ffmpeg_log.hearing() as messages:
                 packet = next(packets, None)
-            self._note_doubt(messages)
+            self._note_messages(messages)
             self.is_cut_off |= any(text.startswith(_CUT_OFF) for _, _, text in messages)
             if packet is None:
                 return
             yield packet
 
-    def _read_end_again(self, newest: int | None) -> None:
+    def _read_end_again(self) -> None:
         """Note if the container is cut off. Only a message tells, and nobody has listened. All packets have been decoded.
 
         FFmpeg reads the packets from the last key frame on twice more: to seek, and again afterwards.
@@ -307,155 +268,148 @@ class Decoder:
         ffmpeg_log.listen()
         try:
             with suppress(FFmpegError, OSError):  # the frames are right, whatever happens to the file now
-                self._container.seek(newest or 0, stream=self._stream)
+                self._container.seek(self._due.newest or 0, stream=self._stream)
                 for _ in self._up_to_cut(self._container.demux(self._stream)):
                     pass
         finally:
             ffmpeg_log.leave()
 
-    def _note_doubt(self, messages: Messages) -> None:
-        """Note if a message that this thread collected may mean damage of the stream. A strict decoder needs none."""
-        own = ((level, text) for level, name, text in messages if self._listens and name == self._name)
-        self._doubtful |= any(ffmpeg_log.is_worrying(*message) for message in own)
+    # -- frames -------------------------------------------------------------------------------------------------------
 
-    # -- with threads, or by hardware --------------------------------------------------------------------------------
-
-    def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
-        sent = returned = 0
-        newest = latest = None
+    def _by_hardware(self, packets: Iterator[Any]) -> Iterator[Any]:
+        """Yield frames up to the first sign of damage."""
+        may_skip = not self._whole or self._name in _WITHOUT_FRAMES
+        began = False
         while True:
-            group, unread = _up_to_error(islice(packets, _TOGETHER if self.hardware and returned else 1))
-            whole = [packet for packet in group if packet.size]
-            sent += len(whole)
-            newest = max((time for time in (newest, *(packet.pts for packet in whole)) if time is not None), default=None)
-            # Hardware has many decoders and few threads, which would share channels.
-            collector: AbstractContextManager[Messages] = ffmpeg_log.hearing() if self.hardware else nullcontext(())
-            with collector as messages:
-                frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))
-            self._note_doubt(messages)
-            self._doubtful |= any(map(_is_corrupt, (*group, *frames)))
-            is_end = len(whole) < len(group) and undecoded is unread is None
-            if is_end and self._is_matroska and not (self._listens or self._doubtful):
-                self._read_end_again(newest)
-            if frames and not self.doubtful:
-                returned += len(frames)
-                latest = frames[-1].pts
-                while frames:
-                    yield frames.pop(0)
+            group, unread = _up_to_error(islice(packets, _TOGETHER if began else 1))
+            frames, undecoded = self._decode(group)
+            began |= bool(frames)
             failure = undecoded or unread
-            if failure is not None:  # also if there are messages: such a packet is refused
+            is_end = any(not packet.size for packet in group) and failure is None
+            if is_end and self._is_matroska and not (self._listens or self.reports):
+                self._read_end_again()
+
+            if self.reports:
+                raise UndecodableError(self.reports[0].text)
+            while frames:
+                frame = frames.pop(0)
+                self._due.returned(frame.pts)
+                yield frame
+            if failure is not None:
                 raise failure
-            if self.doubtful or not group:
+            if not group:
                 break
-        # PyAV swallows an error that follows a frame, and with it all further frames at the end.
-        reached = newest is not None and latest is not None and latest >= newest
-        self._doubtful |= returned < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
+        if self._due.fall_short(may_skip):
+            raise UndecodableError("a packet gave no frame")
 
-    # -- without threads ----------------------------------------------------------------------------------------------
-
-    def _unthreaded(self, packets: Iterator[Any]) -> Iterator[Any]:
+    def _by_cpu(self, packets: Iterator[Any]) -> Iterator[Any]:
+        """Yield frames up to the first one that is missing after a sign of damage. Packets before the first may be torn."""
         from av import FFmpegError
 
-        self._damaged_packets.clear()
-        lost: UndecodableError | None = None
-        began, key, failures = False, 0, 0
-        for number in count():
-            packet: Any = None
-            broken: FFmpegError | None = None
-            try:
-                packet = next(packets, None)
-            except FFmpegError as error:
-                broken = error
-            if packet is broken is None:
-                break
-            frames, failure = self._decode(packet, number, broken)
-            if failure is not None:
-                self.failure = str(failure)
-                failures += 1
-                if not began and failures == _MAX_TORN_PACKETS:
+        began, failures, lost = False, 0, ""
+        opening: list[tuple[int | None, bool]] = []  # time and key mark of the packets up to the first frame
+        while True:
+            group, unread = _up_to_error(islice(packets, 1))
+            frames, undecoded = self._decode(
+                [None] if unread else group
+            )  # with an error, the frames that the decoder still has
+            if not began:
+                opening += [(packet.pts, packet.is_keyframe and undecoded is None) for packet in group]
+            if undecoded is not None:
+                if not isinstance(undecoded, FFmpegError):
+                    raise undecoded
+                self.failure = reason(undecoded, *(report.text for report in self.reports[-1:] if report.packet == self._sent))
+                lost = lost or (self.failure if began else "")
+                failures += not began
+                if failures == _MAX_TORN_PACKETS:
                     return
-                if began and (lost is None or _is_before(failure.pts, lost.pts)):
-                    lost = failure
-            elif not began and packet.is_keyframe:
-                key = number
+
             for frame in frames:
                 if not began:
                     began = True
-                    self._note_begin(frame, number, key, failures)
-                if lost is not None and not (lost.at_end or _is_before(frame.pts, lost.pts)):
-                    raise UndecodableError(str(lost), lost.pts)
-                damage = self._damaged_packets.pop(_number(frame, -1), None)
-                if damage is not None or frame.is_corrupt:
-                    self.damage[self.frame_count] = "" if damage is None else damage.text
+                    self._note_begin(frame, opening, failures)
+                if self._due.returned(frame.pts) and lost:
+                    raise UndecodableError(lost)
                 yield frame
-        if lost is not None:
-            raise UndecodableError(str(lost), lost.pts)
+            if unread is not None:
+                self.failure = reason(unread)
+                if began or not isinstance(unread, FFmpegError):
+                    raise UndecodableError(self.failure) if isinstance(unread, FFmpegError) else unread
+                return
+            if not group:
+                break
+        # PyAV swallows an error that follows a frame, and with it all further frames at the end.
+        if began and not lost and self._name in ONE_FRAME_A_PACKET and self._due.fall_short(may_skip=True):
+            lost = next((report.text for report in self.reports if report.is_damage), "")
+        if lost:
+            raise UndecodableError(lost)
 
-    def _decode(self, packet: Any, number: int, broken: Exception | None) -> tuple[list[Any], UndecodableError | None]:
-        """Return the frames of a packet, and a description of its loss; note FFmpeg's messages.
-
-        If reading was `broken` by an error, there is no packet, and the decoder returns the frames that it still has.
-        """
-        from av import FFmpegError
-
-        frames: list[Any] = []
-        failure: FFmpegError | None = None
+    def _decode(self, group: list[Any]) -> tuple[list[Any], Exception | None]:
+        """Return the frames that the decoder has after a group of packets, and the error that ended them, if any."""
+        for packet in group:
+            if packet is not None and packet.size:
+                self._sent += 1
+                self._last_pts = packet.pts
+                if not packet.is_discard:
+                    self._due.add(packet.pts)
         with ffmpeg_log.hearing() as messages:
-            try:
-                if packet is not None:
-                    packet.opaque = [number]  # which PyAV passes to its frame, by its identity: a plain number would not work
-                frames = self._codec.decode(packet)
-            except FFmpegError as error:
-                failure = error
-        if broken is not None:
-            return frames, UndecodableError(reason(broken), None, at_end=True)
-        own = [(level, text.strip()) for level, name, text in messages if name == self._name]
-        lost = None if failure is None else UndecodableError(reason(failure, *(text for _, text in own[:1])), packet.pts)
-        if self._presented_from is not None and packet.pts is not None and packet.pts < self._presented_from:
-            return frames, lost
-        damage = next((text for level, text in own if ffmpeg_log.is_damage(level, text)), None)
-        if packet.is_corrupt and damage is None:
-            damage = "packet marked as corrupt by the demuxer"
-        if damage is not None:
-            self._damaged_packets[number] = Remark(packet.pts, self.frame_count, damage)
-        else:
-            warnings = [text for level, text in own if ffmpeg_log.is_worrying(level, text)]
-            self._remarks += [Remark(packet.pts, self.frame_count, text) for text in warnings[:1]]
-        return frames, lost
+            frames, error = _up_to_error(chain.from_iterable(map(self._codec.decode, group)))
 
-    def _note_begin(self, first: Any, number: int, key: int, failures: int) -> None:
+        self._note_messages(messages)
+        if any(packet is not None and packet.is_corrupt for packet in group):
+            self._report("a packet is marked as corrupt", is_damage=True)
+        for number, frame in enumerate(frames, self.frame_count):
+            if frame.is_corrupt:
+                self.reports.append(Report("a frame is marked as corrupt", True, self._sent, frame.pts, number))
+        return frames, error
+
+    def _note_messages(self, messages: Iterable[ffmpeg_log.Message]) -> None:
+        """Note the messages of the decoder that may mean damage: those that this thread collected, and those of its threads."""
+        own = [(level, text) for level, name, text in messages if name == self._name] if self._listens else []
+        own += [] if self._channel is None else self._channel.take()
+        for level, text in own:
+            if ffmpeg_log.is_worrying(level, text):
+                self._report(text.strip(), is_damage=ffmpeg_log.is_damage(level, text))
+
+    def _report(self, text: str, *, is_damage: bool) -> None:
+        """Report the frame that is being decoded, unless that was done."""
+        last = self.reports[-1] if self.reports else None
+        if last is not None and (last.packet, last.is_damage) == (self._sent, is_damage):
+            return
+        if self.threads or not _is_before(self._last_pts, self._presented_from):
+            self.reports.append(Report(text, is_damage, self._sent, self._last_pts, self.frame_count))
+
+    def _note_begin(self, first: Any, opening: list[tuple[int | None, bool]], failures: int) -> None:
         """Note the place from which the first frame was decoded. Problems before it are no damage of a frame."""
-        own = _number(first, number)
-        key = key if key <= own else 0
-        self._presented_from = first.pts if self._presented_from is None else self._presented_from
-        damaged = self._damaged_packets.items()
-        before = [packet for packet, remark in damaged if packet < key or _is_before(remark.pts, self._presented_from)]
-        for packet in before:
-            del self._damaged_packets[packet]
+        own = max((number for number, (pts, _) in enumerate(opening) if pts == first.pts), default=len(opening) - 1)
+        key = max((number for number, (_, is_key) in enumerate(opening[: own + 1]) if is_key), default=0)
         self.begin = Begin(key, without_leading=own == key)
+        before = 0
+        if not self.threads:
+            self._presented_from = first.pts if self._presented_from is None else self._presented_from
+            reports = [
+                report
+                for report in self.reports
+                if report.packet > key and not _is_before(report.pts, self._presented_from) and (report.is_damage or not key)
+            ]
+            before = len(self.reports) - len(reports)
+            self.reports = reports
         self.skipped_packets = bool(key or before or failures)
-        if key:
-            self._remarks.clear()
 
 
-def _up_to_error(things: Iterator[Any]) -> tuple[list[Any], Exception | None]:
+def _up_to_error(things: Iterable[Any]) -> tuple[list[Any], Exception | None]:
     """Return the things before the first error, and the error; None if there is none."""
-    found: list[Any] = []
+    things_before: list[Any] = []
     try:
-        found.extend(things)  # which keeps what came before an error
+        things_before.extend(things)  # which keeps what came before an error
     except Exception as error:
-        return found, error
-    return found, None
+        return things_before, error
+    return things_before, None
 
 
 def reason(error: Exception, *messages: str) -> str:
     """Return the reason of an error, without the messages of other decoders that PyAV adds."""
     return ": ".join((getattr(error, "strerror", None) or str(error), *messages))
-
-
-def _number(frame: Any, otherwise: int) -> int:
-    """Return the number of the packet that a frame was made from."""
-    return int(frame.opaque[0]) if isinstance(frame.opaque, list) else otherwise
 
 
 def _is_before(pts: int | None, time: int | None) -> bool:

@@ -1,31 +1,16 @@
-"""Hardware decoders: how FFmpeg opens one, and which clips it decodes, until the first sign of damage (docs/adr/0010)."""
+"""Hardware decoders: how FFmpeg opens one, and which streams it can decode (docs/adr/0010)."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cache
+from typing import Any, Protocol
 
-import numpy as np
-
-from ...errors import DecoderBusyError, DeviceError, InputError, OptionError
-from ...storage.containers import choose_stream
-from ...storage.inputs import Opened
+from ...errors import OptionError
 from ...utils.choices import DECODE
-from ...utils.interruption import result_of
-from ...utils.thread_pool import run_in_thread
 from ..info import ClipFacts
-from ..picture.colour import stated_colours
-from ..picture.pixels import PixelFormat, SurfaceCopy, format_name, pixel_format
-from .decoder import AT_FIRST_KEY, Begin, UndecodableError, reason
-
-if TYPE_CHECKING:
-    from .clip_decoder import ClipDecoder
-    from .description import ClipDescription
+from ..picture.pixels import PixelFormat, SurfaceCopy
 
 FORMATS = {8: "nv12", 10: "p010le"}
 """The pixel formats of 4:2:0 frames copied from a decoder's surface, by their depth in bits."""
@@ -38,20 +23,13 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 
 _MAX_COMPARED = 256  # clips: workers open the same ones at about the same time
 
-START_TIMEOUT_S = 1.0
-"""The longest wait for a decoder that is being started, many times as long as usual."""
-
-_opening, _starting = threading.Lock(), threading.Lock()
-
-ClipKey = tuple[Opened, int | None]
-"""A file as it was opened, and the index of the stream that the caller named."""
-
 
 @dataclass(frozen=True)
 class CodedVideo:
-    """A stream as a driver sees it: its codec by FFmpeg's name, and its coded frames before cropping."""
+    """A stream as a driver sees it, with its coded frames before cropping."""
 
     codec: str
+    """FFmpeg's name."""
     chroma: str
     bits: int
     width: int
@@ -75,23 +53,28 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class HardwareDecoder:
-    """A hardware decoder. `kind` is FFmpeg's name of its API, and `gpu` is the driver of the GPU, None for the first one.
-
-    A decoder that is not `required` leaves clips that it cannot decode to the CPU. A `shared` decoder already decodes on
-    another thread, so DecoderBusyError is raised if it cannot be opened again. `compared` has clips whose first frame it has
-    decoded to the CPU's samples, each with its description and the place where decoding begins.
-    """
+    """A hardware decoder, which `choice` starts for the clips that it can decode."""
 
     kind: str
+    """FFmpeg's name of its API."""
     gpu: Driver | None = None
+    """The driver of the GPU; None for the first one."""
     required: bool = True
+    """False if clips that it cannot decode are left to the CPU."""
     shared: bool = False
-    compared: dict[ClipKey, tuple[ClipDescription, Begin]] = field(default_factory=dict, compare=False, repr=False)
+    """True if it already decodes on another thread, so that DecoderBusyError is raised if it cannot be opened again."""
+    compared: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    """For each clip whose first frame it has decoded to the CPU's samples, all that is needed to open it again."""
 
     @property
     def surfaces(self) -> SurfaceCopy | None:
         """Return the method to copy frames, as `Driver.surfaces`."""
         return None if self.gpu is None else self.gpu.surfaces
+
+    @property
+    def is_offered(self) -> bool:
+        """Return whether the installed FFmpeg was built with it. `check_decode` ensures that for a required one."""
+        return self.required or self.kind in offered()
 
     def skips(self, codec: str, *, moving: bool) -> bool:
         """Return whether a clip gains nothing from hardware: a picture, or uncompressed frames, which are only copied."""
@@ -126,11 +109,11 @@ class HardwareDecoder:
         """Return whether it decodes the clip with these facts."""
         return facts.codec is not None and (facts.decoder or "").endswith(self.name(""))
 
-    def note_compared(self, clip: ClipKey, facts: ClipDescription, begin: Begin) -> None:
+    def note_compared(self, clip: Hashable, how: Any) -> None:
         """Note a clip for `compared`."""
         if len(self.compared) >= _MAX_COMPARED:
             self.compared.clear()
-        self.compared[clip] = facts, begin
+        self.compared[clip] = how
 
     def request(self) -> Any:
         """Return the argument `hwaccel` of `av.open`."""
@@ -175,105 +158,3 @@ def offered() -> frozenset[str]:
     except ImportError:
         return frozenset()
     return frozenset(hwdevices_available())
-
-
-def if_offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
-    """Return the decoder, but None for a preferred one that FFmpeg lacks. This imports PyAV, so only containers call it."""
-    return hardware if hardware is not None and (hardware.required or hardware.kind in offered()) else None
-
-
-# -- start ------------------------------------------------------------------------------------------------------------
-
-
-def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Future[Any]:
-    """Decode the first frame of a clip by hardware, on a thread, while the CPU decodes its own: both take 0.1 s.
-
-    The result is for `start_by_hardware`. It is None if hardware refused the clip, or failed.
-    """
-    return run_in_thread("vkssim-hardware", partial(_start_early, clip, hardware))
-
-
-def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
-    from av import FFmpegError
-
-    with suppress(FFmpegError, OSError, ValueError, RuntimeError, UndecodableError, InputError, DeviceError):
-        with clip.open() as container:
-            codec = choose_stream(clip.path, container, clip.index).codec_context
-            clip.codec = codec.codec
-            # The container is usually right. The frames decide.
-            pixels = pixel_format(clip.path, codec.pix_fmt)
-            if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is not None:
-                return None
-        with _turn(_opening):  # while the decoder of the other clip is being started
-            clip.start(threads=False, begin=AT_FIRST_KEY, hardware=hardware)
-        with _turn(_starting):
-            return clip.decoder.next()
-    return None
-
-
-def _start(clip: ClipDecoder, hardware: HardwareDecoder, begin: Begin) -> Any:
-    with _turn(_starting):
-        clip.start(threads=False, begin=begin, hardware=hardware)
-        return clip.decoder.next()
-
-
-def start_by_hardware(
-    clip: ClipDecoder,
-    facts: ClipDescription,
-    first: Any,
-    hardware: HardwareDecoder,
-    begin: Begin,
-    early: Future[Any] | None = None,
-) -> tuple[Any, str | None]:
-    """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
-
-    `first` is the CPU's first frame, to which `facts` belong; None if they are from an earlier comparison. `early` is the
-    start that `start_early` made, which is not used if decoding has to begin elsewhere. Raises DecoderBusyError.
-    """
-    import av  # here, because its import takes time and only containers need it
-
-    frame = None if early is None else result_of(early)
-    clip.codec = facts.codec
-    try:
-        if frame is None or begin != AT_FIRST_KEY:
-            frame = _start(clip, hardware, begin)
-        return frame, _difference(clip, facts, first, frame, hardware)
-    except RuntimeError:  # of PyAV, for a codec without such a decoder
-        return None, f"FFmpeg has none for {facts.codec.canonical_name}"
-    except (av.FFmpegError, OSError, ValueError, UndecodableError, InputError, DeviceError) as error:
-        problem = f"its driver or its device refuses ({reason(error)})"
-        if hardware.shared:
-            raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
-        return None, problem
-
-
-@contextmanager
-def _turn(lock: threading.Lock) -> Iterator[None]:
-    """Open a file or start a decoder after the one before it, unless that takes too long, as from a lost network share.
-
-    A driver starts decoders one at a time. If it has many to start at once, all of them start late. PyAV keeps Python's lock
-    while it opens a file for hardware, so all threads wait if the driver is busy with another decoder.
-    """
-    has_turn = lock.acquire(timeout=START_TIMEOUT_S)
-    try:
-        yield
-    finally:
-        if has_turn:
-            lock.release()
-
-
-def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: Any, hardware: HardwareDecoder) -> str | None:
-    """Return how the first frame of hardware differs from the CPU's, if that is given; None if all samples are equal."""
-    if frame is None or clip.decoder.doubtful:
-        return "it returns no frame, or sees damage in the first one"
-    expected, name = FORMATS[facts.pixels.bits], format_name(frame)
-    time = frame.pts if first is None else first.pts
-    if (name, frame.pts) != (expected, time) or not hardware.has_size(frame, *facts.size):
-        return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
-    if first is None:
-        return None
-    planes, others = facts.info.new_planes(), facts.info.new_planes()
-    facts.pixels.copy(first, planes)
-    pixel_format(clip.path, expected).copy(frame, others, hardware.surfaces)
-    alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
-    return None if alike and stated_colours(frame) == stated_colours(first) else "its first frame has other samples"

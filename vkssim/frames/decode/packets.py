@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heappop, heappush
 from typing import Any
 
 from ..info import VideoPackets
@@ -65,6 +66,44 @@ ONE_FRAME_A_PACKET = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9",
 
 WITHOUT_PRESENTATION_TIMES = frozenset(("asf", "avi", "mxf"))
 """Containers whose packets are frames, even of interlaced video. In other containers, a packet may be a field."""
+
+
+class FramesDue:
+    """The packets whose frames have not been returned yet, by their presentation times."""
+
+    def __init__(self) -> None:
+        self.newest: int | None = None
+        """The latest presentation time of all packets."""
+        self._times: list[int] = []  # a heap
+        self._left = 0
+        self._first: int | None = None
+        self._is_timed = True
+
+    def add(self, pts: int | None) -> None:
+        """Add a packet that goes to the decoder."""
+        self._left += 1
+        if pts is None:
+            self._is_timed = False
+            return
+        heappush(self._times, pts)
+        self.newest = pts if self.newest is None else max(self.newest, pts)
+
+    def returned(self, pts: int | None) -> bool:
+        """Take the packet of a frame out. Return whether an earlier one gave no frame, also if that is not known."""
+        self._left -= 1
+        if pts is None or not self._is_timed:
+            self._is_timed = False
+            return True
+        self._first = pts if self._first is None else self._first
+        has_gap = False
+        while self._times and self._times[0] <= pts:
+            has_gap |= self._first <= heappop(self._times) < pts
+        return has_gap
+
+    def fall_short(self, may_skip: bool) -> bool:
+        """Return whether there are fewer frames than packets; `may_skip` is whether sound streams have packets without one."""
+        return self._left > 0 and not (may_skip and self._is_timed and not self._times)
+
 
 _PICTURE_OF_MPEG4 = b"\0\0\1\xb6"
 """The start code of a picture: ISO/IEC 14496-2, 6.2.5."""
