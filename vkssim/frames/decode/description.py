@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 from ...storage.containers import listed_streams
-from ...storage.urls import open_description
 from ...utils import ffmpeg_log
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo, check_size
@@ -21,43 +19,47 @@ from ..picture.pixels import PixelFormat, pixel_format
 from ..picture.transforms import Crop, Orientation, orientation
 from .clip_decoder import FAILURES, ClipDecoder
 
-_MAX_PAGES = 10_000  # limit for a file of tiny pages
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 
 
 @dataclass(frozen=True)
 class ClipDescription:
-    """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is opened again.
-
-    `expected` is the number of frames that the container states, otherwise by its duration; None if neither is known. A tick of
-    the stream lasts `time_base` seconds. `start_time` and `duration` belong to the container, in microseconds, and `seconds` is
-    the duration of the stream, None if it is not known, and for a picture. `reorders` says whether the decoder may reorder
-    frames. `pixels` and `size`, (width, height), belong to the first frame, and `is_rgb` to all frames. `info` has no notes of
-    a conversion yet. `dolby_vision` is a profile of Dolby Vision, whose colours are defined by metadata alone. `has_grain` is
-    whether the stream describes film grain, which decoders synthesise.
-    """
+    """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is opened again."""
 
     info: VideoInfo
+    """The facts about its frames, without notes of a conversion."""
     expected: int | None
+    """The number of frames that the container states, otherwise by its duration; None if neither is known."""
     container: str
     file_bytes: int | None
     start_time: int
+    """The first time of the container, in microseconds."""
     duration: int | None
+    """The duration of the container, in microseconds."""
     stream: int
+    """The index of the stream."""
     seconds: float | None
+    """The duration of the stream; None if it is not known, and for a picture."""
     time_base: Fraction
+    """The duration of a tick of the stream, in seconds."""
     codec: Any
     reorders: bool
+    """Whether the decoder may reorder frames."""
     format_name: str
+    """The pixel format of the first frame."""
     pixels: PixelFormat
     is_rgb: bool
+    """Whether all frames are R'G'B', or grey among them."""
     size: tuple[int, int]
+    """Width and height of the first frame."""
     colours: dict[str, str | None]
     interlaced: bool
     aperture: Crop | None
     orientation: Orientation | None
     dolby_vision: int | None
+    """A profile of Dolby Vision whose colours are defined by metadata alone; None for other streams."""
     has_grain: bool
+    """Whether the stream describes film grain, which decoders synthesise."""
 
 
 def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
@@ -141,10 +143,6 @@ def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
         notes += (f"stream {clip.stream.index} was chosen from {listed_streams(streams)}",)
     if any(component.is_alpha for component in first.format.components):
         notes += ("its alpha is left out",)
-    first_file = clip.path if clip.sequence is None else clip.sequence.files[0]
-    pages = _tiff_pages(first_file) if clip.stream.codec_context.name == "tiff" else 1
-    if pages > 1:
-        notes += (f"only the first of its {pages} pages is read",)
     if clip.decoder.begin.packets:
         notes += (f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}",)
     return notes
@@ -244,25 +242,6 @@ def _has_grain(clip: ClipDecoder) -> bool:
     return any(_HAS_GRAIN.search(text.strip()) for _, _, text in messages)
 
 
-_SUBFILE, _REDUCED = 254, 1  # the tag of TIFF for the kind of a page, and the bit for smaller copies
-
-
-def _tiff_pages(path: str) -> int:
-    """Return the number of pages of a TIFF file, without smaller copies of a page; 0 if it cannot be read."""
-    pages, seen = 0, set[int]()
-    with suppress(OSError, struct.error), open_description(path) as file:
-        order = ">" if file.read(4).startswith(b"MM") else "<"
-        (at,) = struct.unpack(f"{order}I", file.read(4))
-        while at and at not in seen and len(seen) < _MAX_PAGES:
-            seen.add(at)
-            file.seek(at)
-            (count,) = struct.unpack(f"{order}H", file.read(2))
-            kinds = [kind for tag, kind in struct.iter_unpack(f"{order}H6xI", file.read(12 * count)) if tag == _SUBFILE]
-            pages += not any(kind & _REDUCED for kind in kinds)
-            (at,) = struct.unpack(f"{order}I", file.read(4))
-    return pages
-
-
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
     """Return the orientation of a frame, and a note on a rotation that is not applied."""
     matrix = side_data(first, "DISPLAYMATRIX")
@@ -278,17 +257,11 @@ def _rate(stream: Any) -> Fraction | None:
     return Fraction(rate.numerator, rate.denominator) if rate is not None and rate.denominator and rate.numerator else None
 
 
-_ORDERS = {1: "top field first", 2: "bottom field first"}
-"""Field orders by the constants of FFmpeg's filter `select`."""
-
-
 def _field_order(frame: Any) -> str:
-    """Return the order of fields as in `VideoInfo`. PyAV does not report the order of fields, but a filter of FFmpeg does."""
+    """Return the order of fields as in `VideoInfo`. PyAV does not report it, but FFmpeg's filter `select` does."""
     if not frame.interlaced_frame:
         return "progressive"
-    return next(
-        (order for number, order in _ORDERS.items() if _passes(frame, "select", f"eq(interlace_type,{number})")), "interlaced"
-    )
+    return "top field first" if _passes(frame, "select", "eq(interlace_type,1)") else "bottom field first"
 
 
 _MAX_KINDS = 64  # of side data: FFmpeg 8 has 33
@@ -306,8 +279,8 @@ def side_data(frame: Any, name: str) -> bytes | None:
     kind = Type[name]
     if not _passes(frame, "sidedata", f"mode=select:type={kind.value}"):
         return None
-    others = set(range(_MAX_KINDS)) - {kind.value}
-    deleting = [("sidedata", f"mode=delete:type={other}") for other in others]
+    unread = set(range(_MAX_KINDS)) - {kind.value}
+    deleting = [("sidedata", f"mode=delete:type={number}") for number in unread]
     return bytes(_filtered(frame, *deleting).side_data[kind])
 
 
