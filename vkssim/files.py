@@ -60,8 +60,8 @@ def score_files(
     pictures : PictureOptions
         The scaling and cropping of pictures before the comparison.
     strict : bool
-        Raise ThresholdError if one file is shorter than the other, if frames have no partner or differ in presentation time,
-        or if frame rates differ. Without it, the report has a warning.
+        Raise ThresholdError if a file is damaged or shorter than the other one, if frames have no partner or differ in
+        presentation time, or if frame rates differ. Without it, the report has a warning.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}

@@ -102,7 +102,8 @@ def score_many(
     software : bool
         Also use the nodes of the cluster that have no GPU, on Mesa's lavapipe.
     features, planes, raw, selection, sync, pictures, strict, backend, decode : optional
-        As for `score_files`. With `strict`, a pair has an error if its clips differ in length or frame rate.
+        As for `score_files`. With `strict`, a pair has an error if a clip is damaged, or if its clips differ in
+        length or frame rate.
     task_seconds : float
         Target duration in seconds of one range of frames. Clips are divided into such ranges, and each is scored on one device.
     progress : bool

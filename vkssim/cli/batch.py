@@ -81,7 +81,12 @@ _MAX_FAILURES = 8  # the most failures that a plan lists
 @urls_option
 @clip_options(find_offset=True)
 @fail_under_option("Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.")
-@option("--strict", Section.VERDICT, "Count a pair as failed if one clip is shorter, or the frame rates differ.", is_flag=True)
+@option(
+    "--strict",
+    Section.VERDICT,
+    "Count a pair as failed if a clip is damaged or shorter, or the frame rates differ.",
+    is_flag=True,
+)
 @backend_options
 @decode_option
 @engine_options

@@ -133,7 +133,12 @@ _vmaf_flags = add_options(
     "Fail with exit code 1 if a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10, p50."
     " May be repeated."
 )
-@option("--strict", Section.VERDICT, "Fail with exit code 1 if one clip is shorter, or the frame rates differ.", is_flag=True)
+@option(
+    "--strict",
+    Section.VERDICT,
+    "Fail with exit code 1 if a clip is damaged or shorter, or the frame rates differ.",
+    is_flag=True,
+)
 @backend_options
 @decode_option
 @option("--profile", Section.OUTPUTS, "Show where the time goes, stage by stage.", is_flag=True)

@@ -157,7 +157,7 @@ def _evaluate(
                 f"{name} is null in {counted(len(missing), 'frame')} ({listed_frames(missing)}): their mean structure is"
                 " negative, or samples are not numbers. negative=clamp counts a negative mean as 0"
             )
-    damaged = list(dict.fromkeys(end.damaged() for end in ends if end.damage))
+    damaged = dict.fromkeys(end.damaged() for end in ends if end.damage)
     for end in ends:
         report.warnings += end.warnings()
         if end.problem is not None:
@@ -165,6 +165,7 @@ def _evaluate(
         fewer = end.missing_frames()
         if fewer is not None:
             report.warnings.append(fewer)
+            damaged.update({fewer: None} if end.falls_short else {})
     report.warnings[:] = dict.fromkeys(report.warnings)  # a clip that is scored against itself has each warning twice
     if not report.frames:
         raise InputError(_nothing_to_score(report, ends))

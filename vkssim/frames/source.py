@@ -367,12 +367,17 @@ class ReadOutcome:
             f" {self.damage_message}"
         )
 
+    @property
+    def falls_short(self) -> bool:
+        """Return whether a clip has fewer frames than its file states, also without those that its edit list hides."""
+        return self.claimed is not None and self.length is not None and self.length + self.hidden < self.claimed
+
     def missing_frames(self) -> str | None:
         """Return the warning on a clip that has fewer frames than its file states; None if it has them all."""
         if self.claimed is None or self.length is None or self.length >= self.claimed:
             return None
         hidden = f"{self.path}: its edit list hides {counted(self.hidden, 'frame')} of {self.claimed}" if self.hidden else ""
-        if hidden and self.claimed - self.hidden <= self.length:
+        if hidden and not self.falls_short:
             return f"{hidden}; the {self.length} that a player shows were scored"
         more = f"; {hidden}" if hidden else ""
         return f"{self.path} says that it has {counted(self.claimed, 'frame')}; only {self.length} could be decoded{more}"
