@@ -267,7 +267,10 @@ def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
     cut = write(tmp_path / "cut.mp4", data[: max(end for end in ends if end <= half)])
     report = score_files(reference, cut, features=["float_ssim"])
     assert 0 < len(report.frames) < 48
-    assert any(f"{cut} says that it has 48 frames; only {len(report.frames)}" in warning for warning in report.warnings)
+    short = f"{cut} says that it has 48 frames; only {len(report.frames)}"
+    assert any(short in warning for warning in report.warnings)
+    with pytest.raises(ThresholdError, match=rf"{short} could be decoded \(`strict`\)"):
+        score_files(cut, cut, features=["float_ssim"], strict=True)
 
 
 def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
@@ -285,7 +288,7 @@ def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
     report = score_files(reference, cut, features=["float_ssim"])
     warning = f"{cut}: its edit list hides 13 frames of 48; the 35 that a player shows were scored"
     assert warning in report.warnings
-    assert score_files(cut, cut, features=["float_ssim"]).warnings == [warning]
+    assert score_files(cut, cut, features=["float_ssim"], strict=True).warnings == [warning]
     for pictures in PictureOptions(crop="256x128"), PictureOptions(scale="288x162"):
         report = score_files(cut, cut, features=["float_ssim"], pictures=pictures)
         assert [text for text in report.warnings if "edit list" in text or "decoded" in text] == [warning]
