@@ -137,7 +137,7 @@ def alike_arrays(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[np
     return first, second
 
 
-def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
+def largest_out_of_range(plane: npt.NDArray[Any], peak: float) -> int | None:
     """Return the largest of the integer samples if it is larger than `peak`, else None."""
     if peak >= 2 ** (8 * plane.itemsize) - 1:
         return None
@@ -289,7 +289,7 @@ class FrameFormat:
 
     def check_samples(self, name: str, plane: npt.NDArray[Any]) -> None:
         """Raise FrameError if an integer sample is larger than `peak`; `name` is the name of the plane in the message."""
-        largest = largest_beyond(plane, self.peak) if plane.dtype.kind == "u" else None
+        largest = largest_out_of_range(plane, self.peak) if plane.dtype.kind == "u" else None
         if largest is not None:
             raise FrameError(
                 f"{name} has a sample of {largest}, but {self.peak:g} is the largest that its depth or data_range allows; give"

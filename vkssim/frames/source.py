@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, RangeError
 from ..storage.inputs import Opened
-from ..types import ExternalFrame, Planes, largest_beyond
+from ..types import ExternalFrame, Planes, largest_out_of_range
 from ..utils.interruption import check
 from ..utils.thread_pool import Closable
 from ..utils.wording import counted
@@ -483,7 +483,7 @@ class ProcessedSource(WrappedSource):
         """Return whether a sample is larger than its depth allows, which could not be noticed after the step."""
         info = self.source.info
         for name, plane in zip(_PLANES, planes, strict=False):
-            largest = largest_beyond(plane, 2**info.bits - 1)
+            largest = largest_out_of_range(plane, 2**info.bits - 1)
             if largest is not None:
                 with self._lock:  # several threads read: the first such frame counts
                     if self._first_out_of_range is None or number < self._first_out_of_range:

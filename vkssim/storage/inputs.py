@@ -49,10 +49,10 @@ def sequence(path: str) -> PictureSequence | None:
     if _GLOB.search(path):
         if _GLOB.search(os.path.dirname(path)) or "{" in path:
             raise InputError(f"{path}: only names of pictures may have wildcards, not folders, and {{ is not a wildcard")
-        found = sorted(glob.glob(path), key=_by_numbers)
-        if not found:
+        files = sorted(glob.glob(path), key=_by_numbers)
+        if not files:
             raise InputError(f"{path}: no such files")
-        return PictureSequence(tuple(found), _ordered_pattern(path, found), {"pattern_type": "glob"})
+        return PictureSequence(tuple(files), _ordered_pattern(path, files), {"pattern_type": "glob"})
     return None
 
 
@@ -109,8 +109,8 @@ def _numbered(path: str) -> PictureSequence:
     numbers = []
     if folder.is_dir():
         named = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
-        found = (named.fullmatch(entry.name) for entry in folder.iterdir())
-        numbers = sorted(int(match[1]) for match in found if match and name(int(match[1])) == match[0])
+        matches = (named.fullmatch(entry.name) for entry in folder.iterdir())
+        numbers = sorted(int(match[1]) for match in matches if match and name(int(match[1])) == match[0])
     if not numbers:
         raise InputError(f"{path}: no such files")
     missing = next((first + 1 for first, second in pairwise(numbers) if second != first + 1), None)
@@ -143,10 +143,10 @@ def input_states(path: str) -> list[FileState]:
     """Return the state of a file, or of each picture of a sequence."""
     states: list[FileState] = []
     for file in _files(path):
-        (size, version), found = _look(file)
-        if found is not None:
-            times = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
-            size, version = found.st_size, times if version is None else f"{times} {version}"
+        (size, version), status = _look(file)
+        if status is not None:
+            times = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+            size, version = status.st_size, times if version is None else f"{times} {version}"
         states.append((file if is_url(file) else os.path.abspath(file), size, version))
     return states
 
@@ -168,9 +168,9 @@ class Opened:
         """Return the current state."""
         looks = [_look(file) for file in _files(path)]
         files = tuple(
-            (content, (found.st_mtime_ns, found.st_ino) if found and content[1] else None) for content, found in looks
+            (content, (status.st_mtime_ns, status.st_ino) if status and content[1] else None) for content, status in looks
         )
-        return cls(path, files, _status([found for _, found in looks]))
+        return cls(path, files, _status([status for _, status in looks]))
 
     @property
     def changed(self) -> bool:
@@ -206,7 +206,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 def _status(stats: Iterable[os.stat_result | None]) -> str:
     """Return a digest of inodes and of the times of their last change, then a blank and the name of this machine."""
-    times = [(found.st_ino, found.st_ctime_ns) for found in stats if found is not None]
+    times = [(status.st_ino, status.st_ctime_ns) for status in stats if status is not None]
     return f"{hashlib.sha256(json.dumps(times).encode()).hexdigest()[:32]} {platform.node()}"
 
 
@@ -217,11 +217,11 @@ def _look(path: str) -> tuple[Content, os.stat_result | None]:
         if is_url(name):
             size, version = urls.state(path)
             return (size, version or _sample(size, partial(urls.read, path))), None
-        found = os.stat(name)
-        if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
-            return (None, None), found
+        status = os.stat(name)
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for its writer
+            return (None, None), status
         with open(name, "rb", buffering=0) as file:
-            return (found.st_size, _sample(found.st_size, partial(_read, file))), found
+            return (status.st_size, _sample(status.st_size, partial(_read, file))), status
     except (OSError, ValueError):
         return (None, None), None
 

@@ -93,9 +93,9 @@ def _opened_again(clip: ClipDecoder, hardware: HardwareDecoder, key: Hashable | 
     return None
 
 
-def _compared(clip: ClipDecoder, other: ClipDecoder, hardware: HardwareDecoder, key: Hashable | None) -> Choice:
-    """Decode the first frame by the CPU, with `clip`, and by hardware, with `other`, and choose one of them."""
-    early, is_chosen = start_early(other, hardware), False
+def _compared(clip: ClipDecoder, by_hardware: ClipDecoder, hardware: HardwareDecoder, key: Hashable | None) -> Choice:
+    """Decode the first frame by the CPU, with `clip`, and by hardware, with `by_hardware`, and choose one of them."""
+    early, is_chosen = start_early(by_hardware, hardware), False
     try:
         with _closed_on_error(clip):
             for first in clip.first_frames():
@@ -105,17 +105,17 @@ def _compared(clip: ClipDecoder, other: ClipDecoder, hardware: HardwareDecoder, 
                     continue
                 why = _veto(clip, facts, hardware)
                 if why is None:
-                    frame, why = start_by_hardware(other, facts, first, hardware, begin, early)
+                    frame, why = start_by_hardware(by_hardware, facts, first, hardware, begin, early)
                 if why is None:
                     is_chosen = True
                     clip.close()
                     if key is not None:
                         hardware.note_compared(key, (facts, begin))
-                    return Choice(other, facts, frame, hardware)
+                    return Choice(by_hardware, facts, frame, hardware)
             return Choice(clip, facts, clip.continue_from(first), None, why)
     finally:
         if not is_chosen:
-            early.add_done_callback(lambda _: other.close())
+            early.add_done_callback(lambda _: by_hardware.close())
 
 
 def _veto(clip: ClipDecoder, facts: ClipDescription, hardware: HardwareDecoder) -> str | None:

@@ -416,11 +416,11 @@ class ContainerFile(SequentialSource):
         return seconds
 
     def _ticks_by_decoding(self) -> npt.NDArray[np.int64] | None:
-        with ContainerFile(self._path, self.stream, adds_grain=self._adds_grain) as other:
-            while other._read_to(other._position, None):
+        with ContainerFile(self._path, self.stream, adds_grain=self._adds_grain) as again:
+            while again._read_to(again._position, None):
                 pass
-            ticks = [tick for tick in other._times.ticks if tick is not None]
-            return np.array(sorted(ticks), np.int64) if len(ticks) == len(other._times.ticks) else None
+            ticks = [tick for tick in again._times.ticks if tick is not None]
+            return np.array(sorted(ticks), np.int64) if len(ticks) == len(again._times.ticks) else None
 
     def _is_out_of_time(self) -> bool:
         """Return whether the time of the last frame differs from the time of its packet; then set `problem`."""

@@ -176,13 +176,13 @@ class PacketScan:
         """Return the packets whose frames are presented. Raises `FAILURES`."""
         with self._clip.open() as container:
             count = PacketCount()
-            found = []
+            presented = []
             for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)):
                 count.add(packet)
                 if packet.size and not packet.is_discard:
-                    found.append(_Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
+                    presented.append(_Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
             self._count = count
-            return found
+            return presented
 
     def count(self) -> PacketCount | None:
         """Return the totals of all packets; None if they cannot be read."""

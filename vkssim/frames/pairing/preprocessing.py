@@ -138,9 +138,9 @@ def _differ(name: str, first: str | None, second: str | None, unusual: Collectio
 
 
 def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
-    for source, other in ((first, second), (second, first)):
-        if source.is_rgb and not other.is_rgb:
-            info = other.info
+    for source, partner in ((first, second), (second, first)):
+        if source.is_rgb and not partner.is_rgb:
+            info = partner.info
             matrix = info.matrix if info.matrix in WEIGHTS else RGB_DEFAULT.matrix  # `colour_warnings` warns of other matrices
             source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range))
 

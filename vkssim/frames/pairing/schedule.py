@@ -147,21 +147,21 @@ def _by_index(selection: Selection, reference: FrameSource, distorted: FrameSour
     pairing = Pairing(selection.first_reference, selection.first_distorted)
     clips = tuple(zip((reference, distorted), pairing.skips, strict=True))
     selected = _least((last, None if selection.count is None else first + selection.count))
-    known = [
+    lengths = [
         max(0, source.info.frames - skip) for source, skip in clips if source.concurrent and source.info.frames is not None
     ]
     stated = [max(0, source.expected - skip) for source, skip in clips if source.expected is not None]
-    stop = _least((selected, *known)) if len(known) == 2 else selected
+    stop = _least((selected, *lengths)) if len(lengths) == 2 else selected
     return Schedule(pairing, selection.subsample, first, stop, selected, _least((selected, *stated)) if stated else None)
 
 
 def _by_time(selection: Selection, reference: FrameSource, distorted: FrameSource, first: int, last: int | None) -> Schedule:
     times = []
     for source in (reference, distorted):
-        found = source.times()
-        if found is None:
+        of_frames = source.times()
+        if of_frames is None:
             raise InputError(f"{source.info.path} has no presentation times, so `sync=pts` is not possible; use `sync=index`")
-        times.append(found)
+        times.append(of_frames)
     pairing = ByTime(times[0], times[1], selection.first_reference, selection.first_distorted)
     start = pairing.pair_of(first)
     stop = min(

@@ -38,11 +38,11 @@ class Tee:
         self._end: int | None = None
         self._failure: BaseException | None = None
         self.readers = tuple(_TeeReader(self, source) for _ in range(readers))
-        self._wanted: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
+        self._next_of: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
 
     def take(self, reader: FrameSource, number: int, planes: int, use: Callable[[_Frame], None]) -> bool:
         """Have a reader use a frame, of which its first planes are needed; return False if the source has ended."""
-        if reader not in self._wanted:
+        if reader not in self._next_of:
             return False
         frame = self._frame(number, planes)
         if frame is None:
@@ -56,8 +56,8 @@ class Tee:
             raise
         del frame  # the decoder gets a surface back as soon as the last reader has copied it
         with self._changed:
-            if reader in self._wanted:
-                self._wanted[reader] = number + 1
+            if reader in self._next_of:
+                self._next_of[reader] = number + 1
             self._let_go()
         return True
 
@@ -69,7 +69,7 @@ class Tee:
     def leave(self, reader: FrameSource) -> None:
         """Stop waiting for a reader, which gets no more frames."""
         with self._changed:
-            self._wanted.pop(reader, None)
+            self._next_of.pop(reader, None)
             self._let_go()
 
     def _frame(self, number: int, planes: int) -> _Frame | None:
@@ -114,7 +114,7 @@ class Tee:
 
     def _let_go(self) -> None:
         info = self._source.info
-        slowest = min(self._wanted.values(), default=None)
+        slowest = min(self._next_of.values(), default=None)
         done = [number for number in self._frames if slowest is None or number < slowest]
         for number in done:
             planes = self._frames.pop(number).planes

@@ -84,13 +84,13 @@ def plane_rows(frame: Any, number: int, copies: SurfaceCopy | None = None) -> np
 
 def pixel_format(path: str, name: str | None) -> PixelFormat:
     """Return the pixel format of a name of FFmpeg. Raises InputError if it has no luma that could be compared."""
-    found = _described(name) if name else None
-    if found is None:
+    pixels = _described(name) if name else None
+    if pixels is None:
         raise InputError(
             f"{path}: the luma of its pixel format {name or '(none)'} cannot be read; convert it, for instance with"
             " `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
         )
-    return found
+    return pixels
 
 
 def _described(name: str) -> PixelFormat | None:

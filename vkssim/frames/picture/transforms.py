@@ -338,11 +338,11 @@ def _turn_cure(first: VideoInfo, second: VideoInfo) -> str:
     if first.rotation and second.rotation:
         back = 360 - second.rotation
         return f"both state a rotation. `turn_distorted={back}` turns {second.path} back, {_rotation(back)}"
-    for name, clip, other in (("turn_distorted", second, first), ("turn_reference", first, second)):
-        if other.rotation:
+    for name, clip, turned in (("turn_distorted", second, first), ("turn_reference", first, second)):
+        if turned.rotation:
             return (
-                f"the display matrix of {other.path} turns it {_rotation(other.rotation)}, and {clip.path} has none."
-                f" `{name}={other.rotation}` turns {clip.path} as well"
+                f"the display matrix of {turned.path} turns it {_rotation(turned.rotation)}, and {clip.path} has none."
+                f" `{name}={turned.rotation}` turns {clip.path} as well"
             )
     return "neither states it. `turn_distorted=90` turns the distorted clip clockwise, `turn_distorted=270` counter-clockwise"
 
