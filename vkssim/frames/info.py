@@ -21,16 +21,7 @@ def check_size(width: int, height: int, path: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class VideoInfo:
-    """The facts about a stream that are known when it is opened.
-
-    `frames` is None if only reading to the end can tell, and `fps` is None if the stream has no constant rate. `matrix`,
-    `range` ("full" or "limited"), `transfer`, `field_order` ("progressive", "top field first", "bottom field first", or
-    "interlaced" if the first field is not known) and `sample_aspect`, the displayed width of a sample divided by its height,
-    are None if the stream does not state them; but the `range` of grey pictures (`is_grey`) is "full" then. `notes` list the
-    changes of its pictures, and `warnings` the changes that users must know about. `crop` is the rectangle that the user had
-    both clips cropped to, `own_crop` the rectangle that this clip alone was cropped to before, and `resampler` the method of
-    scaling. `rotation` is the clockwise rotation in degrees that the clip states and its pictures have, 0 for none.
-    """
+    """The facts about a stream that are known when it is opened. A value is None if the stream does not state it."""
 
     path: str
     kind: str
@@ -38,19 +29,30 @@ class VideoInfo:
     height: int
     bits: int
     frames: int | None = None
+    """The number of frames; None if only reading to the end can tell."""
     fps: Fraction | None = None
+    """Frames per second; None if the stream has no constant rate."""
     chroma: str = "400"
     matrix: str | None = None
     range: str | None = None
+    """Either "full" or "limited"; "full" for grey that states none."""
     notes: tuple[str, ...] = ()
+    """The changes of its pictures."""
     crop: str | None = None
+    """The rectangle to which the user had both clips cropped."""
     resampler: str | None = None
+    """The method of scaling."""
     transfer: str | None = None
     field_order: str | None = None
+    """One of "progressive", "top field first", "bottom field first", or "interlaced" if the first field is not known."""
     sample_aspect: Fraction | None = None
+    """The displayed width of a sample divided by its height."""
     warnings: tuple[str, ...] = ()
+    """The changes of its pictures that users must know about."""
     own_crop: str | None = None
+    """The rectangle to which this clip alone was cropped before."""
     rotation: int = 0
+    """The clockwise rotation in degrees that the clip states and its pictures have."""
     is_grey: bool = False
 
     def new_planes(self, count: int = 3) -> Planes:

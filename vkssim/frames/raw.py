@@ -141,16 +141,16 @@ class _RawFrames(FrameSource):
             self.info = replace(self.info, warnings=(*self.info.warnings, warning))
 
     def seek_index(self) -> KeyframeIndex:
-        """See FrameSource.seek_index."""
+        """Return the positions to read from."""
         assert self.info.frames is not None
         starts = range(0, self.info.frames * self._frame_bytes, self._frame_bytes)
         return KeyframeIndex(starts, range(self.info.frames))
 
     def seek(self, number: int, position: int) -> None:
-        """See FrameSource.seek; every frame is read from its offset anyway."""
+        """Do nothing: every frame is read from its offset."""
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
+        """Read frames, as `FrameSource.read` says."""
         places = [number * self._frame_bytes for number in numbers if number < (self.length or 0)]
         with self._counting:
             self.bytes_read += sum(plane.nbytes for target in targets[: len(places)] for plane in target)
@@ -353,7 +353,7 @@ class PlanarStream(SequentialSource):
         return True
 
     def give_up(self) -> None:
-        """See FrameSource.give_up."""
+        """End a `read` that waits for data."""
         pipe = getattr(self._stream, "raw", None)
         if isinstance(pipe, _Pipe):
             pipe.given_up = True

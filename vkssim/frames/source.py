@@ -62,12 +62,12 @@ class KeyframeIndex:
         self._keys = keys
 
     def before(self, number: int) -> int:
-        """See SeekIndex."""
+        """Return the last frame up to `number` that can be decoded without the frames before it."""
         index = bisect_right(self._keys, number) - 1
         return self._keys[index] if index >= 0 else 0
 
     def position(self, number: int) -> int:
-        """See SeekIndex."""
+        """Return the position of a frame."""
         return self._positions[number]
 
 
@@ -232,7 +232,7 @@ class SequentialSource(FrameSource):
         """Read the next frame, or skip it if there is no target; return False at the end. May set `problem`."""
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
+        """Read frames, as `FrameSource.read` says."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if not self._read_to(number, target):
                 return count
@@ -256,7 +256,7 @@ class SequentialSource(FrameSource):
         return result
 
     def verify_boundary(self, number: int, last: int) -> int | None:
-        """See FrameSource.verify_boundary."""
+        """Check the last frame that was read, and return the fingerprint of the next one."""
         if not (self._read_to(number - 1, None) and self._was_last(last)):
             raise RangeError(f"{self.info.path}: its frames are not at the expected positions before frame {number}")
         return self._following()
@@ -412,7 +412,7 @@ class WrappedSource(FrameSource):
         self.source = source
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
+        """Read frames, as `FrameSource.read` says."""
         return self.source.read(numbers, targets)
 
     def close(self) -> None:
@@ -460,7 +460,7 @@ class ProcessedSource(WrappedSource):
         return self._info_after(self.source.info)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
+        """Read frames, as `FrameSource.read` says."""
         memory = self.source.info.new_planes(len(targets[0]) if targets else 0)
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             frame = self._read_frame(number, memory)
@@ -471,7 +471,7 @@ class ProcessedSource(WrappedSource):
         return len(numbers)
 
     def read_any_size(self, number: int, memory: Planes) -> Planes | None:
-        """See FrameSource.read_any_size."""
+        """Read a frame of any size, as `FrameSource.read_any_size` says."""
         return self._read_frame(number, self.source.info.new_planes(len(memory)))
 
     def _read_frame(self, number: int, memory: Planes) -> Planes | None:
@@ -492,5 +492,5 @@ class ProcessedSource(WrappedSource):
         return False
 
     def sample(self, count: int) -> Iterator[Planes]:
-        """See FrameSource.sample."""
+        """Yield the luma of frames from all over the stream."""
         return map(self._step, self.source.sample(count))

@@ -41,7 +41,7 @@ class Y4mStream(PlanarStream):
             self.expected = size // (len(_FRAME) + self._frame_bytes)  # exact if no FRAME line has parameters
 
     def seek_index(self) -> KeyframeIndex | None:
-        """See FrameSource.seek_index; None unless the size is a whole number of frames without parameters."""
+        """Return the positions of frames; None unless the size is a whole number of frames without parameters."""
         frame_bytes = len(_FRAME) + self._frame_bytes
         if self.file_bytes is None or (self.file_bytes - self._start) % frame_bytes:
             return None
@@ -49,7 +49,7 @@ class Y4mStream(PlanarStream):
         return KeyframeIndex(starts, range(len(starts)))
 
     def seek(self, number: int, position: int) -> None:
-        """See FrameSource.seek."""
+        """Continue with the frame at that position."""
         self._stream.seek(position)
         self._offset, self._position = position, number
 

@@ -157,7 +157,7 @@ class ContainerFile(SequentialSource):
             self.convert_to(RGB_DEFAULT)
 
     def convert_to(self, colour: Colour) -> None:
-        """See FrameSource.convert_to."""
+        """Choose the Y'CbCr that R'G'B' becomes."""
         self._colour = colour
         limited = " of limited range" if self._facts.colours["range"] == "limited" else ""
         before = f"converted from {self._facts.format_name}{limited} to Y'CbCr of {YCBCR_BITS} bits by "
@@ -166,17 +166,17 @@ class ContainerFile(SequentialSource):
         self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
 
     def allow_any_size(self) -> None:
-        """See FrameSource.allow_any_size. Surfaces keep their size, and a visible rectangle belongs to the first frame."""
+        """Let the size of frames change, but not that of surfaces, nor if the first frame has a visible rectangle."""
         self.any_size = self._hardware is None and self.aperture is None
 
     @property
     def at_start(self) -> bool:  # type: ignore[override]
-        """See FrameSource.at_start."""
+        """Return whether the clip is open and none of its frames was read."""
         return self._position == 0 and self._range is None and self._waiting is not None
 
     @property
     def damage(self) -> Mapping[int, str]:  # type: ignore[override] # an attribute of other sources
-        """See FrameSource.damage."""
+        """Return FFmpeg's first report on each damaged frame."""
         damage = self._reported(is_damage=True)
         if self._clip.decoder.is_cut_off:
             damage.setdefault(self._times_begin + len(self._times.ticks) - 1, "the file is cut off after this frame")
@@ -184,7 +184,7 @@ class ContainerFile(SequentialSource):
 
     @property
     def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
-        """See FrameSource.remarks: FFmpeg's first warning, and changes within the stream."""
+        """Return FFmpeg's first warning, and changes within the stream."""
         warnings = [(number, f"FFmpeg says: {text}") for number, text in self._reported(is_damage=False).items()]
         back = "the presentation times go back; they continue from the frame before"
         return warnings[:1] + [(number, back) for number in self.joins] + list(self._changes.values())
@@ -200,13 +200,13 @@ class ContainerFile(SequentialSource):
 
     @property
     def bytes_read(self) -> int:  # type: ignore[override]
-        """See FrameSource.bytes_read."""
+        """Return the number of bytes that were read for the frames so far."""
         return self._clip.bytes_read
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
     def decoded_frame(self, number: int) -> DecodedFrame | None:
-        """See FrameSource.decoded_frame. Once the CPU decodes, the frames are on the host."""
+        """Return a frame before it is copied. Once the CPU decodes, the frames are on the host."""
         assert self._surfaces is not None
         frame = self.picture(number)
         return None if frame is None else DecodedFrame(frame, self._pixels, self._surfaces)
@@ -235,7 +235,7 @@ class ContainerFile(SequentialSource):
         return frame is not None and (target is None or self._copy(frame, target))
 
     def read_any_size(self, number: int, memory: Planes) -> Planes | None:
-        """See FrameSource.read_any_size."""
+        """Read a frame of any size, as `FrameSource.read_any_size` says."""
         if not self.any_size:
             return super().read_any_size(number, memory)
         return self._advance(partial(self._next_any_size, memory)) if self._read_to(number - 1, None) else None
@@ -352,7 +352,7 @@ class ContainerFile(SequentialSource):
                 self._changes[name] = self._position, text
 
     def sample(self, count: int) -> Iterator[Planes]:
-        """See FrameSource.sample. For long streams, it yields key frames, which are quick to decode."""
+        """Yield the luma of frames from all over the stream; for long ones, of key frames, which are quick to decode."""
         target = self.info.new_planes(1)
         if not self._facts.duration or (self.expected or 0) <= _FEW_FRAMES:
             yield from super().sample(count)
@@ -385,7 +385,7 @@ class ContainerFile(SequentialSource):
         return self._times.ticks[index] if 0 <= index < len(self._times.ticks) else None
 
     def times_of(self, numbers: Sequence[int]) -> list[float | None]:
-        """See FrameSource.times_of: by the presentation times of the frames."""
+        """Return the presentation times of frames that were read, from the first frame on."""
         by_rate = super().times_of(numbers)
         if self.info.fps is None:
             return by_rate
@@ -398,7 +398,7 @@ class ContainerFile(SequentialSource):
         ]
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """See FrameSource.times: from the packets if each is certainly a frame, otherwise by decoding the clip once more.
+        """Return all presentation times: from the packets if each is certainly a frame, else by decoding the clip once more.
 
         The times of the packets are compared with the times of the frames. A different time ends the clip with an error.
         """
@@ -438,20 +438,20 @@ class ContainerFile(SequentialSource):
         return True
 
     def seek_index(self) -> SeekIndex | None:
-        """See FrameSource.seek_index: key frames, from the packets of the file opened again."""
+        """Return the index of key frames, from the packets of the file opened again."""
         if self.info.fps is None or self._first_tick is None or self._clip.sequence is not None:
             return None
         return self._packets.seek_index()
 
     def packets(self) -> VideoPackets | None:
-        """See FrameSource.packets."""
+        """Return the totals of the packets of the video stream."""
         if self.info.fps is None or self._facts.codec.name in UNCOMPRESSED:
             return None
         count = self._count()
         return None if count is None else count.total(self._facts.time_base, self._facts.info.fps)
 
     def hidden_frames(self) -> int:
-        """See FrameSource.hidden_frames."""
+        """Return the number of frames that an edit list hides."""
         count = self._count()
         return 0 if count is None else count.hidden
 
@@ -460,7 +460,7 @@ class ContainerFile(SequentialSource):
         return count if count.complete else self._packets.count()
 
     def clip_facts(self) -> ClipFacts:
-        """See FrameSource.clip_facts."""
+        """Return the facts about the clip before any preprocessing."""
         return replace(
             super().clip_facts(),
             container=self._facts.container,
@@ -476,7 +476,7 @@ class ContainerFile(SequentialSource):
     # -- ranges -------------------------------------------------------------------------------------------------------
 
     def seek(self, number: int, position: int) -> int | None:
-        """See FrameSource.seek. Decoding begins at the key frame before, unless `verify_boundary` has read this frame."""
+        """Continue with a frame. Decoding begins at the key frame before, unless `verify_boundary` has read this frame."""
         self._range = number, position
         read = None if self._waiting is None else self._boundary
         if read is not None and read[:2] == (number, position):
@@ -518,7 +518,7 @@ class ContainerFile(SequentialSource):
         return bool(self._times.ticks) and self._times.ticks[-1] == position
 
     def _following(self) -> int:
-        """See SequentialSource: the CRC-32 of all planes, which differs if a decoder lacks the references of the frame.
+        """Return the CRC-32 of all planes of the next frame, which differs if a decoder lacks the references of the frame.
 
         The frame is the next one to be returned, also afterwards.
         """

@@ -88,7 +88,7 @@ class SampleIndex:
         self.frames = len(self._places) - self._skipped
 
     def before(self, number: int) -> int:
-        """See SeekIndex."""
+        """Return the last frame up to `number` that can be decoded without the frames before it."""
         place = self._places[min(number, self.frames - 1) + self._skipped]
         for key in self._keys[: np.searchsorted(self._keys, place, side="right")][::-1]:
             near = self._around(int(key))
@@ -98,7 +98,7 @@ class SampleIndex:
         return 0
 
     def position(self, number: int) -> int:
-        """See SeekIndex: the presentation time in ticks of the stream."""
+        """Return the presentation time of a frame in ticks of the stream."""
         at = number + self._skipped
         near = self._around(int(self._places[at]))
         return int(near.ticks[at - near.before])

@@ -170,11 +170,11 @@ class _TeeReader(WrappedSource):
         self.problem, self.length = None, None  # known when this reader has met the end
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
+        """Read frames, as `FrameSource.read` says."""
         return self._take(_Frame.copy, numbers, targets)
 
     def read_any_size(self, number: int, memory: Planes) -> Planes | None:
-        """See FrameSource.read_any_size."""
+        """Read a frame of any size, as `FrameSource.read_any_size` says."""
         if not self.any_size:
             return super().read_any_size(number, memory)
         copies: list[Planes] = []
@@ -182,7 +182,7 @@ class _TeeReader(WrappedSource):
         return copies[0] if copies else None
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
-        """See FrameSource.read_external."""
+        """Read frames into memory of the GPU."""
         return self._take(_Frame.write, numbers, targets)
 
     def _take(self, use: Callable[..., None], numbers: Sequence[int], targets: Sequence[Any]) -> int:
