@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.engine.pools import device_of
+from vkssim.engine.ray_worker import device_of
 from vkssim.errors import NoDeviceError, UnsuitableDeviceError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 import ray
 from ray.util.metrics import Counter
 
-from ..errors import UnsuitableDeviceError, VkssimError
-from ..host.devices import list_devices
+from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
+from ..host.devices import NVIDIA, DeviceInfo, DeviceKind, list_devices
 from ..host.instance import shared_instance
 from ..utils.version import __version__
-from .pools import device_of
 from .ranges import Event
 from .task import Task, TaskResult, WorkerSpec
 from .worker import Worker
@@ -81,3 +81,40 @@ def _spec(node: str, backend: str, profile: bool, cpus: int) -> WorkerSpec:
         kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"
     device = device_of(list_devices(shared_instance()), assigned)
     return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)
+
+
+_BY_UUID = "GPU-"
+
+
+def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> DeviceInfo:
+    """Return the device of the GPU that a cluster assigned to this process, or the software device if `assigned` is None.
+
+    `assigned` has the entries of CUDA_VISIBLE_DEVICES, of which there must be one. The entry is ``"GPU-"`` and a UUID or the
+    beginning of one, or an index into the GPUs in the order of their PCI addresses. If there are GPUs of NVIDIA's, the index
+    counts only these, because clusters do not count the graphics unit of a CPU. Raises NoDeviceError if no device fits
+    or several do, and UnsuitableDeviceError if that device lacks something that the shaders need.
+    """
+    software = [device for device in devices if device.kind is DeviceKind.CPU]
+    fitting = software[:1] if assigned is None else _gpus(devices, assigned)
+    if len(fitting) != 1:
+        requested = "software is requested" if assigned is None else f"Ray assigned GPU {', '.join(assigned) or 'none'}"
+        there_are = "; ".join(f"{device.name} (UUID {device.uuid}, PCI {device.pci})" for device in devices) or "none"
+        raise NoDeviceError(f"{requested}, which fits {len(fitting)} of Vulkan's devices. There are: {there_are}")
+    (device,) = fitting
+    if device.lacks:
+        raise UnsuitableDeviceError(f"{device.description} cannot be used: it lacks {', '.join(device.lacks)}")
+    return device
+
+
+def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[DeviceInfo]:
+    if len(assigned) != 1:
+        return []
+    (entry,) = assigned
+    gpus = [device for device in devices if device.kind is not DeviceKind.CPU]
+    if entry.startswith(_BY_UUID):
+        return [gpu for gpu in gpus if str(gpu.uuid).startswith(entry.removeprefix(_BY_UUID).lower())]
+    counted = [gpu for gpu in gpus if gpu.vendor_id == NVIDIA] or gpus
+    places = sorted({gpu.pci or "" for gpu in counted}, key=lambda place: (len(place), place))
+    if "" in places or not entry.isdecimal() or int(entry) >= len(places):
+        return []
+    return [gpu for gpu in counted if gpu.pci == places[int(entry)]][:1]  # a second driver may list it again
