@@ -62,14 +62,14 @@ class DropLimit:
         """Return the drop of the value; below 0 if it rose. Raises OptionError if the reports have no such value."""
         changes = compared.scores
         if self.score not in changes:
-            meant = did_you_mean(self.score, changes)
-            raise OptionError(f"no score {self.score} in both reports{meant}. Available scores: {', '.join(changes)}")
+            hint = did_you_mean(self.score, changes)
+            raise OptionError(f"no score {self.score} in both reports{hint}. Available scores: {', '.join(changes)}")
         change = changes[self.score]
         if self.pooling == FRAME:
             return change.max_drop
         if self.pooling not in change.before:
-            meant = did_you_mean(self.pooling, POOLINGS)
-            raise OptionError(f"no pooled value {self.pooling}{meant}. Available: {', '.join(change.before)}")
+            hint = did_you_mean(self.pooling, POOLINGS)
+            raise OptionError(f"no pooled value {self.pooling}{hint}. Available: {', '.join(change.before)}")
         return float(drop_of(change.before[self.pooling], change.after[self.pooling]))
 
     def met(self, compared: Comparison) -> bool:

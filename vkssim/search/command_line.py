@@ -222,7 +222,7 @@ _OFF = ("0", "false", "no")
 def av1an_zones(shots: Sequence[Shot], recipe: Recipe) -> str:
     """Return a line for each shot, with every option of its encode and with `reset`, so that Av1an adds none of its own.
 
-    Raises OptionError for an encoder or an option that cannot be said there.
+    Raises OptionError for an encoder or an option that Av1an lacks.
     """
     program = _PROGRAMS.get(recipe.encoder.name)
     if program is None or recipe.parameter.name != "crf":

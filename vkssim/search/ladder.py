@@ -252,9 +252,9 @@ def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: VideoFacts) -> 
     notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_MIN_SIDE}")
     compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]
     if len(compared) < MIN_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
-        there = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
+        has = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
         needed = f"it needs {MIN_POINTS} rungs of the fixed ladder that are no larger than the source"
-        return [], [*notes, f"no BD-rate: {needed}; {there}"] if rungs else notes
+        return [], [*notes, f"no BD-rate: {needed}; {has}"] if rungs else notes
     larger = [height for height, _ in rungs if height > facts.height]
     return compared, notes + _left_out("rungs of the fixed ladder", larger, f"the source's height is {facts.height}")
 
