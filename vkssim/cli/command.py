@@ -119,8 +119,8 @@ def sections(
             yield section.value, chosen
 
 
-def _show_all(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _show_all(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    if given and not ctx.resilient_parsing:
         ctx.meta[_WHOLE] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

@@ -109,7 +109,7 @@ def command(
     where: dict[str, Any],
     as_json: bool,
     quiet: bool,
-    **asked: Any,
+    **arguments: Any,
 ) -> None:
     """Find the sizes and settings of an encoder that have the best scores for their bit rates, against the SOURCE.
 
@@ -123,8 +123,8 @@ def command(
     check_targets([("--html", html), ("--commands", commands)], [source])
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
-    asked |= {"encoder": encoder_spec(asked), "heights": _heights(heights), "fixed": ladder, "progress": progress}
-    running = search_ladder(source, **asked, **single_device(where))
+    arguments |= {"encoder": encoder_spec(arguments), "heights": _heights(heights), "fixed": ladder, "progress": progress}
+    running = search_ladder(source, **arguments, **single_device(where))
     progress.run(running, _line)
     choice = running.choice
     brief = "".join(f"{rung.height} {rung.trial.setting:g} {rung.trial.kbps:.0f}\n" for rung in choice.rungs)
@@ -138,7 +138,7 @@ def command(
     if not choice.meets:
         scores = scores_text(choice.rungs[0].trial, running.limits)
         raise ThresholdError(
-            f"no encode of at most {asked['most_bitrate']:g} kbit/s meets the targets; the first rung has {scores}"
+            f"no encode of at most {arguments['most_bitrate']:g} kbit/s meets the targets; the first rung has {scores}"
         )
 
 

@@ -38,8 +38,8 @@ budget_option = option(
 )
 
 
-def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked:
+def _print_schema(context: click.Context, _parameter: click.Parameter, given: bool) -> None:
+    if given:
         from ..report.schema import schema_text
 
         print_text(schema_text())
@@ -125,18 +125,22 @@ def command(
 
 @dataclass(frozen=True)
 class PageOptions:
-    """The options of a page: `worst` moments as pictures, within `budget` megabytes, and the limits whose verdicts it shows.
-
-    The clips are read with `raw`, and by URL only with `urls`; their maps are made on the backend and the device of `where`.
-    """
+    """The options of a page."""
 
     raw: RawDescription
+    """The description with which raw clips are read."""
     where: dict[str, Any]
+    """The backend and the device that make the maps."""
     worst: int = WORST
+    """The moments that have pictures."""
     budget: float = PICTURE_BUDGET / _MEGA
+    """The megabytes of all pictures."""
     thresholds: Sequence[Threshold] = ()
+    """The limits whose verdicts it shows."""
     strict: bool = False
+    """Whether it also shows a verdict on the lengths of the clips."""
     urls: bool = True
+    """Whether clips are read by URL."""
 
     def gallery(self, reports: Sequence[ScoreReport]) -> Gallery:
         """Return the pictures of reports, with flags in the reasons for which clips have none."""

@@ -114,7 +114,7 @@ def command(
     where: dict[str, Any],
     as_json: bool,
     quiet: bool,
-    **asked: Any,
+    **arguments: Any,
 ) -> None:
     """Find the cheapest setting of an encoder whose scores against the SOURCE meet every target.
 
@@ -127,12 +127,12 @@ def command(
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     progress = EncodeProgress(quiet=quiet, usual=0 if shots else _USUAL_TRIALS)
-    asked |= {"encoder": encoder_spec(asked), "progress": progress, "output": output, **single_device(where)}
+    arguments |= {"encoder": encoder_spec(arguments), "progress": progress, "output": output, **single_device(where)}
     if shots is not None:
-        _search_for_shots(source, shots, scores, html, as_json=as_json, **asked)
+        _search_for_shots(source, shots, scores, html, as_json=as_json, **arguments)
         return
     check_targets([("--html", html)], [source, *filter(None, [output])])
-    running = search_setting(source, **asked)
+    running = search_setting(source, **arguments)
     progress.run(running, _line)
     choice = running.choice
     details = partial(_print, running, choice)
@@ -196,7 +196,7 @@ def _sentences(running: Search, choice: SettingChoice) -> str:
 
 
 def _search_for_shots(
-    source: str, zones: str, scores: str | None, html: str | None, *, as_json: bool, progress: EncodeProgress, **asked: Any
+    source: str, zones: str, scores: str | None, html: str | None, *, as_json: bool, progress: EncodeProgress, **arguments: Any
 ) -> None:
     """Search, print a line for each shot, and write the files. Raises ThresholdError if a shot misses a target."""
     from ..report import render
@@ -209,12 +209,12 @@ def _search_for_shots(
                 f"`{name}` is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in one"
                 " pass"
             )
-        asked.pop(name, None)
+        arguments.pop(name, None)
     if not zones.lower().endswith(_ZONE_FORMS):
         raise OptionError(f"`shots` {zones}: the endings are .txt, for Av1an's zones, and .json")
-    check_targets([("--shots", zones), ("--scores", scores), ("--html", html)], [source, *filter(None, [asked["output"]])])
+    check_targets([("--shots", zones), ("--scores", scores), ("--html", html)], [source, *filter(None, [arguments["output"]])])
     is_list = zones.lower().endswith(".txt")
-    running = search_shots(source, progress=progress, **asked)
+    running = search_shots(source, progress=progress, **arguments)
     if is_list:
         running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
     progress.run(running, _shot_line)
@@ -234,7 +234,7 @@ def _search_for_shots(
         _print_shots(running)
         if is_list and not short:
             print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
-    progress.say_files(*written, None if short else asked["output"])
+    progress.say_files(*written, None if short else arguments["output"])
     for note in running.notes:
         say(f"note: {note}")
     if short:

@@ -18,15 +18,15 @@ POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for r
 
 @dataclass(frozen=True)
 class Threshold:
-    """The requirement that a pooled value of a score is `limit` or more. If the limit is None, the value only has to exist.
-
-    `parameter` is the name of the parameter that stated the threshold, for messages.
-    """
+    """The requirement that a pooled value of a score is `limit` or more."""
 
     name: str
+    """The score."""
     pooling: str
     limit: float | None
+    """None if the value only has to exist."""
     parameter: str = "fail_under"
+    """The parameter that stated the threshold, for messages."""
 
     @property
     def pooled_name(self) -> str:
