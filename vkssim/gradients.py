@@ -13,7 +13,7 @@ from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 from .utils.float_range import SampleRows, warn_of_range
-from .utils.numbers import real_numbers
+from .utils.limits import real_numbers
 
 Array = npt.NDArray[Any]
 

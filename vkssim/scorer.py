@@ -24,7 +24,7 @@ from .report.results import FrameScores, rows
 from .shaders.interface import SampleCode
 from .types import BackendInfo, DepthCheck, FrameFormat, Samples, check_not_masked
 from .utils.float_range import SampleRows, warn_of_range
-from .utils.numbers import integer
+from .utils.limits import integer
 from .utils.thread_pool import Closable
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from .errors import DepthWarning, FrameError, OptionError
 from .shaders.interface import SampleCode
-from .utils.limits import LARGEST_SIDE, MAX_PIXELS, abbreviated
-from .utils.numbers import real_number
+from .utils.limits import LARGEST_SIDE, MAX_PIXELS, abbreviated, real_number
 
 FloatPlane = npt.NDArray[np.float32]
 """(H, W) float32 on the 0..255 scale."""

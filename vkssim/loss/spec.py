@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
 from ..types import Doubles
-from ..utils.numbers import real_number, real_numbers
+from ..utils.limits import real_number, real_numbers
 
 RADIUS = len(GAUSSIAN) // 2
 """The samples of a window on each side of its centre."""

@@ -25,8 +25,7 @@ from ..storage.atomic import write_file
 from ..storage.location import is_url, redact_url
 from ..types import FloatPlane, Planes
 from ..utils.extras import require_extra
-from ..utils.limits import check_option, whole_number
-from ..utils.numbers import integer
+from ..utils.limits import check_option, integer, whole_number
 from ..utils.wording import counted
 from .mapper import SsimMapper
 

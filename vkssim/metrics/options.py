@@ -16,8 +16,7 @@ from typing import Annotated, Any, TypedDict, TypeVar
 
 from ..errors import OptionError
 from ..shaders.interface import Precision
-from ..utils.limits import LARGEST_NUMBER, abbreviated, check_option
-from ..utils.numbers import plain_value, whole_value
+from ..utils.limits import LARGEST_NUMBER, abbreviated, check_option, plain_value, whole_value
 from ..utils.values import Value, values_of
 from ..utils.wording import did_you_mean
 

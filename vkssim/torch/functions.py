@@ -14,7 +14,7 @@ from ..backends.open import check_backend
 from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
-from ..utils.numbers import real_number, real_numbers
+from ..utils.limits import real_number, real_numbers
 from .autograd import LossJob, value
 from .traced import traced_value
 

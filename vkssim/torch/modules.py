@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import OptionError
 from ..loss.spec import Negative, Padding, Pyramid, chosen
-from ..utils.numbers import integer
+from ..utils.limits import integer
 from .functions import check_window, ms_ssim, ssim
 
 

@@ -1,4 +1,6 @@
-"""Limit everything that is read. Each limit is checked before memory is taken, so that no input decides how much is taken.
+"""Limits of everything that is read, and arguments that stand for numbers.
+
+Each limit is checked before memory is taken, so that no input decides how much is taken.
 
 The limits bound the memory of a run: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames. If all
 planes are scored, it is three times that per pixel, and FFmpeg's buffers come on top: 16 frames of each clip, and one for each
@@ -7,7 +9,11 @@ core.
 
 from __future__ import annotations
 
+import math
 import os
+from decimal import Decimal
+from numbers import Real
+from typing import Any
 
 from ..errors import OptionError
 from .wording import counted
@@ -98,3 +104,59 @@ def check_option(flag: str, text: str) -> None:
 def whole_number(text: str) -> int | None:
     """Return the whole number that a text of at most MAX_DIGITS ASCII digits gives; None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
+
+
+# -- arguments of Python, NumPy and PyTorch, fractions and decimals ---------------------------------------------------
+
+
+def plain_value(value: object) -> Any:
+    """Return the value of an array or a tensor without axes, or of a scalar of NumPy; anything else as it is."""
+    has_value = getattr(value, "ndim", None) == 0 and hasattr(value, "item")
+    return value.item() if has_value else value  # type: ignore[attr-defined]
+
+
+def real_number(name: str, value: Any) -> float:
+    """Return a number as a float, or as the int that it is.
+
+    Raises OptionError for a truth value, a text, None, and anything else that is no number.
+    """
+    # torch.compile traces floats and ints, but no type below, and it has a bug in float() of an int that changes from call to
+    # call ("Guard failed on the same frame it was created", PyTorch 2.13).
+    if type(value) is float or (type(value) is int and abs(value) < LARGEST_NUMBER):
+        return value
+    number = plain_value(value)
+    if isinstance(number, Real | Decimal) and not isinstance(number, bool):
+        try:
+            return float(number)
+        except (OverflowError, ValueError):  # ValueError: a signalling NaN
+            pass
+    raise OptionError(f"{name} is {abbreviated(value)}; it must be a number that a float can hold")
+
+
+def real_numbers(name: str, values: Any) -> tuple[float, ...]:
+    """Return numbers as floats. Raises OptionError if they are no sequence of numbers."""
+    try:
+        entries = tuple(values)
+    except TypeError:
+        raise OptionError(f"{name} is {abbreviated(values)}; it must be a sequence of numbers") from None
+    return tuple([real_number(name, value) for value in entries])
+
+
+def whole_value(value: object) -> int | None:
+    """Return the whole number that a value stands for, also if its type has fractions; None for anything else."""
+    number = plain_value(value)
+    if isinstance(number, bool) or not isinstance(number, Real | Decimal):
+        return None
+    try:
+        whole: int = math.trunc(number)  # type: ignore[assignment]
+    except (OverflowError, ValueError):  # infinite, or NaN
+        return None
+    return whole if whole == number else None
+
+
+def integer(name: str, value: object) -> int:
+    """Return a whole number as an int. Raises OptionError for anything else."""
+    number = whole_value(value)
+    if number is None:
+        raise OptionError(f"{name} is {abbreviated(value)}; it must be a whole number")
+    return number

@@ -16,8 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError, OptionError, VkssimError
-from .limits import LARGEST_NUMBER, abbreviated, whole_number
-from .numbers import integer, plain_value
+from .limits import LARGEST_NUMBER, abbreviated, integer, plain_value, whole_number
 from .wording import either
 
 Kind = TypeVar("Kind")
