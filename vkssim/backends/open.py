@@ -137,11 +137,12 @@ def open_backend(
         key = formats, batch, slots, profile, number
         used = EngineInUse(device, key, make, sharing=sharing)
         with closing_on_error(used):
+            about_device = software_warnings(used.session.device.info, device)
             batches = used.engine.take(slots if taken is None else taken)
             if batches is not None:
                 if not keep:
                     used.drop()
-                return _SharedBackend(used, batches, software_warnings(used.session.device.info, device))
+                return _SharedBackend(used, batches, about_device)
         used.close()
     raise AssertionError
 
@@ -149,13 +150,13 @@ def open_backend(
 class _SharedBackend(Backend):
     """Some of the batches of a backend that is kept open. Only submissions must take turns."""
 
-    def __init__(self, used: EngineInUse[VulkanBackend], batches: tuple[Batch, ...], warnings: Sequence[Warning]) -> None:
+    def __init__(self, used: EngineInUse[VulkanBackend], batches: tuple[Batch, ...], about_device: Sequence[Warning]) -> None:
         self._used, self._backend = used, used.engine
         self._in_flight: list[Batch] = []
         self._has_failed = self._is_closed = False
         self.info, self.planes = self._backend.info, self._backend.planes
         self.batches = batches
-        self.warnings = (*warnings, *self._backend.warnings)
+        self.warnings = (*about_device, *self._backend.warnings)
 
     def check_process(self) -> None:
         self._backend.check_process()
