@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer
-from vkssim.backends.borrowed_arrays import Lending
 from vkssim.backends.sessions import close_sessions
 from vkssim.errors import FrameError
+from vkssim.scorer import Lending
 
-from ..support.commands import python_process
-from ..support.pictures import clip
+from .support.commands import python_process
+from .support.pictures import clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
