@@ -211,6 +211,25 @@ def test_the_frame_that_cannot_be_decoded_is_named(
 
 
 @pytest.mark.parametrize("threads", [False, True])
+@pytest.mark.parametrize(("codec", "ending"), [("mpeg2video", "mkv"), ("mpeg4", "nut"), ("libx265", "mp4")])
+@pytest.mark.parametrize("place", [1, 2, 20])
+def test_a_packet_that_gives_no_frame_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, codec: str, ending: str, place: int, threads: bool
+) -> None:
+    """MPEG-2's decoder says nothing about it, and others may fail before they have returned the first frame."""
+    _threads(monkeypatch, threads)
+    whole, path = folder / f"{codec} sound.{ending}", folder / f"{codec} {place}.{ending}"
+    if not whole.exists():
+        options = {"x265-params": "log-level=none:bframes=2:pools=1"} if codec == "libx265" else {"bf": "2"}
+        encode_frames(whole, moving_frames(FRAMES, HEIGHT, WIDTH, 24), codec, options={"g": str(GOP), **options})
+    assert _everything(str(whole))[1:4] == ({}, [], "None")
+    remux(whole, path, lambda number, packet: bytes(8) if number == place else packet)
+    frames, damage, _, problem, notes = _everything(str(path))
+    assert 0 < len(frames) < FRAMES
+    assert min(damage, default=FRAMES) <= place or "cannot be decoded" in problem or any("skipped" in note for note in notes)
+
+
+@pytest.mark.parametrize("threads", [False, True])
 def test_packets_are_counted_once(monkeypatch: pytest.MonkeyPatch, damaged: Damage, threads: bool) -> None:
     """However often they are read."""
     _threads(monkeypatch, threads)

@@ -494,7 +494,8 @@ class ContainerFile(SequentialSource):
                     raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
                 self._leave_hardware(number, error)
                 return self._seek_without_threads(number, position)
-            if self._clip.decoder.reports and self._clip.decoder.threads:  # they may be on frames before
+            decoder = self._clip.decoder
+            if decoder.threads and (decoder.reports or decoder.skipped_packets):  # perhaps because of frames before
                 return self._seek_without_threads(number, position)
             if frame is not None and frame.pts == position:
                 self._clip.decoder.begin_at(position)

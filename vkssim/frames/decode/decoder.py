@@ -293,13 +293,14 @@ class Decoder:
                 raise UndecodableError(self.reports[0].text)
             while frames:
                 frame = frames.pop(0)
-                self._due.returned(frame.pts)
+                if self._due.returned(frame.pts) and self._due.is_timed and not (self._listens or may_skip):
+                    raise UndecodableError("a packet gave no frame")
                 yield frame
             if failure is not None:
                 raise failure
             if not group:
                 break
-        if self._due.fall_short(may_skip):
+        if self._due.fall_short(may_skip=may_skip):
             raise UndecodableError("a packet gave no frame")
 
     def _by_cpu(self, packets: Iterator[Any]) -> Iterator[Any]:
@@ -307,12 +308,14 @@ class Decoder:
         from av import FFmpegError
 
         began, failures, lost = False, 0, ""
+        failed: int | None = None  # the time of the last packet that could not be decoded
+        gap: int | None = None  # the number of the first frame before which one is missing
+        has_fields = False
         opening: list[tuple[int | None, bool]] = []  # time and key mark of the packets up to the first frame
         while True:
             group, unread = _up_to_error(islice(packets, 1))
-            frames, undecoded = self._decode(
-                [None] if unread else group
-            )  # with an error, the frames that the decoder still has
+            # If reading fails, the decoder returns the frames that it still has.
+            frames, undecoded = self._decode(group if unread is None else [None])
             if not began:
                 opening += [(packet.pts, packet.is_keyframe and undecoded is None) for packet in group]
             if undecoded is not None:
@@ -320,7 +323,7 @@ class Decoder:
                     raise undecoded
                 self.failure = reason(undecoded, *(report.text for report in self.reports[-1:] if report.packet == self._sent))
                 lost = lost or (self.failure if began else "")
-                failures += not began
+                failures, failed = failures + (not began), self._last_pts
                 if failures == _MAX_TORN_PACKETS:
                     return
 
@@ -328,8 +331,13 @@ class Decoder:
                 if not began:
                     began = True
                     self._note_begin(frame, opening, failures)
-                if self._due.returned(frame.pts) and lost:
-                    raise UndecodableError(lost)
+                    if _is_before(frame.pts, failed):  # a later frame is missing
+                        lost = self.failure or ""
+                if self._due.returned(frame.pts):
+                    if lost:
+                        raise UndecodableError(lost)
+                    gap = self.frame_count if gap is None else gap
+                has_fields |= frame.interlaced_frame
                 yield frame
             if unread is not None:
                 self.failure = reason(unread)
@@ -338,11 +346,15 @@ class Decoder:
                 return
             if not group:
                 break
-        # PyAV swallows an error that follows a frame, and with it all further frames at the end.
-        if began and not lost and self._name in ONE_FRAME_A_PACKET and self._due.fall_short(may_skip=True):
-            lost = next((report.text for report in self.reports if report.is_damage), "")
         if lost:
             raise UndecodableError(lost)
+        has_one_each = self._name in ONE_FRAME_A_PACKET and self._due.is_timed and not has_fields
+        if began and self._whole and has_one_each and self._due.fall_short():
+            # PyAV swallows an error that follows a frame, and with it all further frames at the end.
+            if self._due.fall_short(may_skip=True) and (damage := [report for report in self.reports if report.is_damage]):
+                raise UndecodableError(damage[0].text)
+            at = self.frame_count - 1 if gap is None else gap
+            self.reports.append(Report("a packet gave no frame", True, self._sent, None, at))
 
     def _decode(self, group: list[Any]) -> tuple[list[Any], Exception | None]:
         """Return the frames that the decoder has after a group of packets, and the error that ended them, if any."""

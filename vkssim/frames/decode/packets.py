@@ -77,13 +77,14 @@ class FramesDue:
         self._times: list[int] = []  # a heap
         self._left = 0
         self._first: int | None = None
-        self._is_timed = True
+        self.is_timed = True
+        """Whether all packets and frames have presentation times."""
 
     def add(self, pts: int | None) -> None:
         """Add a packet that goes to the decoder."""
         self._left += 1
         if pts is None:
-            self._is_timed = False
+            self.is_timed = False
             return
         heappush(self._times, pts)
         self.newest = pts if self.newest is None else max(self.newest, pts)
@@ -91,18 +92,20 @@ class FramesDue:
     def returned(self, pts: int | None) -> bool:
         """Take the packet of a frame out. Return whether an earlier one gave no frame, also if that is not known."""
         self._left -= 1
-        if pts is None or not self._is_timed:
-            self._is_timed = False
+        if pts is None or not self.is_timed:
+            self.is_timed = False
             return True
         self._first = pts if self._first is None else self._first
         has_gap = False
         while self._times and self._times[0] <= pts:
-            has_gap |= self._first <= heappop(self._times) < pts
+            time = heappop(self._times)
+            has_gap |= self._first <= time < pts
+            self._left -= time < self._first  # it refers to frames that are not in the stream
         return has_gap
 
-    def fall_short(self, may_skip: bool) -> bool:
+    def fall_short(self, *, may_skip: bool = False) -> bool:
         """Return whether there are fewer frames than packets; `may_skip` is whether sound streams have packets without one."""
-        return self._left > 0 and not (may_skip and self._is_timed and not self._times)
+        return self._left > 0 and not (may_skip and self.is_timed and not self._times)
 
 
 _PICTURE_OF_MPEG4 = b"\0\0\1\xb6"
