@@ -135,6 +135,23 @@ def test_the_cpu_decodes_what_the_gpu_cannot(folder: Path, driver: Answers, devi
         _json(clips, device, "cuda")
 
 
+def test_the_log_says_who_decodes_a_clip_and_why(
+    folder: Path, stand_in: list[Changed], caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing is printed unless a program asks for the log."""
+    for name in ("ref.mp4", "wide.mp4"):
+        _planes(folder / name, PREFERRED)
+    assert capfd.readouterr() == ("", "")
+    with caplog.at_level("INFO", "vkssim"):
+        for name, decoder in (("ref.mp4", PREFERRED), ("wide.mp4", PREFERRED), ("ref.mp4", None)):
+            _planes(folder / name, decoder)
+    assert caplog.messages == [
+        f"{folder / 'ref.mp4'}: decoded by cuda",
+        f"{folder / 'wide.mp4'}: decoded by the CPU, not by cuda: its frames are yuv422p; it only decodes 4:2:0 of 8 and 10 bits",
+        f"{folder / 'ref.mp4'}: decoded by the CPU",
+    ]
+
+
 def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_cpu(
     folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

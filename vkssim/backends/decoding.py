@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from ..host.device import missing_for_sharing
 from ..host.devices import NVIDIA, DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
 from .cuda import CHROMA, CODECS, Capabilities, Cuda, ask, cuda_of
+
+_log = logging.getLogger("vkssim")
 
 _CUDA = "cuda"
 _CHROMA_NAMES = {"400": "grey", "422": "4:2:2", "444": "4:4:4"}
@@ -108,7 +111,10 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
     gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
     if gpu is not None and _has_bindings():
         return HardwareDecoder(_CUDA, NvidiaDriver(gpu.uuid, shares=not missing_for_sharing(gpu)), required=decode == _CUDA)
-    return None if decode == "auto" else HardwareDecoder(_CUDA, NvidiaDriver(None))
+    if decode == _CUDA:
+        return HardwareDecoder(_CUDA, NvidiaDriver(None))
+    _log.debug("decoded by the CPU: the device that scores is not a GPU of NVIDIA, or cuda-bindings is missing")
+    return None
 
 
 def sessions(decoder: HardwareDecoder) -> int:

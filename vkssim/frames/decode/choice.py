@@ -70,7 +70,8 @@ def choose_decoder(new_clip: Callable[[], ClipDecoder], preferred: HardwareDecod
             " the CPU"
         )
     decoder = "the CPU" if choice.hardware is None else choice.hardware.kind
-    _log.info("%s: decoded by %s%s", choice.clip.path, decoder, f", not by {choice.reason}" if choice.reason else "")
+    why = f", not by {preferred.kind}: {choice.reason}" if preferred is not None and choice.reason is not None else ""
+    _log.info("%s: decoded by %s%s", choice.clip.path, decoder, why)
     return choice
 
 

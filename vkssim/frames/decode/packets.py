@@ -13,21 +13,22 @@ from ..info import VideoPackets
 
 @dataclass
 class PacketCount:
-    """The totals of the packets that were read. `complete` is True once all packets of the stream were added, each once.
-
-    `hidden` counts packets that are never presented. They are decoded because others refer to them. `first` and `last` are the
-    presentation times of all other packets in ticks, `timed` is whether all of these have one, and `last_duration` is 0 if it
-    is not known.
-    """
+    """The totals of the packets that were read."""
 
     bytes: int = 0
     presented: int = 0
     hidden: int = 0
+    """The packets that are never presented. They are decoded because others refer to them."""
     first: int | None = None
+    """The first presentation time of all packets that are presented, in ticks."""
     last: int | None = None
+    """The last one."""
     last_duration: int = 0
+    """The duration of the last frame; 0 if it is not known."""
     timed: bool = True
+    """Whether all packets that are presented have a time."""
     complete: bool = False
+    """Whether all packets of the stream were added, each once."""
 
     def add(self, packet: Any) -> None:
         """Add a packet. The empty packet with which PyAV ends a stream does not count."""

@@ -33,18 +33,20 @@ class UnlistedPacketsError(Exception):
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Consecutive packets: the places of the first one and after the last one in the list, and their presentation times.
-
-    `ticks` are the rising times of the packets that are presented, `before` is the number of such packets before them, and
-    `own` has the time of each packet by its place. `duration` is that of the last frame, 0 if it is not known.
-    """
+    """Consecutive packets, and their presentation times in ticks."""
 
     first: int
+    """The place of the first packet in the list."""
     stop: int
+    """The place after the last one."""
     before: int
+    """The number of packets before them that are presented."""
     ticks: npt.NDArray[np.int64]
+    """The rising times of those that are presented."""
     own: dict[int, int]
+    """The time of each packet by its place."""
     duration: int
+    """The duration of the last frame; 0 if it is not known."""
 
     def holds(self, place: int, total: int) -> bool:
         """Return whether all that can be presented next to the packet at a place is here; there are `total` packets."""
