@@ -88,7 +88,7 @@ def test_pairs_are_those_that_are_scored(sync: str) -> None:
 
 
 def test_clips_that_cannot_be_compared_have_no_pairs() -> None:
-    with pytest.raises(OptionError, match="sync is 'time'"):
+    with pytest.raises(OptionError, match="`sync` is 'time'"):
         vkssim.pair_frames(REFERENCE, DISTORTED, sync="time")
     with pytest.raises(InputError, match="cannot be read"):
         vkssim.pair_frames(REFERENCE, "nothing.mp4")

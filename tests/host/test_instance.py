@@ -36,13 +36,15 @@ with Scorer(401, 600, dtype=np.float32, data_range=1, features=features, batch=2
 
 LEAK = """
 from vkssim import Scorer
+from vkssim.backends.sessions import close_sessions
 from vkssim.errors import ValidationError
 from vkssim.host.api import vk
 scorer = Scorer(64, 64, bits=8, features="float_ssim=scale=1")
 info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
-vk.vkCreateBuffer(scorer._backend.device.handle, info, None)
+vk.vkCreateBuffer(scorer._backend._used.session.device.handle, info, None)
+scorer.close()
 try:
-    scorer.close()
+    close_sessions()
 except ValidationError as error:
     print(error)
 """
