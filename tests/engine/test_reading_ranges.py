@@ -128,7 +128,7 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
             if same[-1]:
                 np.testing.assert_array_equal(read(source, range(number, number + 2)), sequence[number : number + 2])
                 source.verify_boundary(number + 2, marks.position(number + 1))
-    assert all(same) == (kind != SMALL)
+    assert all(same) or kind == SMALL  # whose times depend on the number of threads
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -125,7 +125,8 @@ def test_every_codec_is_decoded_on_threads_to_its_end(
             decoder, target = source._clip.decoder, source.info.new_planes(1)
             assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
             assert decoder is source._clip.decoder
-            assert decoder.threads
+            # Sixteen threads have seen the damage by the first frame, which is then decoded without them.
+            assert decoder.threads or path not in sound.values()
             assert bool(source.damage) == (path not in sound.values())
             assert not source.remarks
 
@@ -423,8 +424,11 @@ def _with_damaged_header(whole: Path, path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_errors_and_marks_show_the_damage_that_messages_tell_of(folder: Path, kind: str) -> None:
-    """docs/adr/0010 has damage of which only messages tell. None of these clips has it."""
+def test_errors_and_marks_show_the_damage_that_messages_tell_of(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/adr/0010 has damage of which only messages tell. None of these clips has it. Threads report it some frames early."""
+    _threads(monkeypatch, False)
     whole, path = folder / f"{kind}.mp4", folder / f"{kind}, damaged.mp4"
     options = {"x265-params": f"log-level=none:pools=1:frame-threads=1:keyint={GOP}:{STREAMS[kind]}", "crf": "30"}
     encode_frames(whole, moving_frames(FRAMES, HEIGHT, WIDTH, 24), "libx265", options=options)
