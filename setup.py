@@ -28,7 +28,8 @@ class BuildWithShaders(build_py):
 def link_package(folder: Path, site_packages: Path) -> None:
     """Make the package as a folder of links, shaped as it is once installed, and add the folder to Python's path.
 
-    Python itself finds vkssim.host in host/ by an import hook of setuptools. Type checkers run no hooks, but follow the path.
+    Setuptools' import hook finds vkssim.host in host/, but type checkers run no hooks. Python follows the path too, or else the
+    hook, should the folder be deleted.
     """
     package = folder / "vkssim"
     shutil.rmtree(package, ignore_errors=True)

@@ -18,7 +18,7 @@ from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimErro
 from vkssim.host.device import Device
 from vkssim.utils.progress import ProgressBar
 
-from .engine.in_ranges import FEATURES, small_ranges, told
+from .engine.in_ranges import FEATURES, failed, small_ranges, told
 from .frames.reading import describe
 from .support.clips import raw_bytes, write
 from .support.commands import python_process
@@ -63,8 +63,10 @@ def test_each_is_what_score_files_gives(pairs: Pairs, monkeypatch: pytest.Monkey
 def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is there before the last was begun."""
     begun: list[str] = []
-    do = Worker.do
-    monkeypatch.setattr(Worker, "do", lambda self, task, *how: begun.append(task.clips.distorted) or do(self, task, *how))
+    submit = Worker.submit
+    monkeypatch.setattr(
+        Worker, "submit", lambda self, task, *how: begun.append(task.clips.distorted) or submit(self, task, *how)
+    )
     results = vkssim.score_many(pairs * 4, raw=RAW, features=FEATURES, backend="cpu")
     assert begun == [], "nothing is done until it is asked for"
     assert next(results).number == 0
@@ -126,15 +128,15 @@ def test_on_two_workers_abandoned_they_end(pairs: Pairs, device: Device, tmp_pat
 
 
 def test_a_worker_that_is_lost_is_a_warning(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    do = Worker.do
+    submit = Worker.submit
     failures = [WorkerDiedError("gone")]
 
     def dying(self: Worker, task: Task, *how: Any) -> object:
         if failures:
-            raise failures.pop()
-        return do(self, task, *how)
+            return failed(failures.pop())
+        return submit(self, task, *how)
 
-    monkeypatch.setattr(Worker, "do", dying)
+    monkeypatch.setattr(Worker, "submit", dying)
     with pytest.warns(LostWorkerWarning, match=r"on cpu ended unexpectedly \(gone\); its task is tried again"):
         results = list(vkssim.score_many(pairs[:1], raw=RAW, features=FEATURES, backend="cpu"))
     assert results[0].report is not None

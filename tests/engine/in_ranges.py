@@ -15,7 +15,6 @@ from vkssim.engine import engine, worker
 from vkssim.engine import ranges as division
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.pools import InlineHandle
 from vkssim.engine.ranges import FrameRange
 from vkssim.engine.scheduler import MakeTask, Scheduler, TaskKey
 from vkssim.engine.task import FixedPool, OnEvent, Task, TaskResult, WorkerSpec
@@ -43,11 +42,11 @@ class AnyOrder(Scheduler):
         self._random.shuffle(self._queue)
 
 
-class _InTurn(InlineHandle):
+class _InTurn(Worker):
     """One of two workers in this thread: what it does is noted."""
 
     def __init__(self, ranges: list[FrameRange]) -> None:
-        super().__init__(Worker(CPU), "cpu")
+        super().__init__(CPU)
         self._ranges = ranges
 
     def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
@@ -55,6 +54,13 @@ class _InTurn(InlineHandle):
         if not (task.division is not None and future.exception() is None and future.result().ranges):
             self._ranges.append(task.parts[0].frame_range)
         return future
+
+
+def failed(error: Exception) -> Future[TaskResult]:
+    """The outcome of a task that fails."""
+    future: Future[TaskResult] = Future()
+    future.set_exception(error)
+    return future
 
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from vkssim.backends.cpu import CpuBackend
 from vkssim.engine.engine import Engine, Job, RunSettings, score_jobs, score_pair
 from vkssim.engine.journal import Journal, open_journal
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.pools import DevicePool, InlineHandle, WorkerOptions
+from vkssim.engine.pools import DevicePool, WorkerOptions
 from vkssim.engine.ranges import BatchScored, Event, FrameRange, RangeScores
 from vkssim.engine.scheduler import MAX_ATTEMPTS
 from vkssim.engine.task import FixedPool, OnEvent, Task, TaskResult, WorkerDiedError
@@ -43,7 +44,7 @@ from ..ladder.ladders import manifest
 from ..support.clips import write, y4m_bytes
 from ..support.commands import TINY, vkssim
 from ..support.pictures import clip
-from .in_ranges import CPU, FEATURES, small_ranges, told
+from .in_ranges import CPU, FEATURES, failed, small_ranges, told
 
 FRAMES = 20
 INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
@@ -63,13 +64,16 @@ def clips(tmp_path: Path) -> Clips:
 
 def _before_tasks(monkeypatch: pytest.MonkeyPatch, action: Callable[[Task], object]) -> None:
     """Have `action` called with each task before a worker does it."""
-    do = Worker.do
+    submit = Worker.submit
 
-    def acting(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
-        action(task)
-        return do(self, task, on_event)
+    def acting(self: Worker, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        try:
+            action(task)
+        except Exception as error:
+            return failed(error)
+        return submit(self, task, on_event)
 
-    monkeypatch.setattr(Worker, "do", acting)
+    monkeypatch.setattr(Worker, "submit", acting)
 
 
 @pytest.fixture
@@ -98,13 +102,9 @@ def _in_one(clips: Clips) -> ScoreReport:
     return score_files(clips.reference, clips.distorted, features=FEATURES, backend="cpu")
 
 
-def _inline() -> InlineHandle:
-    return InlineHandle(Worker(CPU), "cpu")
-
-
 def _two() -> FixedPool:
     """Two workers in this thread, so that clips are divided."""
-    return FixedPool([_inline(), _inline()])
+    return FixedPool([Worker(CPU), Worker(CPU)])
 
 
 def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = None, **settings: Any) -> ScoreReport:
@@ -313,9 +313,9 @@ def test_a_refused_range_of_a_run_that_goes_on(
 @pytest.mark.parametrize("place", [1, 4])
 def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
     """Whichever of two neighbours comes first; no frame of the latter is told of."""
-    do = Worker.do
+    submit = Worker.submit
 
-    def other(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
+    def other(self: Worker, task: Task, on_event: OnEvent) -> Future[TaskResult]:
         wrong = task.parts[0].frame_range.first == 4 * place
 
         def change(job: int, event: Event) -> None:
@@ -325,9 +325,9 @@ def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: py
                 event = replace(event, frames=[replace(frame, metrics={"float_ssim": 7.0}) for frame in event.frames])
             on_event(job, event)
 
-        return do(self, task, change)
+        return submit(self, task, change)
 
-    monkeypatch.setattr(Worker, "do", other)
+    monkeypatch.setattr(Worker, "submit", other)
     frames: list[FrameScores] = []
     report = _score(clips, on_frames=frames.extend)
     assert told(report) == told(_in_one(clips))
@@ -451,7 +451,7 @@ def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[
     """A cluster may begin with one worker: pairs are divided all the same, and none are scored in step."""
 
     jobs = [Job(name, clips) for name in ("a", "b")]
-    with FixedPool([_inline()]) as pool:
+    with FixedPool([Worker(CPU)]) as pool:
         pool.several = True
         outcomes = [outcome for _, outcome in Engine(pool, OPTIONS).score(jobs)]
     assert [told(outcome) for outcome in outcomes] == [told(_in_one(clips))] * 2
@@ -500,7 +500,7 @@ def test_workers_share_a_pair_only_if_there_are_fewer_pairs(
 ) -> None:
     given: list[int] = []
     _before_tasks(monkeypatch, lambda task: given.append(task.division.workers) if task.division is not None else None)
-    with FixedPool([_inline() for _ in range(workers)]) as pool:
+    with FixedPool([Worker(CPU) for _ in range(workers)]) as pool:
         engine = Engine(pool, OPTIONS, RunSettings(warn=pytest.fail))
         assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
     assert given == sharers

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,6 @@ from .selftest import check
 from .sessions import EngineInUse, Session, use_engine
 from .vulkan import VulkanBackend
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 Planes = npt.NDArray[Any]
 
 
@@ -162,28 +160,26 @@ class _SharedBackend(Backend):
         self._backend.check_process()
 
     def submit(self, batch: Batch, frames: int) -> None:
-        self._do(self._submit, batch, frames)
-
-    def _submit(self, batch: Batch, frames: int) -> None:
-        with self._used.lock:
-            self._backend.submit(batch, frames)
-        self._in_flight.append(batch)
+        with self._noting_failure():
+            with self._used.lock:
+                self._backend.submit(batch, frames)
+            self._in_flight.append(batch)
 
     def is_done(self, batch: Batch) -> bool:
-        return self._do(self._backend.is_done, batch)
+        with self._noting_failure():
+            return self._backend.is_done(batch)
 
     def collect(self, batch: Batch) -> list[list[Doubles]]:
-        return self._do(self._collect, batch)
+        with self._noting_failure():
+            means = self._backend.collect(batch)
+            self._in_flight.remove(batch)
+            return means
 
-    def _collect(self, batch: Batch) -> list[list[Doubles]]:
-        means = self._backend.collect(batch)
-        self._in_flight.remove(batch)
-        return means
-
-    def _do(self, action: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
-        """Return the result of an action. The engine of one that fails, or that Ctrl-C ends, is in no known state."""
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """Let nobody use the engine again after a call that fails, or that Ctrl-C ends: its state is unknown."""
         try:
-            return action(*arguments, **options)
+            yield
         except BaseException as error:
             self._has_failed = True
             self._used.fail(error)

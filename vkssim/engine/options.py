@@ -23,11 +23,12 @@ Selector = str | int | Sequence[str | int] | None
 
 @dataclass(frozen=True)
 class Clips:
-    """The two clips of a pair, by path or URL. `raw` describes the clips that are raw files."""
+    """The two clips of a pair, by path or URL."""
 
     reference: str
     distorted: str
     raw: RawDescription = field(default_factory=RawDescription)
+    """The description of the clips that are raw files."""
 
     @property
     def paths(self) -> tuple[str, str]:
@@ -37,11 +38,7 @@ class Clips:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """The options by which every clip is scored; see `score_files`.
-
-    `decode` is the decoder that the user asked for. `decoder` is the hardware that it stands for, None for the CPU alone;
-    it is known once the device is chosen.
-    """
+    """The options by which every clip is scored; see `score_files`."""
 
     features: tuple[str, ...]
     planes: str = "y"
@@ -51,7 +48,9 @@ class ScoreOptions:
     strict: bool = False
     backend: str = "vulkan"
     decode: str = DECODERS[0]
+    """The decoder that the user selects."""
     decoder: HardwareDecoder | None = None
+    """The hardware of that decoder, None for the CPU alone; a worker sets it for its device."""
 
     @property
     def chroma(self) -> bool:

@@ -138,32 +138,11 @@ def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) ->
     return 0 if decoder is None else sessions(decoder)
 
 
-class InlineHandle(WorkerHandle):
-    """A worker in the thread of the caller."""
-
-    def __init__(self, worker: Worker, label: str) -> None:
-        self.label = label
-        self._worker = worker
-
-    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
-        """Do the task at once."""
-        future: Future[TaskResult] = Future()
-        try:
-            future.set_result(self._worker.do(task, on_event))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def close(self) -> None:
-        """Close the worker."""
-        self._worker.close()
-
-
 class ThreadHandle(WorkerHandle):
     """A worker on a thread, which cannot be killed like a process."""
 
-    def __init__(self, worker: Worker, label: str) -> None:
-        self.label = label
+    def __init__(self, worker: Worker) -> None:
+        self.label = worker.label
         self._worker = worker
         self._thread = ThreadPool(1, "vkssim-worker")
 
@@ -198,8 +177,9 @@ class DevicePool(FixedPool):
     def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
         sharing = 1 if spec.profile else workers
         slots = slots_for(sharing if workers > 1 else in_step)
-        handle, peers = ThreadHandle if workers > 1 else InlineHandle, Peers(several=workers > 1)
-        super().__init__([handle(Worker(spec, slots, sharing, peers), spec.label) for _ in range(workers)])
+        peers = Peers(several=workers > 1)
+        members = [Worker(spec, slots, sharing, peers) for _ in range(workers)]
+        super().__init__([*map(ThreadHandle, members)] if workers > 1 else members)
 
 
 # -- devices ----------------------------------------------------------------------------------------------------------

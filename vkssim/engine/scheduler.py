@@ -209,8 +209,8 @@ class Scheduler:
 
     def _next_clips(self, worker: WorkerHandle, pending: _PendingTask) -> tuple[Clips, ScoreOptions] | None:
         """Return the clips of another group if a worker will probably go on with them after a task."""
-        waiting = [other for other in self._queue if self._may_try(worker, other)]
-        if not waiting or any(other.key.group == pending.key.group for other in waiting):
+        waiting = [candidate for candidate in self._queue if self._may_try(worker, candidate)]
+        if not waiting or any(candidate.key.group == pending.key.group for candidate in waiting):
             return None
         task = self._best(worker, waiting).make(None)
         return (task.clips, task.options) if len(task.parts) == 1 else None

@@ -33,7 +33,7 @@ from .options import Clips, ScoreOptions
 from .ranges import MIN_PAIRS, PIXELS_A_SECOND, BatchScored, Event, FrameRange, RangeBegun, divide_pairs
 from .run import frame_metrics, score_range, video_packets
 from .source_cache import SourceCache, Sources, are_decoded_by_hardware
-from .task import OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerSpec
+from .task import OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerHandle, WorkerSpec
 
 _MIN_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
@@ -65,14 +65,15 @@ class Peers:
         """The formats of frames for which a report has the warnings of the device."""
 
 
-class Worker(Closable):
-    """A worker that divides clips, and scores their ranges on one device; use with `with`.
+class Worker(WorkerHandle, Closable):
+    """A worker that divides clips, and scores their ranges on one device, in the thread of the caller; use with `with`.
 
     The device stays open for the next worker of the process; see `backends.sessions`. Workers of one device are `peers`, and
     `sharing` of them share the `slots` batches of a backend.
     """
 
     def __init__(self, spec: WorkerSpec, slots: int = _MIN_BATCHES, sharing: int = 1, peers: Peers | None = None) -> None:
+        self.label = spec.label
         self._spec = spec
         self._slots, self._sharing = slots, sharing
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
@@ -82,13 +83,14 @@ class Worker(Closable):
         self._peers = peers or Peers()
         self._peers.workers.append(self)
 
-    def do(self, task: Task, on_event: OnEvent) -> TaskResult:
-        """Do a task, and return its result; `on_event` gets its events, in the thread that calls this method.
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Do a task at once, in the thread that calls this method, which `on_event` is called in as well.
 
-        Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
-        if the clips of the only part cannot be scored. A part without an event of its end may be tried again.
+        The future raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors
+        of vkssim if the clips of the only part cannot be scored. A part without an event of its end may be tried again.
         """
         started = perf_counter()
+        future: Future[TaskResult] = Future()
         result, size = TaskResult(), 0
 
         def pass_on(job: int, event: Event) -> None:
@@ -100,37 +102,42 @@ class Worker(Closable):
                 result.frames += len(event.frames)
             on_event(job, event)
 
-        self._check()
         self._busy = True
         try:
+            self._check()
             options = self._with_decoder(task.options)
             if len(task.parts) > 1:
-                self._score_in_step(task, options, result, pass_on)
-                return result
-
-            (part,) = task.parts
-            with self._sources.use(part.clips, part.frame_range, options) as sources:
-                if task.next_clips is not None:
-                    clips, following = task.next_clips
-                    self._sources.open_ahead(clips, self._with_decoder(following))
-                before = sum(source.bytes_read for source in sources)
-                ranges = self._divide(task, options, sources)
-                if len(ranges) > 1:
-                    result.ranges, result.packets = ranges, video_packets(sources, options.selection)
-                else:
-                    on_part_event = partial(pass_on, part.job)
-                    how = self._how(task)
-                    opener = partial(self._open_backend, task)
-                    scores = score_range(
-                        sources, part.clips, opener, options, part.frame_range, part.earlier, on_part_event, **how
-                    )
-                    on_part_event(scores)
-                result.bytes = sum(source.bytes_read for source in sources) - before
-            return result
-        finally:
-            self._busy = False
+                result.bytes = self._score_in_step(task, options, pass_on)
+            else:
+                (part,) = task.parts
+                on_part_event, how = partial(pass_on, part.job), self._how(task)
+                with self._sources.use(part.clips, part.frame_range, options) as sources:
+                    if task.next_clips is not None:
+                        clips, following = task.next_clips
+                        self._sources.open_ahead(clips, self._with_decoder(following))
+                    before = sum(source.bytes_read for source in sources)
+                    ranges = self._divide(task, options, sources)
+                    if len(ranges) > 1:
+                        result.ranges, result.packets = ranges, video_packets(sources, options.selection)
+                    else:
+                        opener = partial(self._open_backend, task)
+                        scores = score_range(
+                            sources, part.clips, opener, options, part.frame_range, part.earlier, on_part_event, **how
+                        )
+                        on_part_event(scores)
+                    result.bytes = sum(source.bytes_read for source in sources) - before
             if result.frames:
                 self._pixels_a_second = result.frames * size / (perf_counter() - started)
+            future.set_result(result)
+        except Exception as error:
+            future.set_exception(error)
+        finally:
+            self._busy = False
+        return future
+
+    def do(self, task: Task, on_event: OnEvent) -> TaskResult:
+        """Do a task as `submit` does, and return its result."""
+        return self.submit(task, on_event).result()
 
     def _how(self, task: Task) -> dict[str, bool]:
         return {"live": task.batch == 1, "profile": self._spec.profile}
@@ -194,8 +201,8 @@ class Worker(Closable):
 
     # -- several pairs of one reference ------------------------------------------------------------------------------
 
-    def _score_in_step(self, task: Task, options: ScoreOptions, result: TaskResult, on_event: OnEvent) -> None:
-        """Score the parts on a thread each, so that their reference is decoded once."""
+    def _score_in_step(self, task: Task, options: ScoreOptions, on_event: OnEvent) -> int:
+        """Score the parts on a thread each, so that their reference is decoded once. Return the bytes read of the reference."""
         parts: list[Part] = []
         for part in task.parts:
             missing = _why_missing(part.clips.distorted, part.clips.raw)
@@ -204,7 +211,7 @@ class Worker(Closable):
             else:
                 on_event(part.job, missing)
         if not parts:
-            return
+            return 0
 
         with ExitStack() as stack:
             try:
@@ -214,7 +221,7 @@ class Worker(Closable):
             except Exception as error:
                 for part in parts:
                     on_event(part.job, copy(error))
-                return
+                return 0
 
             # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting forever.
             steps: SimpleQueue[Future[None] | tuple[int, Event]] = SimpleQueue()
@@ -232,7 +239,7 @@ class Worker(Closable):
             for run in runs:
                 run.add_done_callback(steps.put)
             _pass_on_events(steps, runs, on_event)
-            result.bytes = references[0].bytes_read
+            return references[0].bytes_read
 
     def _score_part(self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, on_event: OnEvent) -> None:
         clips, on_part_event = part.clips, partial(on_event, part.job)
