@@ -48,7 +48,7 @@ def test_a_loop_that_goes_on_after_errors_ends(tmp_path: Path, monkeypatch: pyte
     def stop(*_arguments: Any, **_options: Any) -> Any:
         raise KeyboardInterrupt
 
-    for computation in ("vkssim.backends.cpu.CpuBackend.collect", "vkssim.backends.open.value_and_gradient"):
+    for computation in ("vkssim.backends.cpu.CpuBackend.collect", "vkssim.loss.reference.value_and_gradient"):
         monkeypatch.setattr(computation, stop)
     with pytest.raises(KeyboardInterrupt), suppress(vkssim.VkssimError):
         CALLS[call](tmp_path)

@@ -16,7 +16,7 @@ import torch
 
 import vkssim
 from vkssim.backends import open as open_module
-from vkssim.backends import sessions
+from vkssim.backends import selftest, sessions, vulkan
 from vkssim.backends.failures import fit_batch
 from vkssim.backends.open import open_backend
 from vkssim.backends.sessions import Session, close_sessions, use_engine
@@ -354,8 +354,8 @@ def made(stand_ins: list[_StandIn], monkeypatch: pytest.MonkeyPatch) -> list[_Ba
         return backends[-1]
 
     assert stand_ins == []
-    monkeypatch.setattr(open_module, "VulkanBackend", make)
-    monkeypatch.setattr(open_module, "check", lambda *_: None)
+    monkeypatch.setattr(vulkan, "VulkanBackend", make)
+    monkeypatch.setattr(selftest, "check", lambda *_: None)
     monkeypatch.setattr(open_module, "software_warnings", lambda *_: ())
     return backends
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,18 +19,17 @@ from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, list_devices
 from ..host.errors import DOCTOR
 from ..host.gpus import unlisted_gpus
 from ..host.instance import shared_instance
-from ..loss.reference import value_and_gradient
-from ..loss.spec import product
 from ..metrics.plane_metrics import PlaneMetrics
 from ..types import Doubles
 from ..utils.choices import BACKEND
 from ..utils.thread_pool import closing_on_error
 from .base import Backend, Batch
 from .cpu import CpuBackend
-from .loss_engine import LossEngine, LossStep
-from .selftest import check
 from .sessions import EngineInUse, Session, use_engine
-from .vulkan import VulkanBackend
+
+if TYPE_CHECKING:
+    from .loss_engine import LossEngine, LossStep
+    from .vulkan import VulkanBackend
 
 Planes = npt.NDArray[Any]
 
@@ -119,6 +118,9 @@ def open_backend(
     if name == "cpu":
         return CpuBackend(planes, slots if taken is None else max(1, taken))
 
+    from .selftest import check  # which imports all metrics and losses: an import of vkssim need not wait for them
+    from .vulkan import VulkanBackend
+
     def make(session: Session) -> VulkanBackend:
         engine = VulkanBackend(planes, device=session, batch=batch, slots=slots, profile=profile)
         with closing_on_error(engine):
@@ -135,7 +137,10 @@ def open_backend(
         key = formats, batch, slots, profile, number
         used = EngineInUse(device, key, make, sharing=sharing)
         with closing_on_error(used):
-            about_device = software_warnings(used.session.device.info, device)
+            warned = used.session.warnings
+            if str(device) not in warned:  # devices are listed for it, which takes milliseconds
+                warned[str(device)] = software_warnings(used.session.device.info, device)
+            about_device = warned[str(device)]
             batches = used.engine.take(slots if taken is None else taken)
             if batches is not None:
                 if not keep:
@@ -211,6 +216,11 @@ def evaluate(
     Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
     the NumPy twin, in float64.
     """
+    from ..loss.reference import value_and_gradient
+    from ..loss.spec import product
+    from .loss_engine import LossEngine
+    from .selftest import check
+
     check_backend(backend)
     if backend == "cpu":
         values, slopes = value_and_gradient(step.loss, reference.astype(np.float64), distorted.astype(np.float64))

@@ -188,6 +188,8 @@ class Session(Closable):
     def __init__(self, selector: str | int | None, *, sharing: bool = False) -> None:
         self.selector = selector
         self.engines: Keeper[Closable] = Keeper()
+        self.warnings: dict[str, tuple[Warning, ...]] = {}
+        """The warnings about the device, by the text of the selector that chose it."""
         self._holds = 1
         self._is_closed = False
         self._stack = ExitStack()
