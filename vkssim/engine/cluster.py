@@ -89,8 +89,9 @@ class ClusterHandle(WorkerHandle):
         self.running: Future[TaskResult] | None = None
         """The last task."""
         self._sign: Future[None] | None = None
-        """The last answer to the question whether the actor is alive, and the time of the question."""
+        """The last answer to the question whether the actor is alive."""
         self._asked = 0.0
+        """The time of that question, or of the beginning of the task."""
 
     def restart_if_dead(self) -> None:
         """Start a new actor if the last task ended because its actor died, and kill one that does not answer."""
@@ -101,10 +102,11 @@ class ClusterHandle(WorkerHandle):
             self._check_alive()
 
     def _check_alive(self) -> None:
-        now = time.monotonic()
+        silent = time.monotonic() - self._asked
         if self._sign is None or self._sign.done():
-            self._sign, self._asked = _outcome(self._actor.is_alive.remote()), now
-        elif now - self._asked > SILENCE_TIMEOUT_S:
+            if silent > SILENCE_TIMEOUT_S / 4:  # seldom, because Ray then shows the question in place of the task
+                self._sign, self._asked = _outcome(self._actor.is_alive.remote()), time.monotonic()
+        elif silent > SILENCE_TIMEOUT_S:
             self.close()
             assert self.running is not None
             with suppress(InvalidStateError):  # its task has just ended
@@ -112,7 +114,7 @@ class ClusterHandle(WorkerHandle):
 
     def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
         """Have the actor do a task. The future raises DeviceError if the worker could not begin."""
-        self._sign = None
+        self._sign, self._asked = None, time.monotonic()
         error = self.begun.exception()
         if error is None:
             self.label = self.begun.result()
