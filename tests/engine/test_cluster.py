@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 
 import vkssim
 from vkssim.engine import cluster as cluster_module
-from vkssim.engine.cluster import Cluster
+from vkssim.engine.cluster import Cluster, ClusterHandle
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.journal import open_journal
 from vkssim.engine.options import Clips, ScoreOptions
@@ -211,8 +212,18 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
 
 
 def test_a_worker_that_is_stopped(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives no sign of life during its task, so it is killed, and another worker scores its range."""
+    """It gives no sign of life during its task, so it is killed, and another worker scores its range.
+
+    The reason is told even if Ray reports the actor's death at once.
+    """
     monkeypatch.setattr(cluster_module, "SILENCE_TIMEOUT_S", 2.0)
+    kill = ClusterHandle.close
+
+    def close(handle: ClusterHandle) -> None:
+        kill(handle)
+        wait([handle.running] if handle.running else [], 5)  # until Ray has reported it
+
+    monkeypatch.setattr(ClusterHandle, "close", close)
     stopped: list[int] = []
 
     def stop() -> None:
@@ -300,7 +311,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
 DRIVER = """
 import sys
 from pathlib import Path
-from vkssim.engine.cluster import Cluster
+from vkssim.engine.cluster import Cluster, ClusterHandle
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.frames.options import RawDescription
 from vkssim.engine.journal import open_journal

@@ -107,10 +107,11 @@ class ClusterHandle(WorkerHandle):
             if silent > SILENCE_TIMEOUT_S / 4:  # seldom, because Ray then shows the question in place of the task
                 self._sign, self._asked = _outcome(self._actor.is_alive.remote()), time.monotonic()
         elif silent > SILENCE_TIMEOUT_S:
-            self.close()
             assert self.running is not None
             with suppress(InvalidStateError):  # its task has just ended
+                # Before the actor is killed: Ray reports its death too, without this reason.
                 self.running.set_exception(WorkerDiedError(f"it gave no sign of life for {SILENCE_TIMEOUT_S:g} s"))
+                self.close()
 
     def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
         """Have the actor do a task. The future raises DeviceError if the worker could not begin."""
