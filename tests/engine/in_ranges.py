@@ -29,7 +29,7 @@ from vkssim.report.results import ScoreReport
 from ..frames.reading import NOTHING_SAID
 
 CPU = WorkerSpec("cpu", None, "cpu", "cpu")
-FEATURES = ("float_ssim=scale=1",)
+FEATURES = ("float_psnr",)
 
 
 class AnyOrder(Scheduler):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ..support.commands import start_vkssim
 from ..support.journals import ranges
-from ..support.waiting import PATIENCE
+from ..support.waiting import PATIENCE, until
 
-FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
+FEATURE = ("--feature", "float_psnr")  # whose shaders compile soonest
 
 
 def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
@@ -24,6 +27,33 @@ def ended(process: subprocess.Popen[bytes]) -> str:
     messages = process.communicate(timeout=PATIENCE)[1].decode()
     assert "Traceback" not in messages, messages
     return messages
+
+
+def pause_when(process: subprocess.Popen[bytes], condition: Callable[[], object]) -> list[int]:
+    """Let a run go on in short steps until the condition holds, and leave it stopped: it cannot end before a signal comes.
+
+    Return its processes, itself first; `resume` lets them go on.
+    """
+
+    def holds_after_a_step() -> object:
+        resume([process.pid, *family(process)])
+        time.sleep(0.01)
+        _send(signal.SIGSTOP, [process.pid, *family(process)])
+        return condition()
+
+    until(holds_after_a_step)
+    return [process.pid, *family(process)]
+
+
+def resume(processes: Sequence[int]) -> None:
+    """Let stopped processes go on."""
+    _send(signal.SIGCONT, processes)
+
+
+def _send(number: signal.Signals, processes: Sequence[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def family(process: subprocess.Popen[bytes]) -> list[int]:

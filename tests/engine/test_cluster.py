@@ -42,7 +42,7 @@ RANGES = FRAMES // 32
 """The fewest pairs of a range are 32."""
 
 RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
-FEATURES = ("float_ssim=scale=1",)
+FEATURES = ("float_psnr",)
 NODE = {"num_cpus": 1, "object_store_memory": 80_000_000}
 _LONGEST = 30
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}

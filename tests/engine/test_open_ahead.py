@@ -22,7 +22,7 @@ from ..support.clips import write, y4m_bytes
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 
-FEATURE = "float_ssim=scale=1"
+FEATURE = "float_psnr"
 OPTIONS = ScoreOptions((FEATURE,))
 
 

@@ -39,7 +39,7 @@ from ..support.commands import python_process, start_program, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 from .in_ranges import CPU
-from .running import FEATURE, are_gone, complete_ranges, ended, family, started, workers
+from .running import FEATURE, are_gone, complete_ranges, ended, family, pause_when, resume, started, workers
 
 FEW = 12
 FRAMES = 120 * FEW
@@ -335,9 +335,10 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     number = signal.SIGTERM
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(complete_ranges(output)) > 2 and 0 in complete_ranges(output))  # else no frame can be reported
-    processes = family(process)
+    # Without the first range no frame can be reported.
+    processes = pause_when(process, lambda: len(complete_ranges(output)) > 2 and 0 in complete_ranges(output))
     process.send_signal(number)
+    resume(processes)
     messages = ended(process)
     assert process.returncode == 128 + number
     until(lambda: are_gone(processes))
@@ -356,9 +357,10 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     """They leave it to their parent."""
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: complete_ranges(output))
+    processes = pause_when(process, lambda: complete_ranges(output))
     for number in workers(process):
         os.kill(number, signal.SIGINT)
+    resume(processes)
     messages = ended(process)
     assert process.returncode == 0
     assert "warning" not in messages
@@ -406,11 +408,11 @@ def killed(
     journal = Path(f"{output}.journal")
     process = started(*_words(folder, output, *(two if request.param == 2 else ())))
     if request.param == 2:
-        until(lambda: len(complete_ranges(output)) > 2)
+        processes = pause_when(process, lambda: len(complete_ranges(output)) > 2)
     else:
-        until(lambda: journal.exists() and journal.stat().st_size > 2000)
-    processes = family(process)
+        processes = pause_when(process, lambda: journal.exists() and journal.stat().st_size > 2000)
     process.kill()
+    resume(processes)
     process.communicate()
     until(lambda: are_gone(processes))  # workers end with their parent
     assert [path.name for path in output.parent.iterdir()] == [journal.name]

@@ -11,7 +11,7 @@ import pytest
 
 from vkssim.host.device import Device
 
-from ..engine.running import FEATURE, are_gone, complete_ranges, ended, family, started
+from ..engine.running import FEATURE, are_gone, complete_ranges, ended, pause_when, resume, started
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.journals import entries, frames, records
 from ..support.pictures import clip
@@ -93,9 +93,9 @@ def test_ended_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[
     """Pairs that were done are not scored again, nor are the finished ranges of the others."""
     words, output = _words(folder, *two), tmp_path / RESULTS
     process = started(*words, cwd=tmp_path)
-    until(lambda: len(complete_ranges(output)) > 2)
-    processes = family(process)
+    processes = pause_when(process, lambda: len(complete_ranges(output)) > 2)
     process.send_signal(number)
+    resume(processes)
     told = ended(process)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert ("pairs done; the same command continues from there" in told) == (number == signal.SIGINT)
