@@ -17,7 +17,7 @@ from exit_codes import AGREE, COULD_NOT_RUN, MISMATCH
 
 from vkssim.doctor.driver_files import ADDED_FILES, driver_files
 from vkssim.doctor.in_subprocess import run_in_process
-from vkssim.doctor.machine import Machine
+from vkssim.doctor.system import Machine
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.gpus import FILTERS, NAMED_FILES
 from vkssim.host.vectors import CACHE_VARIABLES, WIDTH_VARIABLE

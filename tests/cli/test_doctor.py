@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.backends.known_answers import CASES
 from vkssim.doctor.driver_files import driver_files
-from vkssim.doctor.machine import Machine
+from vkssim.doctor.system import Machine
 
 from ..doctor.libraries import broken_library
 from ..support.commands import vkssim_process

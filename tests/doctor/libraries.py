@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from vkssim.doctor.driver_files import driver_files
-from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import list_libraries
+from vkssim.doctor.system import Machine
 
 
 def lavapipe_name() -> str:

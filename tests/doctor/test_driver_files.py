@@ -19,7 +19,7 @@ from vkssim.doctor.driver_files import (
     driver_files,
     search_folders,
 )
-from vkssim.doctor.machine import Machine
+from vkssim.doctor.system import Machine
 from vkssim.host.gpus import FILTERS, NAMED_FILES
 
 from ..support.commands import vkssim_process

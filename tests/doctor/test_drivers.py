@@ -10,8 +10,8 @@ import pytest
 from vkssim.doctor.driver_files import driver_files
 from vkssim.doctor.drivers import drivers_section, loader_section
 from vkssim.doctor.findings import DiagnosisSection, Finding, Level
-from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey
+from vkssim.doctor.system import Machine
 
 from ..host.made_up import device_info
 from ..support.machines import Registry, machine, write_driver_file, write_file

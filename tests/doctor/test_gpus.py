@@ -9,8 +9,8 @@ import pytest
 from vkssim.doctor.driver_files import driver_files
 from vkssim.doctor.findings import Finding, Level
 from vkssim.doctor.gpus import gpus_section
-from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey
+from vkssim.doctor.system import Machine
 from vkssim.host.devices import NVIDIA, DeviceKind
 
 from ..host.made_up import device_info

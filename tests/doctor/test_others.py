@@ -13,9 +13,8 @@ from vkssim.backends.cuda import Capabilities
 from vkssim.doctor import decoders, system
 from vkssim.doctor.decoders import Engines, ask_engines, decoders_section, send_answers
 from vkssim.doctor.findings import Level
-from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey
-from vkssim.doctor.system import PURPOSES, extras_section, missing_packages, system_section
+from vkssim.doctor.system import PURPOSES, Machine, extras_section, missing_packages, system_section
 
 from ..support.machines import machine, write_file
 

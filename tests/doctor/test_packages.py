@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.doctor.drivers import debian_package, distribution, install_driver, install_libraries
-from vkssim.doctor.machine import Machine
+from vkssim.doctor.system import Machine
 
 from ..support.machines import machine, write_file
 

@@ -16,8 +16,8 @@ from vkssim.doctor import survey as survey_module
 from vkssim.doctor.devices import DeviceTrial, try_device
 from vkssim.doctor.driver_files import DriverFile, driver_files
 from vkssim.doctor.in_subprocess import Send
-from vkssim.doctor.machine import Machine
 from vkssim.doctor.survey import Survey, list_libraries, make_survey, survey
+from vkssim.doctor.system import Machine
 from vkssim.errors import WrongNumbersError
 from vkssim.host.device import Device
 from vkssim.host.gpus import NAMED_FILES

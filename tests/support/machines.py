@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vkssim.doctor.machine import Machine
+from vkssim.doctor.system import Machine
 
 HOME = "/home/user"
 

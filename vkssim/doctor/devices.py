@@ -20,8 +20,8 @@ from ..metrics.plane_metrics import FrameMetrics
 from ..types import FrameFormat
 from .findings import DiagnosisSection, Finding, Level
 from .in_subprocess import OUT_OF_TIME, Send, run_in_process
-from .machine import Machine
 from .survey import Survey
+from .system import Machine
 
 _FEATURES = ("float_ms_ssim", "float_ssim")
 _OPENING = "opening the device and compiling its kernels"

@@ -11,9 +11,8 @@ from .driver_files import driver_files
 from .drivers import drivers_section, loader_section
 from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
-from .machine import Machine
 from .survey import Survey, make_survey
-from .system import extras_section, missing_packages, system_section
+from .system import Machine, extras_section, missing_packages, system_section
 
 
 def diagnose(seconds: float, on_step: Callable[[str], None] = lambda _: None) -> Diagnosis:

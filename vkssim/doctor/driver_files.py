@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.gpus import FILTERS, NAMED_FILES
-from .machine import Machine
+from .system import Machine
 
 ADDED_FILES = "VK_ADD_DRIVER_FILES"
 """The variable that names further files."""

@@ -12,8 +12,8 @@ from typing import Any
 from ..host.gpus import FILTERS, NAMED_FILES
 from .driver_files import DRIVERS, DriverFile, is_for_other_programs, search_folders
 from .findings import DiagnosisSection, Finding, Level
-from .machine import Machine
 from .survey import Survey
+from .system import Machine
 
 
 def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:

@@ -17,8 +17,8 @@ from ..host.gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, u
 from .driver_files import DriverFile, files_in
 from .drivers import distribution
 from .findings import DiagnosisSection, Finding, Level
-from .machine import Machine
 from .survey import Survey
+from .system import Machine
 
 _CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 _ELSEWHERE = ("/usr/local/nvidia/share/vulkan/icd.d", "/usr/local/nvidia/vulkan/icd.d")
