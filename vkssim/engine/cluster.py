@@ -16,11 +16,10 @@ from typing import Any
 
 from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError, VkssimError
 from ..storage.location import redact_url
-from ..utils.extras import require_extra
 from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
-from ..utils.version import __version__
+from ..utils.version import __version__, require_extra
 from ..utils.wording import counted
 from .ranges import Event
 from .task import OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..types import Doubles
-from ..utils.extras import require_extra
+from ..utils.version import require_extra
 from ..utils.wording import counted
 
 MIN_PAIRS = 6

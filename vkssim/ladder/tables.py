@@ -20,10 +20,10 @@ from ..report.record import ClipFacts, ScoringRecord
 from ..report.thresholds import POOLINGS
 from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..storage.reading import read_whole
-from ..utils.extras import require_extra
 from ..utils.limits import LARGEST_TABLE_BYTES, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.values import from_json, values_of
+from ..utils.version import require_extra
 from ..utils.wording import counted, did_you_mean
 from .manifest import Label, Pair, read_rows
 

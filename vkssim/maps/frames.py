@@ -24,8 +24,8 @@ from ..report.results import ScoreReport, metric_of_choice, worst_frames
 from ..storage.atomic import write_file
 from ..storage.location import is_url, redact_url
 from ..types import FloatPlane, Planes
-from ..utils.extras import require_extra
 from ..utils.limits import check_option, integer, whole_number
+from ..utils.version import require_extra
 from ..utils.wording import counted
 from .mapper import SsimMapper
 

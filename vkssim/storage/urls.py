@@ -17,8 +17,8 @@ from functools import cache
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import VkssimError
-from ..utils.extras import require_extra
 from ..utils.interruption import check
+from ..utils.version import require_extra
 from . import https
 from .location import LIBRARIES, is_url, redact, whole_url
 
