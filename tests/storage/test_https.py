@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from fsspec.implementations.http import HTTPFileSystem
 
 from vkssim import score_files
 from vkssim.errors import InputError, VkssimError
-from vkssim.storage import https, urls
+from vkssim.storage import urls
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import describe, open_source, read
@@ -102,7 +103,7 @@ class _Plain(HTTPFileSystem):  # type: ignore[misc]
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    filesystem = _Plain(skip_instance_cache=True, use_listings_cache=False, **https.options())
+    filesystem = _Plain(skip_instance_cache=True, use_listings_cache=False, **urls.https_options())
     monkeypatch.setattr(urls, "_filesystem", lambda _scheme, _process: filesystem)
     monkeypatch.setattr(urls, "_PAUSES", (0.0, 0.0))
     with Server() as server:
@@ -172,14 +173,14 @@ def test_a_file_that_is_changed_between_ranges(server: Server, header: str) -> N
 
 def test_versions_of_few_files_are_kept(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service reads new URLs for months. The version of a file that is still being read is not forgotten."""
-    monkeypatch.setattr(https, "MAX_URLS", 3)
-    monkeypatch.setattr(https, "_known", type(https._known)())
+    versions = lru_cache(3)(urls._versions.__wrapped__)
+    monkeypatch.setattr(urls, "_versions", versions)
     server.data, server.modified = raw_bytes(LUMA), "Mon, 01 Jan 2024 00:00:00 GMT"
     with open_source(server.url, describe(LUMA)) as source:
         for number in range(6):
             assert urls.size(f"{server.url}?{number}") == len(server.data)
             assert len(read(source, range(number, number + 1))) == (number < 5)
-            assert len(https._known) <= 3
+            assert versions.cache_info().currsize <= 3
             if number == 4:
                 server.version = '"2"'
         assert "its ETag differs" in str(source.problem)

@@ -1,7 +1,8 @@
 """Read files by URL, through fsspec, in ranges of known length.
 
 Every failure is an OSError whose `strerror` gives the reason, as for a local file; a missing library is an OptionError. A
-request that fails for a moment is repeated.
+request that fails for a moment is repeated. Every answer by https is checked: it must have the requested range, from one
+version of the file.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import errno
 import io
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import VkssimError
 from ..utils.interruption import check
 from ..utils.version import require_extra
-from . import https
 from .location import LIBRARIES, is_url, redact, whole_url
 
 STREAM_BLOCK = 1 << 22
@@ -41,7 +42,7 @@ def size(url: str) -> int:
 def state(url: str) -> tuple[int, str | None]:
     """Return the size of a file in bytes, and its version: the first of an ETag and a change time that the server gives."""
     with _os_errors():
-        filesystem, path = _opened(url)
+        filesystem, path = filesystem_of(url)
         info = retried(lambda: filesystem.info(path))
         if info.get("type", "file") != "file":
             raise OSError(errno.EISDIR, f"it is not an ordinary file but a {info['type']}")
@@ -55,14 +56,14 @@ def read(url: str, start: int, stop: int) -> bytes:
     if start >= stop:
         return b""
     with _os_errors():
-        filesystem, path = _opened(url)
+        filesystem, path = filesystem_of(url)
         return bytes(retried(lambda: filesystem.cat_file(path, start=start, end=stop)))
 
 
 def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     """Return the bytes of several ranges, requested in parallel if the server allows it; see `read`."""
     with _os_errors():
-        filesystem, path = _opened(url)
+        filesystem, path = filesystem_of(url)
         starts, stops = (list(places) for places in zip(*ranges, strict=True))
         parts: list[bytes] = retried(lambda: filesystem.cat_ranges([path] * len(ranges), starts, stops, on_error="raise"))
         return parts
@@ -115,13 +116,9 @@ class _UrlFile(io.RawIOBase):
 
 def filesystem_of(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and its name for the file. Raises OptionError if its library is not installed."""
-    scheme = url.partition("://")[0]
-    filesystem = _filesystem(scheme, os.getpid())
-    return filesystem, filesystem._strip_protocol(url)
-
-
-def _opened(url: str) -> tuple[Any, str]:
-    return filesystem_of(whole_url(url))
+    whole = whole_url(url)
+    filesystem = _filesystem(whole.partition("://")[0], os.getpid())
+    return filesystem, filesystem._strip_protocol(whole)
 
 
 @cache
@@ -132,8 +129,73 @@ def _filesystem(scheme: str, _process: int) -> Any:
         logging.getLogger(library).addHandler(logging.NullHandler())
     fsspec = require_extra("fsspec", "remote", f"{scheme}://")
     require_extra(LIBRARIES[scheme], "remote", f"{scheme}://")
-    options = https.options() if scheme == "https" else {}
+    options = https_options() if scheme == "https" else {}
     return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False, **options)
+
+
+# -- https ------------------------------------------------------------------------------------------------------------
+
+_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_VERSION = ("ETag", "Last-Modified")
+_TIMEOUT_S = 30  # to connect, and between two reads
+_MAX_URLS = 1024  # whose versions are known
+
+
+def https_options() -> dict[str, Any]:
+    """Return the options that check every answer before its body is read, and refuse redirects."""
+    import aiohttp
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(_check)
+    trace.on_request_redirect.append(_refuse_redirect)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_TIMEOUT_S, sock_read=_TIMEOUT_S)
+    return {"client_kwargs": {"trace_configs": [trace], "timeout": timeout, "auto_decompress": False, "trust_env": True}}
+
+
+async def _check(_session: Any, _context: Any, answer: Any) -> None:
+    problem = _problem(answer)
+    if problem is not None:
+        answer.response.close()
+        raise OSError(errno.EIO, problem)
+
+
+async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
+    target = redact(answer.response.headers.get("Location", "elsewhere"))
+    answer.response.close()
+    raise OSError(errno.EREMOTE, f"the server redirects to {target}, which is not an input")
+
+
+def _problem(answer: Any) -> str | None:
+    """Return the reason for which an answer cannot be used: it must have the requested range, of the known version."""
+    response = answer.response
+    if response.status >= 400:
+        return None
+    requested = _RANGE.fullmatch(answer.headers.get("Range", ""))
+    versions = _versions(str(answer.url))
+    if requested is None:  # the server names the version of the whole file
+        versions.clear()
+        versions.update({name: response.headers[name] for name in _VERSION if name in response.headers})
+        return None
+    first, last = int(requested[1]), int(requested[2])
+    if response.status != 206:
+        return "the server does not support range requests, which vkssim needs"
+    content = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    length = response.content_length
+    if content is None or int(content[1]) != first or int(content[2]) > last or length != int(content[2]) - first + 1:
+        stated = response.headers.get("Content-Range", "none")
+        return f"bytes {first}-{last} were requested, and the server sent a different range: Content-Range is {stated!r:.60}"
+    for name in _VERSION:
+        found = response.headers.get(name)
+        if found is not None and versions.setdefault(name, found) != found:
+            return f"the file was changed on its server while it was read: its {name} differs"
+    return None
+
+
+@lru_cache(_MAX_URLS)
+def _versions(_url: str) -> dict[str, str]:
+    """Return the version of a file as its server named it, by header; `_problem` fills it."""
+    return {}
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
