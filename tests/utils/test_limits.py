@@ -25,7 +25,7 @@ from vkssim.ladder import manifest, tables
 from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.report import reading, render
 from vkssim.storage.atomic import check_writable
-from vkssim.storage.reading import read_whole
+from vkssim.storage.folder import read_whole
 from vkssim.types import FrameFormat
 from vkssim.utils.limits import (
     LARGEST_REPORT_BYTES,
@@ -306,7 +306,7 @@ def test_a_video_in_the_place_of_scores(tmp_path: Path, form: str, words: tuple[
     path.write_bytes(VIDEOS[form] + bytes(1000))
     result = vkssim(*(word.format(path) for word in words))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"clip.bin is a video ({form}); score it first: `vkssim score" in result.stderr
+    assert "clip.bin is a video; score it first: `vkssim score" in result.stderr
     assert "MANIFEST.csv lists in its columns reference and distorted" in result.stderr
 
 
@@ -314,7 +314,7 @@ def test_a_video_in_the_place_of_scores(tmp_path: Path, form: str, words: tuple[
     ("content", "size", "message"),
     [
         # A video is known by its beginning, before its size matters.
-        (VIDEOS["MP4 or MOV"], LARGEST_REPORT_BYTES + 1, r"is a video \(MP4 or MOV\)"),
+        (VIDEOS["MP4 or MOV"], LARGEST_REPORT_BYTES + 1, r"is a video; score it first"),
         (
             bytes(range(255, 0, -1)),
             255,

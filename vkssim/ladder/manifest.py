@@ -14,8 +14,8 @@ from typing import Any
 from ..engine.options import Clips, ScoreOptions
 from ..errors import InputError, VkssimError
 from ..report.record import PictureOptions, RawDescription, Selection
+from ..storage.folder import read_whole
 from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of, unsupported_url
-from ..storage.reading import read_whole
 from ..types import PIXEL_FORMATS
 from ..utils.choices import BIT_DEPTHS
 from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated, whole_number

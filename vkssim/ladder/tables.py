@@ -18,8 +18,8 @@ from ..metrics.comparability import Scored
 from ..report.reading import check_similarity
 from ..report.record import ClipFacts, ScoringRecord
 from ..report.thresholds import POOLINGS
+from ..storage.folder import read_whole
 from ..storage.location import PathOrUrl, redact_url, suffix_of
-from ..storage.reading import read_whole
 from ..utils.limits import LARGEST_TABLE_BYTES, MAX_CELLS, MAX_COLUMNS, MAX_ROWS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.values import from_json, values_of

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from ..errors import InputError
-from ..storage.reading import read_whole
+from ..storage.folder import read_whole
 from ..types import BackendInfo
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MAX_REPORT_VALUES, abbreviated
 from ..utils.values import from_json

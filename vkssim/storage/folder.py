@@ -1,17 +1,32 @@
-"""Folders of results, local or by URL: small files that exist complete or not at all."""
+"""Small files, local or by URL: read as a whole, and written complete or not at all, one by one or into a folder of results."""
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import OutputError, VkssimError
+from ..errors import InputError, OutputError, VkssimError
+from ..utils.limits import abbreviated
+from . import urls
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
 from .location import PathOrUrl, as_path, is_url, join, redact, redact_url, unsupported_url
-from .urls import filesystem_of, os_error
 
 _WRITABLE = ("gs://", "s3://")
+
+_HEAD_BYTES = 512  # by which a video is known
+_VIDEO_STARTS = (
+    b"\x1a\x45\xdf\xa3",  # Matroska, WebM
+    b"YUV4MPEG2",
+    *(b"RIFF", b"FLV\x01", b"OggS", b"DKIF"),  # AVI, FLV, Ogg, IVF
+    b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
+    b"\x06\x0e\x2b\x34",  # MXF
+    *(b"\x00\x00\x01\xba", b"\x00\x00\x00\x01"),  # MPEG program stream; H.264 or H.265 without a container
+)
+_BOXES = (b"ftyp", b"moov", b"mdat", b"wide")  # of MP4 and MOV
+_PACKET = 188  # bytes of a packet of MPEG-TS; each packet begins with the byte G
 
 
 class Folder:
@@ -38,7 +53,7 @@ class Folder:
         with self._errors():
             if self._remote:
                 check_url(self._location)
-                filesystem_of(self._location)
+                urls.filesystem_of(self._location)
             else:
                 Path(self._location).mkdir(parents=True, exist_ok=True)
 
@@ -46,7 +61,7 @@ class Folder:
         """Write or replace a file. A reader sees either the old or the new content."""
         with self._errors(name):
             if self._remote:
-                filesystem, root = filesystem_of(self._location)
+                filesystem, root = urls.filesystem_of(self._location)
                 filesystem.pipe_file(f"{root}/{name}", data)
                 return
             path = Path(self._location) / name
@@ -57,7 +72,7 @@ class Folder:
         """Return the content of a file; None if it does not exist."""
         with self._errors(name), suppress(FileNotFoundError, NotADirectoryError):
             if self._remote:
-                filesystem, root = filesystem_of(self._location)
+                filesystem, root = urls.filesystem_of(self._location)
                 return bytes(filesystem.cat_file(f"{root}/{name}"))
             return (Path(self._location) / name).read_bytes()
         return None
@@ -66,7 +81,7 @@ class Folder:
         """Return the names of all files in the folder and its subfolders, except links; no names if it does not exist."""
         with self._errors(), suppress(FileNotFoundError):
             if self._remote:
-                filesystem, root = filesystem_of(self._location)
+                filesystem, root = urls.filesystem_of(self._location)
                 return {path.removeprefix(f"{root}/") for path in filesystem.find(root)} - {root}
             folder = Path(self._location)
             return {
@@ -84,7 +99,7 @@ class Folder:
             raise
         except Exception as error:  # each library of a file system has its own errors
             target = self if name is None else self.path(name)
-            raise OutputError(f"{target} cannot be used for results: {os_error(error).strerror}") from None
+            raise OutputError(f"{target} cannot be used for results: {urls.os_error(error).strerror}") from None
 
 
 def check_url(url: str) -> None:
@@ -99,7 +114,7 @@ def check_output(location: PathOrUrl) -> None:
     text = as_path(location)
     if is_url(text):
         check_url(text)
-        filesystem_of(text)
+        urls.filesystem_of(text)
     elif unsupported_url(text) is not None and not Path(text).parent.is_dir():
         check_url(text)
     else:
@@ -115,3 +130,38 @@ def write_output(content: str | bytes, location: PathOrUrl) -> None:
         Folder(folder).write(name, content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
     else:
         write_file(content, Path(text))
+
+
+def read_whole(path: PathOrUrl, most: int) -> bytes:
+    """Return the content of a file of scores or of clips' names, from a path, a URL or a pipe.
+
+    Raises InputError if it cannot be read, has more than `most` bytes, or is a video.
+    """
+    name = redact_url(path)
+    try:
+        if is_url(name):
+            size = urls.size(name)
+            data = urls.read(name, 0, min(size, _HEAD_BYTES) if size > most else size)
+        else:
+            with open(path, "rb") as file:
+                state = os.fstat(file.fileno())
+                size = state.st_size if stat.S_ISREG(state.st_mode) else 0
+                data = file.read(_HEAD_BYTES if size > most else most + 1)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{abbreviated(os.fspath(path))} is not a possible file name: {error}") from None
+    if _is_video(data):
+        raise InputError(
+            f"{name} is a video; score it first: `vkssim score -r REFERENCE -d {name} -o SCORES.json` writes a"
+            " report, `vkssim batch MANIFEST.csv -o RESULTS.csv` a table of all pairs of clips that MANIFEST.csv lists in its"
+            " columns reference and distorted"
+        )
+    if max(size, len(data)) > most:
+        raise InputError(f"{name} has {max(size, len(data))} bytes or more; the limit for such a file is {most}")
+    return data
+
+
+def _is_video(head: bytes) -> bool:
+    is_stream = len(head) > 2 * _PACKET and {head[start] for start in (0, _PACKET, 2 * _PACKET)} == {ord("G")} and b"\0" in head
+    return is_stream or head[4:8] in _BOXES or head.startswith(_VIDEO_STARTS)
