@@ -25,9 +25,9 @@ def write_file(path: Path, content: str = "") -> Path:
     return path
 
 
-def write_driver_file(path: Path, library: str, **more: Any) -> Path:
+def write_driver_file(path: Path, library: str) -> Path:
     """Write the file of a driver whose library has this path or name."""
-    described = {"library_path": library, "api_version": "1.3.0", **more}
+    described = {"library_path": library, "api_version": "1.3.0"}
     return write_file(path, json.dumps({"file_format_version": "1.0.0", "ICD": described}))
 
 

@@ -6,12 +6,10 @@ Vulkan loader's document "Driver interface to the Vulkan Loader". On Windows the
 
 from __future__ import annotations
 
-import ctypes
 import fnmatch
 import importlib
 import json
 import os
-import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,9 +18,6 @@ from typing import Any
 
 from ..host.gpus import FILTERS, NAMED_FILES
 from .system import Machine
-
-ADDED_FILES = "VK_ADD_DRIVER_FILES"
-"""The variable that names further files."""
 
 _FOLDER = "vulkan/icd.d"
 _MAX_BYTES = 1 << 20
@@ -83,7 +78,7 @@ def _paths(machine: Machine) -> Iterator[Path]:
     if named:
         yield from _listed(named)
         return
-    yield from _listed(machine.variable(ADDED_FILES))
+    yield from _listed(machine.variable("VK_ADD_DRIVER_FILES"))
     if machine.platform == "win32":
         yield from registered_files()
     for folder in search_folders(machine):
@@ -110,7 +105,7 @@ def _read(path: Path, machine: Machine) -> DriverFile:
     try:
         with path.open("rb") as file:
             described = json.loads(file.read(_MAX_BYTES))["ICD"]
-        library, version, bits = described["library_path"], described.get("api_version"), described.get("library_arch")
+        library, version = described["library_path"], described.get("api_version")
     except OSError as error:
         library, problem = None, f"it cannot be read ({error.strerror})"
     except (ValueError, RecursionError):  # no UTF-8, or no JSON
@@ -121,8 +116,6 @@ def _read(path: Path, machine: Machine) -> DriverFile:
         return DriverFile(path, problem=problem, left_out=left_out)
     if os.path.dirname(library) and not os.path.isabs(library):
         library = os.path.normpath(path.parent / library)
-    if str(bits) in ("32", "64") and str(bits) != f"{8 * struct.calcsize('P')}":
-        left_out = left_out or f"its library is for programs of {bits} bits"
     return DriverFile(path, library, None if version is None else str(version), left_out=left_out)
 
 
@@ -136,11 +129,6 @@ def _left_out(path: Path, machine: Machine) -> str | None:
 
 
 # -- the registry of Windows ------------------------------------------------------------------------------------------
-#
-# The keys are those of the loader's document: the keys of display adapters and of their software components, to which the
-# drivers of GPUs belong, and a key for all other drivers. The keys of an adapter stay when it is removed. The loader asks
-# Windows which adapters are present; this module leaves out files that do not exist.
-
 
 DRIVERS = r"SOFTWARE\Khronos\Vulkan\Drivers"
 """The key of drivers that belong to no adapter: its values have the paths as names, and 0 as data if the driver is enabled."""
@@ -157,7 +145,11 @@ VALUE = "VulkanDriverName"
 
 
 def registered_files() -> Iterator[Path]:
-    """Yield the driver files that the registry of this machine names: those of adapters first, as the loader reads them."""
+    """Yield the driver files that the registry of this machine names: those of adapters first, as the loader reads them.
+
+    The keys of an adapter stay when it is removed. The loader asks Windows which adapters are present; here, files that do not
+    exist are left out.
+    """
     winreg = importlib.import_module("winreg")  # which Windows alone has
     for name in (ADAPTERS, COMPONENTS):
         yield from (path for path in map(Path, _of_class(winreg, rf"{CLASSES}\{name}")) if path.exists())
@@ -178,25 +170,3 @@ def _of_class(winreg: Any, name: str) -> Iterator[str]:
                     yield named
                 elif kind == winreg.REG_MULTI_SZ:
                     yield from named
-
-
-# -- libraries --------------------------------------------------------------------------------------------------------
-
-
-def load_problem(library: str) -> str | None:
-    """Return the message of the dynamic loader for a library that it cannot load; None if it can.
-
-    The library is an absolute path or a name that is searched for. Functions that the library lacks do not count, as for the
-    Vulkan loader: they are looked up when they are first called.
-    """
-    try:
-        ctypes.CDLL(library, mode=getattr(os, "RTLD_LAZY", ctypes.DEFAULT_MODE))
-    except OSError as error:
-        return str(error) or f"{library} cannot be loaded"
-    return None
-
-
-def is_for_other_programs(problem: str) -> bool:
-    """Return whether a message of `load_problem` says that the library is for programs of another word size or CPU."""
-    reasons = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
-    return any(words in problem for words in reasons)

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..host.gpus import FILTERS, NAMED_FILES
-from .driver_files import DRIVERS, DriverFile, is_for_other_programs, search_folders
+from .driver_files import DRIVERS, DriverFile, search_folders
 from .findings import DiagnosisSection, Finding, Level
 from .survey import Survey
 from .system import Machine
+
+_FOR_OTHER_PROGRAMS = ("wrong ELF class", "incompatible architecture", "not a valid Win32 application")
+"""Parts of messages about a library for programs of another word size or CPU."""
 
 
 def loader_section(machine: Machine, survey: Survey) -> DiagnosisSection:
@@ -64,7 +67,7 @@ def _finding(file: DriverFile, machine: Machine, survey: Survey) -> Finding:
     if problem is None:
         checked = "loads" if library in survey.problems else "was not tried"
         return Finding(Level.OK if library in survey.problems else Level.NOTE, f"{file.path}: {library} {checked}")
-    if is_for_other_programs(problem):
+    if any(words in problem for words in _FOR_OTHER_PROGRAMS):
         return Finding(Level.NOTE, f"{file.path} is for other programs: {problem}")
     missing = survey.missing.get(library, ())
     advice = install_libraries(missing, machine) or "install the driver again"
@@ -128,19 +131,19 @@ def install_driver(machine: Machine, *, with_loader: bool = False) -> str:
 def install_libraries(libraries: Iterable[str], machine: Machine) -> str:
     """Return the advice that installs missing libraries, which are given by their names, such as ``libX11.so.6``."""
     names = list(dict.fromkeys(libraries))
-    family = distribution(machine)
     driver = [name for name in names if "nvidia" in name]
     system = [name for name in names if "nvidia" not in name]
     advice = []
     if driver:
         advice.append(f"install NVIDIA's driver completely, in the version of the kernel's: it lacks {', '.join(driver)}")
-    if system and family == "fedora":  # its packages say which libraries they provide
+    packages = " ".join(map(debian_package, system))
+    family = distribution(machine)
+    if system and family == "debian":
+        advice.append(f"apt install {packages}")
+    elif system and family == "fedora":  # its packages say which libraries they provide
         advice.append("dnf install " + " ".join(f"'{name}()(64bit)'" for name in system))
     elif system:
-        packages = " ".join(map(debian_package, system))
-        advice.append(
-            f"apt install {packages}" if family == "debian" else f"install {', '.join(system)} (in Debian: {packages})"
-        )
+        advice.append(f"install {', '.join(system)} (in Debian: {packages})")
     return "; ".join(advice)
 
 

@@ -35,9 +35,6 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
     ]
     facts = [_plain(node, machine) for node in nodes if not node.is_dir()]
     findings = [_closed(node, machine) for node in facts if not node["can_be_opened"]]
-    folder = machine.path("/dev/dri")
-    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
-        findings.append(Finding(Level.WARNING, f"this user may not look into {folder}", f"sudo chmod 755 {folder}"))
     if not survey.has_gpu:
         findings += [Finding(Level.WARNING, clause) for clause in unlisted_gpus(machine.environment, machine.root)]
     if nvidia_nodes(machine.root) and not any(device.vendor_id == NVIDIA for device in survey.devices):

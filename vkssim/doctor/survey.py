@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from ..host.errors import DOCTOR
 from ..host.gpus import NAMED_FILES
 from ..host.instance import shared_instance
 from ..host.vectors import choose_width
-from .driver_files import DriverFile, load_problem
+from .driver_files import DriverFile
 from .in_subprocess import Send, run_in_process
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
@@ -83,7 +84,7 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
     problems, missing = {}, {}
     for library in libraries:
         send("doing", f"loading {library}")
-        problems[library] = load_problem(library)
+        problems[library] = _load_problem(library)
         if problems[library] is not None:
             missing[library] = tuple(name for name, path in list_libraries(library).items() if path is None)
         send("problems", problems)
@@ -95,7 +96,7 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
         if isinstance(error.__cause__, ImportError):
             problem = "the Python package vulkan is not installed"
         else:
-            problem = load_problem(_LIBRARIES.get(sys.platform, "libvulkan.so.1")) or str(error.__cause__)
+            problem = _load_problem(_LIBRARIES.get(sys.platform, "libvulkan.so.1")) or str(error.__cause__)
         send("loader_problem", problem)
         return
     send("has_loader", True)
@@ -108,6 +109,18 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
         send("chosen", choose_device(devices).index)
     except DeviceError as error:
         send("failure", str(error).removesuffix(f". {DOCTOR}"))
+
+
+def _load_problem(library: str) -> str | None:
+    """Return the message of the dynamic loader for a library that it cannot load; None if it can.
+
+    Functions that the library lacks do not count, as for the Vulkan loader: they are looked up when they are first called.
+    """
+    try:
+        ctypes.CDLL(library, mode=getattr(os, "RTLD_LAZY", ctypes.DEFAULT_MODE))
+    except OSError as error:
+        return str(error) or f"{library} cannot be loaded"
+    return None
 
 
 def list_libraries(library: str) -> Mapping[str, str | None]:
