@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -12,9 +11,9 @@ from typing import Any
 from ..errors import InputError
 from ..utils.ffmpeg_log import parked
 from ..utils.limits import MAX_PIXELS
+from . import urls
 from .inputs import PictureSequence, sequence
 from .location import is_url
-from .urls import open_description, open_url
 
 _LISTS = "concat", "dash", "hls", "imf", "sdp", "webm_dash_manifest"  # they name other files
 _OTHERS = "avisynth", "dvdvideo", "lavfi", "rtp", "rtsp", "sap", "vapoursynth"  # they wait for future data, or are programs
@@ -36,8 +35,6 @@ _LEAVES_TAGS = 19  # the version of PyAV
 BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 """The possible names of the first box of an MP4 or MOV file (ISO/IEC 14496-12)."""
 
-_MAX_BOXES = 10_000  # limit for a file of tiny boxes; no real file has so many
-
 
 def open_container(
     path: str, pictures: PictureSequence | None = None, hwaccel: Any = None, *, packets_only: bool = False
@@ -55,7 +52,9 @@ def open_container(
     confined = {**_CONFINED, "format_whitelist": _formats(remote), **options, **(_DECODE_NOTHING if packets_only else {})}
     # Tags may be in any encoding; PyAV 19 and later takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
-    return av.open(open_url(path) if remote else local_name(name), format=format, options=confined, hwaccel=hwaccel, **tags)
+    return av.open(
+        urls.open_url(path) if remote else local_name(name), format=format, options=confined, hwaccel=hwaccel, **tags
+    )
 
 
 @contextmanager
@@ -81,21 +80,13 @@ def _formats(remote: bool) -> str:
 
 
 def lacks_index(path: str) -> bool:
-    """Return whether an MP4 or MOV file lacks its index, because it was cut off or is still being written."""
-    is_mp4 = False
-    with suppress(OSError, struct.error), open_description(path) as file:
-        start, end = 0, file.seek(0, os.SEEK_END)
-        for _ in range(_MAX_BOXES):
-            file.seek(start)
-            size, name = struct.unpack(">I4s", file.read(8))
-            is_mp4 |= start == 0 and name in BOXES
-            if size == 1:
-                (size,) = struct.unpack(">Q", file.read(8))
-            is_whole = 8 <= size <= end - start or size == 0
-            if not (is_mp4 and is_whole) or name == b"moov":
-                return is_mp4 and not is_whole
-            start += size or end - start
-    return is_mp4
+    """Return whether a file that FFmpeg cannot open is MP4 or MOV. Then its index is missing or damaged."""
+    with suppress(OSError):
+        if is_url(path):
+            return urls.read(path, 0, 8)[4:] in BOXES
+        with open(path, "rb") as file:
+            return file.read(8)[4:] in BOXES
+    return False
 
 
 def choose_stream(path: str, container: Any, number: int | None) -> Any:

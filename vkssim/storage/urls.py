@@ -16,17 +16,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import VkssimError
 from ..utils.interruption import check
 from ..utils.version import require_extra
-from .location import LIBRARIES, is_url, redact, whole_url
+from .location import LIBRARIES, redact, whole_url
 
 STREAM_BLOCK = 1 << 22
 """Bytes per request for a file that is read in order; the next block is fetched meanwhile."""
 
-_DESCRIPTION_BLOCK = 1 << 16
 _BLOCKS = 8  # cached for each file: the data of a container is not strictly in order
 _BUFFER = 1 << 16
 _LONGEST_REASON = 200
@@ -71,18 +70,11 @@ def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 def open_url(url: str) -> io.BufferedReader:
     """Return a file for reading in order, with some seeking. The next block is fetched while one is used. Raises OSError."""
-    return _buffered(url, "background", STREAM_BLOCK)
-
-
-def open_description(path: str) -> BinaryIO:
-    """Open a file, local or by URL, of which only a few small pieces will be read. Raises OSError."""
-    return _buffered(path, "blockcache", _DESCRIPTION_BLOCK) if is_url(path) else open(path, "rb")
-
-
-def _buffered(url: str, kind: str, block: int) -> io.BufferedReader:
     caching = require_extra("fsspec.caching", "remote", "a URL")
     length = size(url)
-    kept = caching.caches[kind](block, lambda start, stop: read(url, start, min(stop, length)), length, maxblocks=_BLOCKS)
+    kept = caching.caches["background"](
+        STREAM_BLOCK, lambda start, stop: read(url, start, min(stop, length)), length, maxblocks=_BLOCKS
+    )
     return io.BufferedReader(_UrlFile(kept, length), _BUFFER)
 
 

@@ -68,7 +68,9 @@ class ClipDecoder:
 
     def _check_index(self) -> None:
         if lacks_index(self.path):
-            raise InputError(f"{self.path}: the index (moov) is missing: the file is cut off, or still being written") from None
+            raise InputError(
+                f"{self.path}: the index (moov) is missing or damaged: the file is cut off, or still being written"
+            ) from None
 
     def start(self, *, threads: bool, begin: Begin = FROM_START, hardware: HardwareDecoder | None = None) -> None:
         """Close the open container, open it again, and decode from its beginning."""
