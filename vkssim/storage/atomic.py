@@ -19,20 +19,9 @@ UNFINISHED = ".vkssim-"
 
 
 def write_file(content: str | bytes, path: Path) -> None:
-    """Write a file. At any moment, an ordinary file has its old or its new content.
+    """Write a file; text is encoded as UTF-8. At any moment, an ordinary file has its old or its new content.
 
-    Parameters
-    ----------
-    content : str or bytes
-        The content; text is encoded as UTF-8.
-    path : pathlib.Path
-        The file. A link of that name is replaced, not followed. A device or a pipe is written to directly.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-
+    A link of that name is replaced, not followed. A device or a pipe is written to directly. Raises OutputError.
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     if not path.exists() or path.is_file():
@@ -45,10 +34,9 @@ def write_file(content: str | bytes, path: Path) -> None:
 
 
 def replace_file(data: bytes, path: Path) -> None:
-    """Write an ordinary file in one step, and flush it to the disk. A link of that name is replaced, never followed.
+    """Write an ordinary file in one step, as `write_file` does, and flush it to the disk.
 
-    At any moment, the file has its old or its new content. Where the system supports files without a name, a killed process
-    leaves no other file behind either. Raises OutputError.
+    If the system supports files without a name, a killed process leaves no other file behind. Raises OutputError.
     """
     try:
         descriptor, name = _open_unfinished(path.parent)

@@ -13,7 +13,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -93,23 +93,21 @@ class CheckedLines:
 
 def _has_damaged_kind(line: bytes, kind: bytes) -> bool:
     """Return True for a first line in which only the kind was altered: the checksum proves that vkssim wrote it."""
-    try:
+    with suppress(ValueError):
         CheckedLines(kind).unpack(kind + line[len(kind) :])
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 class CheckedJournal(Closable):
     """The journal of one kind of run: a private file, created if there is none, and locked against other processes.
 
     `head` is the entry of the first line, and `size` the size of the file in bytes. `take` is called with each entry after the
-    head, up to the first damaged line; `damaged` is True if there is a damaged line. `take` raises ValueError, TypeError,
-    KeyError or RecursionError for an invalid entry.
+    head, up to the first damaged line; it raises ValueError, TypeError, KeyError or RecursionError for an invalid entry.
+    `damaged` is True if there is a damaged line.
 
-    An existing file is not changed before the first write, because it may turn out not to be a journal. Raises InputError for
-    a file that is not a journal of this kind, and for one of a batch or a search that is too large; OutputError if the file
-    cannot be written, is not a private file of this user, or is locked by another process.
+    An existing file is not changed before the first write, because it may be no journal. Raises InputError if it is no journal
+    of this kind, or too large; OutputError if it cannot be written, is not private, or is locked by another process.
     """
 
     def __init__(self, path: Path, kind: bytes, take: Callable[[Any], None]) -> None:
@@ -144,17 +142,16 @@ class CheckedJournal(Closable):
             file.close()  # the process that had it open has just removed it
 
     def _lock(self, file: BinaryIO) -> None:
-        if fcntl is None:
-            return
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(
                 f"another process is writing the same output: it uses the journal {self.path}. Wait until it has ended, or"
                 " write to another path"
             ) from None
         except OSError:  # this file system has no locks
-            return
+            pass
 
     def _is_there(self, file: BinaryIO) -> bool:
         try:
@@ -195,20 +192,17 @@ class CheckedJournal(Closable):
 
     def begin(self, head: Any) -> None:
         """Truncate the file, and write a new head. Raises OutputError."""
-        self._truncate(0)
-        self._lines = CheckedLines(self._kind)
+        self._lines, self._sound = CheckedLines(self._kind), 0
+        self.go_on()
         self.add(head)
         self.sync()
 
     def go_on(self) -> None:
         """Truncate the file after the last good line. Raises OutputError."""
-        self._truncate(self._sound)
-
-    def _truncate(self, size: int) -> None:
         with self._errors():
             self._make_private()
-            os.ftruncate(self._file.fileno(), size)
-        self.size = size
+            os.ftruncate(self._file.fileno(), self._sound)
+        self.size = self._sound
 
     def add(self, entry: Any) -> None:
         """Write an entry at once: a killed process does not lose it, only a power failure within a second can.

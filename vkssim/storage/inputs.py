@@ -153,15 +153,15 @@ def input_states(path: str) -> list[FileState]:
 
 @dataclass(frozen=True)
 class Opened:
-    """The state of a file, or of the pictures of a sequence, when it was opened. Only regular files have one.
-
-    `changed` ignores the time of an inode's last change, because a new name or other permissions change it too. `status` has
-    this time, and the machine that it is from: if it is equal, the file was certainly not written to.
-    """
+    """The state of a file, or of the pictures of a sequence, when it was opened. Only regular files have one."""
 
     path: str
     files: tuple[tuple[Content, tuple[int, int] | None], ...]
     status: str = field(default="", compare=False)
+    """Inodes, the times of their last change, and the machine: if it is equal, the file was certainly not written to.
+
+    `changed` ignores these times, because a new name or other permissions change them too.
+    """
 
     @classmethod
     def now(cls, path: str) -> Opened:

@@ -10,7 +10,6 @@ from pathlib import Path
 PathOrUrl = str | os.PathLike[str]
 """A local path, or a URL as text."""
 
-
 LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
 """The schemes that make a URL, and the file system of each. Plain http is left out: the network could change the video."""
 
@@ -25,7 +24,7 @@ _whole: dict[str, str] = {}
 """The URLs that `redact_url` has shortened, by their short form."""
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
+def is_url(path: PathOrUrl) -> bool:
     """Return whether a name is a URL. All other names are paths, even if they look like URLs."""
     return str(path).startswith(_SLASHES)
 
@@ -52,7 +51,7 @@ def unsupported_url(path: PathOrUrl) -> str | None:
     )
 
 
-def redact_url(path: str | os.PathLike[str]) -> str:
+def redact_url(path: PathOrUrl) -> str:
     """Return a path or a URL in the form that may be shown: without user, password and query, which grant access.
 
     A part of the query's digest replaces the query, so that two queries stay different. Within this process, the name still
@@ -81,7 +80,7 @@ def redact(text: str) -> str:
 
 def parent_of(path: PathOrUrl) -> PathOrUrl:
     """Return the folder of a file."""
-    return _without_query(path).rpartition("/")[0] if is_url(path) else Path(path).parent
+    return os.fspath(path).partition("?")[0].rpartition("/")[0] if is_url(path) else Path(path).parent
 
 
 def join(folder: PathOrUrl, name: str) -> str:
@@ -91,7 +90,7 @@ def join(folder: PathOrUrl, name: str) -> str:
 
 def suffix_of(path: PathOrUrl) -> str:
     """Return the file name's ending, in lower-case letters and with its dot."""
-    return Path(_without_query(path) if is_url(path) else path).suffix.lower()
+    return Path(os.fspath(path).partition("?")[0] if is_url(path) else path).suffix.lower()
 
 
 def is_same_file(first: PathOrUrl, second: PathOrUrl) -> bool:
@@ -105,7 +104,3 @@ def is_same_file(first: PathOrUrl, second: PathOrUrl) -> bool:
         return os.path.normcase(os.path.realpath(first)) == os.path.normcase(os.path.realpath(second))
     except (OSError, ValueError):  # no file can have such a name
         return False
-
-
-def _without_query(url: PathOrUrl) -> str:
-    return os.fspath(url).partition("?")[0]
