@@ -16,7 +16,7 @@ from vkssim.errors import DeviceError
 def _answers(send: Send, *values: object) -> None:
     for value in values:
         send("value", value)
-    send("told", os.environ.get("TOLD"))
+    send("told", (os.environ.get("TOLD"), os.environ.get("HOME")))
 
 
 def _fails(send: Send, kind: str) -> None:
@@ -32,8 +32,9 @@ def _fails(send: Send, kind: str) -> None:
 
 def test_messages_arrive_in_order() -> None:
     heard: list[Any] = []
-    assert run_in_process(_answers, (1, ("two", None)), 60, lambda *message: heard.append(message), {"TOLD": "yes"}) is None
-    assert heard == [("value", 1), ("value", ("two", None)), ("told", "yes")]
+    environment = {"TOLD": "yes", "HOME": None}
+    assert run_in_process(_answers, (1, ("two", None)), 60, lambda *message: heard.append(message), environment) is None
+    assert heard == [("value", 1), ("value", ("two", None)), ("told", ("yes", None))]
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def decoders_section(survey: Survey, engines: Engines | None) -> DiagnosisSectio
         findings.append(Finding(Level.WARNING, text, "pip install --force-reinstall av installs PyAV with its own FFmpeg"))
     text = "FFmpeg was built without hardware decoders"
     if hardware:
-        text = f"FFmpeg was built with the hardware decoders {', '.join(hardware)}; whether the GPU has one of them shows when"
-        text += " `--decode` opens it"
+        names = ", ".join(hardware)
+        text = f"FFmpeg was built with the hardware decoders {names}; `--decode` shows whether the GPU has one of them"
     findings.append(Finding(Level.NOTE, text))
     if engines is not None:
         findings += _engines(engines)

@@ -16,6 +16,9 @@ from pathlib import Path
 from ..host.gpus import FILTERS, NAMED_FILES
 from .system import Machine
 
+ADDED_FILES = "VK_ADD_DRIVER_FILES"
+"""The variable that names further files."""
+
 _FOLDER = "vulkan/icd.d"
 _MAX_BYTES = 1 << 20
 
@@ -75,7 +78,7 @@ def _paths(machine: Machine) -> Iterator[Path]:
     if named:
         yield from _listed(named)
         return
-    yield from _listed(machine.variable("VK_ADD_DRIVER_FILES"))
+    yield from _listed(machine.variable(ADDED_FILES))
     for folder in search_folders(machine):
         yield from files_in(folder)
 

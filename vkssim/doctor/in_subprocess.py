@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ..errors import VkssimError
-from ..utils.interruption import SIGNALS
+from ..utils.interruption import ignore
 from ..utils.spawning import SPAWN, current_folder
 
 Send = Callable[[str, Any], None]
@@ -26,13 +26,13 @@ OUT_OF_TIME = "it did not finish within"
 
 
 def run_in_process(
-    work: Work, arguments: tuple[Any, ...], seconds: float, on_value: Send, environment: Mapping[str, str] | None = None
+    work: Work, arguments: tuple[Any, ...], seconds: float, on_value: Send, environment: Mapping[str, str | None] | None = None
 ) -> str | None:
     """Run `work(send, *arguments)` in a process of its own, and call `on_value` with each name and value that it sends.
 
     Return None if the work ended within the seconds, or else a clause that says why it did not: an error, a crash, or the
-    limit, at which the process is killed. `environment` is added to the process's environment. Raises InputError
-    if the current folder was removed.
+    limit, at which the process is killed. `environment` is added to the process's environment; None removes a variable. Raises
+    InputError if the current folder was removed.
     """
     current_folder()
     receiving, sending = SPAWN.Pipe(duplex=False)
@@ -60,19 +60,18 @@ def run_in_process(
 
 def _death(code: int | None) -> str:
     """Return the clause for a process that ended without an error of its own."""
-    if code is not None and code < 0:
-        try:
-            return f"it ended its process by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"it ended its process by signal {-code}"
+    if code is not None and -code in set(signal.Signals):
+        return f"it ended its process by {signal.Signals(-code).name}"
     return f"it ended its process with exit code {code}"
 
 
-def _work(sending: Connection, work: Work, arguments: tuple[Any, ...], environment: Mapping[str, str]) -> None:
+def _work(sending: Connection, work: Work, arguments: tuple[Any, ...], environment: Mapping[str, str | None]) -> None:
     """Do the work, send its end, and end the process at once: a driver may also crash while it is unloaded."""
-    for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
-        signal.signal(number, signal.SIG_IGN)
-    os.environ.update(environment)
+    ignore()  # a terminal sends signals to all processes, and the parent decides what to do
+    for name, value in environment.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
     try:
         work(lambda name, value: sending.send((name, value)), *arguments)
         last = None

@@ -145,7 +145,7 @@ listen, leave, open_channel = _listener.listen, _listener.leave, _listener.open_
 
 @contextmanager
 def parked(*codecs: Any) -> Iterator[None]:
-    """Stop the threads of decoders at the end of the block, so that the decoders can be freed."""
+    """Call `park` at the end of the block, so that the decoders can be freed."""
     process = os.getpid()
     try:
         yield

@@ -48,10 +48,9 @@ class SampleRows:
 
 
 def warn_of_range(data_range: float, reference: SampleRows, distorted: SampleRows, *, is_loss: bool = False) -> None:
-    """Issue a DataRangeWarning if the samples of two pictures do not fit `data_range`.
+    """Issue a DataRangeWarning if the samples of both pictures are small, or if those of one lie far outside of `data_range`.
 
-    They do not fit if both are small, or if one of them lies far outside. For a loss both must lie far outside: the output of a
-    network does so at the beginning of its training.
+    For a loss, both must lie far outside: the output of a network does so at the beginning of its training.
     """
     both = {"reference": reference, "distorted": distorted}
     outside = [name for name, rows in both.items() if rows.are_far_outside(data_range)]

@@ -86,7 +86,7 @@ def listen() -> dict[int, object]:
 
 
 def ignore() -> None:
-    """Ignore all signals: the interpreter is about to end, and would restore the system's handling of signals."""
+    """Ignore all signals, such as at the end of the interpreter, which would restore the system's handling of them."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

@@ -2,9 +2,9 @@
 
 Each limit is checked before memory is taken, so that no input decides how much is taken.
 
-The limits bound the memory of a run: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames. If all
-planes are scored, it is three times that per pixel, and FFmpeg's buffers come on top: 16 frames of each clip, and one for each
-core.
+The limits bound the memory of a run: 1 GiB, and 256 bytes for each pixel of the larger of the two frames (the CPU backend needs
+90, and lavapipe 50). If all planes are scored, it is three times that per pixel, and FFmpeg's buffers come on top: 16 frames of
+each clip, and one for each core.
 """
 
 from __future__ import annotations
@@ -23,12 +23,6 @@ LARGEST_SIDE = 32768
 
 MAX_PIXELS = 1 << 28
 """Most pixels of a frame: 16384x16384, eight times 8K UHD. FFmpeg itself refuses larger frames before it decodes them."""
-
-RUN_BYTES = 1 << 30
-"""Memory in bytes of Python, its libraries, the driver, and the batches of small frames. lavapipe needs some 200 MB."""
-
-RUN_BYTES_PER_PIXEL = 256
-"""Memory in bytes of the batches of large frames. The CPU backend, whose sums are doubles, needs 90, and lavapipe 50."""
 
 LONGEST_LINE = 4096
 """Most bytes of the first line of a Y4M file and of a FRAME line. FFmpeg writes some 80 and reads 128."""

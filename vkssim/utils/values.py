@@ -21,10 +21,7 @@ from .wording import either
 
 Kind = TypeVar("Kind")
 
-_BOOLEANS = {
-    **dict.fromkeys(("true", "1", "yes", "on"), True),
-    **dict.fromkeys(("false", "0", "no", "off"), False),
-}
+_BOOLEANS = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
 """The words for true and false in the options of metrics."""
 
 
@@ -130,10 +127,7 @@ class Value:
         return f"{lowest} or more, and {LARGEST_NUMBER} at most"
 
     def check(self, value: Any) -> Any:
-        """Return an argument without types of NumPy. Raises OptionError, or InputError for a number beyond its limits.
-
-        None stands for no value.
-        """
+        """Return an argument without types of NumPy. Raises OptionError, or InputError for a number out of range."""
         plain = plain_value(value)
         if plain is None:
             return None
@@ -324,10 +318,7 @@ def json_schema(kind: Any) -> dict[str, Any]:
     if form is object:
         declared = values_of(kind)
         properties = {
-            name: {
-                "description": f"{entry.title}, in {entry.unit}" if entry.unit else entry.title,
-                **json_schema(entry.hint),
-            }
+            name: {"description": f"{entry.title}, in {entry.unit}" if entry.unit else entry.title, **json_schema(entry.hint)}
             for name, entry in declared.items()
         }
         required = [name for name, entry in declared.items() if not entry.sparse]
