@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vkssim.page.budget import STEPS, data_uri, encode
-from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery
+from vkssim.page.pictures import STEPS, ClipView, FrameGroup, FrameView, Gallery, data_uri, encode
 from vkssim.report.results import FrameScores, ScoreReport
 from vkssim.types import BackendInfo
 

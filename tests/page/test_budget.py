@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vkssim.page.budget import STEPS, EncodedPictures, encode, fit_pictures
+from vkssim.page.pictures import STEPS, EncodedPictures, encode, fit_pictures
 
 
 def noise(seed: int, height: int = 60, width: int = 1000) -> np.ndarray:

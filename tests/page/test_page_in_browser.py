@@ -17,12 +17,10 @@ import pytest
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect, sync_playwright
 
 from vkssim.page.answer import AnswerPage, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
-from vkssim.page.budget import data_uri, encode
 from vkssim.page.ladders import Delta, Ladder, Ladders, Rung
-from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery, no_pictures
+from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery, data_uri, encode, no_pictures
 from vkssim.page.render import PageDetails, render_page
-from vkssim.page.tables import Limit
-from vkssim.page.tiles import Tile
+from vkssim.page.tables import Limit, Tile
 from vkssim.report import write
 from vkssim.report.results import ScoreReport
 from vkssim.types import BackendInfo

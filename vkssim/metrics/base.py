@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch
-from ..report.decibel import decibel
+from ..report.results import decibel
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from ..utils.values import Value
 from .dispatches import KernelShape, PlanePair

@@ -11,8 +11,8 @@ from typing import Any
 from ..report.numbers import finite
 from .charts import MARKERS, Axis, Chart, line_style, placed_path, rate_axis, round_axis
 from .data import as_text
+from .tables import Tile
 from .template import render_template
-from .tiles import Tile
 
 _LINEAR = 4.0  # the largest ratio of the highest rate to the lowest on a linear axis
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..metrics.comparability import find_differences, scored_reports
-from ..report.decibel import decibel
-from ..report.results import ScoreReport
+from ..report.results import ScoreReport, decibel
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
-from . import WORST, tables, tiles
+from . import WORST, tables
 from .charts import Chart, distribution_chart, page_styles, rate_chart, score_chart
 from .data import embedded, tick_times
 from .ladders import Ladders
@@ -86,7 +85,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         seen_at={},
         line_style=styles.__getitem__,
         ladder_style=ladder_styles.__getitem__,
-        metric_tiles=[tiles.metric_tiles(reports, pooled, name) for name in names],
+        metric_tiles=[tables.metric_tiles(reports, pooled, name) for name in names],
         **_fact_values(reports, labels, details),
         **_summary_values(reports, details),
         **_pooled_values(pooled, metrics, terms),
@@ -113,7 +112,7 @@ def _summary_values(reports: Sequence[ScoreReport], details: PageDetails) -> dic
     codecs, measured = zip(*map(tables.codec_and_kbps, reports), strict=True)
     rates = details.rates or measured
     limits = details.limits or [()] * len(reports)
-    common = tiles.verdict_tile(limits), tiles.rate_tile(rates, codecs, details.ladders.unit)
+    common = tables.verdict_tile(limits), tables.rate_tile(rates, codecs, details.ladders.unit)
     return {
         "common_tiles": [tile for tile in common if tile is not None],
         "limits": limits if any(limits) else [],

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..types import Doubles
 from ..utils.version import require_extra
 from ..utils.wording import counted
-from .decibel import decibel
+from .results import decibel
 
 MIN_POINTS = 4
 """The fewest points of a curve."""

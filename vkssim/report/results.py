@@ -19,7 +19,6 @@ from ..utils.sanitize import visible
 from ..utils.values import to_json
 from ..utils.version import __version__
 from ..utils.wording import counted
-from .decibel import decibel
 from .numbers import NumberFormat
 from .record import ScoringRecord
 from .schema import REPORT_KEYS
@@ -319,6 +318,13 @@ class PooledReport(ScoreReport):
     def pooled(self) -> dict[str, dict[str, float]]:
         """Return the pooled values; see `ScoreReport.pooled`."""
         return {name: dict(values) for name, values in self.values.items()}
+
+
+def decibel(similarity: Doubles) -> Doubles:
+    """Return -10 log10(1 - similarity): infinite for 1, NaN for NaN. A value above 1, caused by rounding, counts as 1."""
+    with np.errstate(divide="ignore"):
+        values: Doubles = -10 * np.log10(np.maximum(0.0, 1 - similarity))
+    return values
 
 
 def pool(scores: Doubles) -> dict[str, float]:

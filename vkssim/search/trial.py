@@ -11,8 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ..errors import OptionError
-from ..report.decibel import decibel
-from ..report.results import PERCENTILES, pool
+from ..report.results import PERCENTILES, decibel, pool
 from ..report.thresholds import POOLINGS, Threshold, check_names
 from ..scorer import Scorer
 from ..types import Doubles
