@@ -21,7 +21,7 @@ import pytest
 
 from vkssim.cli import main
 from vkssim.cli.command import Command, CommandOption, CommandWithExamples
-from vkssim.cli.messages import COMPILE_NOTES
+from vkssim.cli.output import COMPILE_NOTES
 from vkssim.host.errors import COMPILE_LOG
 from vkssim.metrics import FEATURES
 
@@ -365,7 +365,7 @@ class _Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "heard"), [(_Terminal(), ["note: a driver takes long"]), (io.StringIO(), [])])
 def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("vkssim.cli.messages.say", said.append)
+    monkeypatch.setattr("vkssim.cli.output.say", said.append)
     monkeypatch.setattr(sys, "stderr", stream)
     main(["features"], standalone_mode=False)
     COMPILE_LOG.info("a driver takes long")
@@ -375,7 +375,7 @@ def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkey
 
 def test_quiet_commands_give_no_notices(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("vkssim.cli.messages.say", said.append)
+    monkeypatch.setattr("vkssim.cli.output.say", said.append)
     COMPILE_LOG.addHandler(COMPILE_NOTES)
     succeed(*raw_pair, "-q")
     COMPILE_LOG.warning("a driver takes long")

@@ -18,7 +18,6 @@ from ..utils.choices import TASK_SECONDS
 from ..utils.progress import ProgressBar
 from ..utils.values import Section
 from .command import make_command, option
-from .messages import COMPILE_NOTES, say, say_written, with_flags
 from .options import (
     backend_options,
     clip_options,
@@ -29,7 +28,7 @@ from .options import (
     single_device,
     urls_option,
 )
-from .output import PathOrUrlType, check_target, check_targets
+from .output import COMPILE_NOTES, PathOrUrlType, check_target, check_targets, say, say_written, with_flags
 from .report import PageOptions, check_limits, write_page_of
 from .tables import decimals, duration, print_table
 

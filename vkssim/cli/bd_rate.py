@@ -12,9 +12,8 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.values import Section
 from .command import Choice, make_command, option
-from .messages import say, say_findings
 from .options import force_option, json_option, pooling_option
-from .output import LocalPathType, json_text, print_text
+from .output import LocalPathType, json_text, print_text, say, say_findings
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from ..report.numbers import shortest
 from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .messages import say_findings
 from .options import force_option, json_option
-from .output import LocalPathType, json_text, print_text
+from .output import LocalPathType, json_text, print_text, say_findings
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from ..utils.values import Section
 from ..utils.wording import counted
 from .batch import check_all_scored, score_rows
 from .command import make_command, option
-from .messages import say, say_findings
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, urls_option
-from .output import LocalPathType, json_text, print_text
+from .output import LocalPathType, json_text, print_text, say, say_findings
 from .tables import print_table
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from ..utils.interruption import check
 from ..utils.values import Section
 from ..utils.wording import counted
 from .command import option
-from .messages import say, say_written
 from .options import option_group
-from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, to_standard_output
+from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, say, say_written, to_standard_output
 from .tables import print_line, print_table
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from ..storage.folder import write_output
 from ..utils.progress import ProgressBar
 from ..utils.values import Section
 from .command import Choice, add_options, option
-from .messages import say, say_written
 from .options import declared_options, feature_option, json_option
-from .output import json_text, print_text
+from .output import json_text, print_text, say, say_written
 from .tables import decimals
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..utils.sanitize import visible
 from ..utils.version import __version__
 from ..utils.wording import did_you_mean
 from .command import SETTINGS, CommandWithExamples
-from .messages import COMPILE_NOTES, say
+from .output import COMPILE_NOTES, say
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""

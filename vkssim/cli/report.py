@@ -14,9 +14,8 @@ from ..page import PICTURE_BUDGET, WORST
 from ..storage.folder import write_output
 from ..utils.values import Section
 from .command import make_command, option
-from .messages import say_findings, say_written, with_flags
 from .options import backend_options, fail_under_option, force_option, raw_options, urls_option
-from .output import LocalPathType, check_targets, print_text
+from .output import LocalPathType, check_targets, print_text, say_findings, say_written, with_flags
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription

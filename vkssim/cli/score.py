@@ -18,9 +18,8 @@ from ..utils.values import Section
 from ..utils.version import __version__
 from .command import add_options, make_command, option
 from .delivery import TABLE_WORST, Deliveries, LiveLines, MapOutput, OutputOptions, map_options, open_journal
-from .messages import COMPILE_NOTES
 from .options import backend_options, clip_options, decode_option, fail_under_option, score_options, single_device
-from .output import SUFFIXES, LocalPathType, form_options
+from .output import COMPILE_NOTES, SUFFIXES, LocalPathType, form_options
 from .report import PageOptions, budget_option, write_page
 
 if TYPE_CHECKING:

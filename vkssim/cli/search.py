@@ -16,9 +16,8 @@ from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, encoder_spec, print_search, score_cells, scores_text, write_files
-from .messages import say
 from .options import backend_options, single_device
-from .output import check_targets, json_text, print_text
+from .output import check_targets, json_text, print_text, say
 from .tables import print_table
 
 if TYPE_CHECKING:
