@@ -107,7 +107,7 @@ def command(
     raw: RawDescription,
     find_offset: bool,
     fail_under: tuple[str, ...],
-    where: dict[str, Any],
+    selector: dict[str, Any],
     engine: dict[str, Any],
     task_seconds: float,
     plan: bool,
@@ -124,11 +124,11 @@ def command(
     from ..ladder.manifest import read_manifest
     from ..report.thresholds import parse_threshold
 
-    alone = single_device(where)
-    options = score_options(values, where["backend"])
+    alone = single_device(selector)
+    options = score_options(values, selector["backend"])
     thresholds = [parse_threshold(text) for text in fail_under]
     check_options(options, thresholds)
-    workers = WorkerOptions(**where, **engine)
+    workers = WorkerOptions(**selector, **engine)
     pairs = read_manifest(manifest, raw, urls=urls)
     if plan:
         _print_plan(pairs, options, workers, task_seconds)

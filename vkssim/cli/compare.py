@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     brief="Show how scores changed from one report to another.",
     examples="""
         vkssim compare old.json new.json --max-drop float_ms_ssim=0.002 --max-drop float_ms_ssim:p5=0.01
-            Fail where the mean or the 5th percentile drops by more.
+            Fail if the mean or the 5th percentile drops by more.
     """,
 )
 @click.argument("before", type=LocalPathType())

@@ -75,7 +75,7 @@ def command(
     path: Path | None,
     urls: bool,
     raw: RawDescription,
-    where: dict[str, Any],
+    selector: dict[str, Any],
     quiet: bool,
     **values: Any,
 ) -> None:
@@ -101,7 +101,7 @@ def command(
     if not is_results(rows):
         if path is None:
             raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-        options, workers = score_options(values, where["backend"]), WorkerOptions(**where)
+        options, workers = score_options(values, selector["backend"]), WorkerOptions(**selector)
         pairs = read_manifest(table, raw, urls=urls)
         for row in rows:
             number(row, opinion)  # an opinion that is no number is an error before anything is scored

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -324,8 +323,8 @@ class MapOutput:
 
         parse_choice(self.frames or _MAP_FRAMES)
         for picture, *_ in chain.from_iterable(map(input_states, inputs)):
-            where, file = os.path.split(picture)
-            if _MAP_NAME.fullmatch(file) and os.path.realpath(where) == os.path.realpath(self.folder):
+            path = Path(picture)
+            if _MAP_NAME.fullmatch(path.name) and path.parent.resolve() == Path(self.folder).resolve():
                 raise OutputError(f"--map {self.folder} would overwrite {picture}, which is read; give a folder of its own")
         check_can_reopen(inputs)
         check_pictures()

@@ -25,7 +25,7 @@ _MARKS = {"ok": ("ok", "green"), "note": ("-", "default"), "warning": ("!", "yel
     brief="Say what is missing on this machine, if anything.",
     examples="""
         vkssim doctor
-            Say what is found on this machine, and what to do where something is missing.
+            Say what is found on this machine, and what to do if something is missing.
         vkssim doctor --json
             Print the same as JSON, for a bug report.
     """,
@@ -42,7 +42,7 @@ _MARKS = {"ok": ("ok", "green"), "note": ("-", "default"), "warning": ("!", "yel
 def command(context: click.Context, as_json: bool, seconds: int) -> None:
     """Check the Vulkan loader, drivers, devices, decoders and extras, and say what to do.
 
-    Each device computes a first score and all known results of the self-test. The exit code is 0 where the device that vkssim
+    Each device computes a first score and all known results of the self-test. The exit code is 0 if the device that vkssim
     chooses scores, and 1 if it does not.
     """
     from rich.console import Console
@@ -51,7 +51,7 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
     from ..doctor.diagnosis import diagnose
 
     screen = Console(stderr=True)
-    with screen.status("checking the system") as status:  # shows nothing where standard error is no terminal
+    with screen.status("checking the system") as status:  # shows nothing if standard error is no terminal
 
         def on_step(step: str) -> None:
             status.update(Text(visible(step)))

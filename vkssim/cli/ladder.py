@@ -105,7 +105,7 @@ def command(
     fixed: str,
     html: str | None,
     commands: str | None,
-    where: dict[str, Any],
+    selector: dict[str, Any],
     as_json: bool,
     quiet: bool,
     **arguments: Any,
@@ -123,7 +123,7 @@ def command(
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
     arguments |= {"encoder": encoder_spec(arguments), "heights": _heights(heights), "fixed": ladder, "progress": progress}
-    running = search_ladder(source, **arguments, **single_device(where))
+    running = search_ladder(source, **arguments, **single_device(selector))
     progress.run(running, _line)
     choice = running.choice
     brief = "".join(f"{rung.height} {rung.trial.setting:g} {rung.trial.kbps:.0f}\n" for rung in choice.rungs)

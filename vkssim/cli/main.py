@@ -100,10 +100,10 @@ def _report(error: VkssimError) -> int:
     return exit_code(error)
 
 
-def _print_traceback(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+def _print_traceback(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     from traceback import format_exception
 
-    click.echo(visible("".join(format_exception(kind, error, where)), lines=True), err=True, nl=False)
+    click.echo(visible("".join(format_exception(kind, error, traceback)), lines=True), err=True, nl=False)
 
 
 _EXAMPLES = """

@@ -61,12 +61,12 @@ def flag_of(entry: Value) -> Decorator:
     return option(names, entry.section, entry.help, default=entry.default, show_default=entry.shows_default, **kind)
 
 
-def single_device(where: dict[str, Any]) -> dict[str, Any]:
+def single_device(selector: dict[str, Any]) -> dict[str, Any]:
     """Return the values of `backend_options` with the first device alone if they name several."""
     from ..engine.pools import chosen_devices
 
-    several = chosen_devices(**where)
-    return where | {"device": str(several[0].uuid)} if several else where
+    several = chosen_devices(**selector)
+    return selector | {"device": str(several[0].uuid)} if several else selector
 
 
 def score_options(values: dict[str, Any], backend: str) -> ScoreOptions:
@@ -146,7 +146,7 @@ urls_option = option(
     is_flag=True,
 )
 backend_options = option_group(
-    "where",
+    "selector",
     dict,
     flag_of(BACKEND),
     option(

@@ -105,7 +105,7 @@ def command(
     force: bool,
     urls: bool,
     raw: RawDescription,
-    where: dict[str, Any],
+    selector: dict[str, Any],
 ) -> None:
     """Show scores as one HTML page: verdicts, tables, charts, ladders and the worst moments.
 
@@ -115,7 +115,7 @@ def command(
     """
     from ..report.thresholds import parse_threshold
 
-    options = PageOptions(raw, where, worst, budget, [parse_threshold(text) for text in fail_under], urls=urls)
+    options = PageOptions(raw, selector, worst, budget, [parse_threshold(text) for text in fail_under], urls=urls)
     failed, count = write_page_of(files, target, "--output", options, ladder=ladder, rate=rate, force=force)
     if target != "-":
         say_written(target)
@@ -128,7 +128,7 @@ class PageOptions:
 
     raw: RawDescription
     """The description with which raw clips are read."""
-    where: dict[str, Any]
+    selector: dict[str, Any]
     """The backend and the device that make the maps."""
     worst: int = WORST
     """The moments that have pictures."""
@@ -146,7 +146,7 @@ class PageOptions:
         from ..page.pictures import worst_frames
 
         budget = round(self.budget * _MEGA)
-        gallery = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.where)
+        gallery = worst_frames(reports, self.worst, raw=self.raw, urls=self.urls, budget=budget, **self.selector)
         return replace(gallery, reasons={number: with_flags(reason) for number, reason in gallery.reasons.items()})
 
     def limits(self, reports: Sequence[ScoreReport]) -> list[list[Limit]]:

@@ -159,7 +159,7 @@ def command(
     raw: RawDescription,
     find_offset: bool,
     fail_under: tuple[str, ...],
-    where: dict[str, Any],
+    selector: dict[str, Any],
     resume: bool,
     maps: MapOutput,
     **values: Any,
@@ -174,7 +174,7 @@ def command(
     from ..report.reading import read_report
     from ..report.thresholds import parse_threshold
 
-    options = score_options(values, where["backend"])
+    options = score_options(values, selector["backend"])
     output = OutputOptions(**values)
     pair = Clips(*_name_clips(clips, reference, distorted), raw)
     output.check()
@@ -182,7 +182,7 @@ def command(
     outputs = output.outputs([*pair.paths, *map(str, output.merge)])
     merged = {path: read_report(path) for path in output.merge}
     maps.check(pair.paths)
-    alone = single_device(where)
+    alone = single_device(selector)
     progress = ProgressBar() if sys.stderr.isatty() and not output.quiet else None
     if output.quiet:
         COMPILE_LOG.removeHandler(COMPILE_NOTES)
@@ -193,7 +193,7 @@ def command(
     settings = RunSettings(output.profile, progress, lines, thresholds, journal)
     failure: VkssimError | InterruptedRunError | None = None
     try:
-        report = score_pair(pair, options, where["device"], settings)
+        report = score_pair(pair, options, selector["device"], settings)
     except (VkssimError, InterruptedRunError) as error:
         report, failure = _scored_frames(error, journal), error
     finally:

@@ -110,7 +110,7 @@ def command(
     shots: str | None,
     scores: str | None,
     html: str | None,
-    where: dict[str, Any],
+    selector: dict[str, Any],
     as_json: bool,
     quiet: bool,
     **arguments: Any,
@@ -126,7 +126,7 @@ def command(
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     progress = EncodeProgress(quiet=quiet, usual=0 if shots else _USUAL_TRIALS)
-    arguments |= {"encoder": encoder_spec(arguments), "progress": progress, "output": output, **single_device(where)}
+    arguments |= {"encoder": encoder_spec(arguments), "progress": progress, "output": output, **single_device(selector)}
     if shots is not None:
         _search_for_shots(source, shots, scores, html, as_json=as_json, **arguments)
         return
