@@ -10,7 +10,6 @@ from typing import Any
 
 from ..report.numbers import finite
 from .charts import MARKERS, Axis, Chart, line_style, placed_path, rate_axis, round_axis
-from .data import as_text
 from .tables import Tile
 from .template import render_template
 
@@ -155,7 +154,7 @@ def render_answer(answer: AnswerPage) -> str:
     """Return the page of an answer. All text from outside is escaped in it."""
     return render_template(
         "answer.html",
-        data=as_text({"clips": [], "metrics": [], "ladders": [], "markers": MARKERS, "unit": "kbit/s", "moments": []}),
+        data={"clips": [], "metrics": [], "ladders": [], "markers": MARKERS, "unit": "kbit/s", "moments": []},
         title=answer.title,
         lead=answer.lead,
         answer=answer,

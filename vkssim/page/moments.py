@@ -11,6 +11,7 @@ import numpy as np
 from ..report.numbers import time_code
 from ..report.results import FrameScores, ScoreReport, metric_of_choice, without_nan, worst_frames
 from ..types import Doubles
+from .charts import Axis
 from .tables import score_text
 
 _SECOND = 1.0
@@ -121,6 +122,13 @@ def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
     if frame.time is not None:
         return frame.time
     return frame.index / report.rate if report.rate else None
+
+
+def tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
+    """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
+    times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in axis.ticks}
+    codes = [(place, time_code(times.get(int(tick)))) for tick, (place, _) in zip(axis.ticks, axis.labels(), strict=True)]
+    return tuple((place, code) for place, code in codes if code)
 
 
 def _times(report: ScoreReport) -> Doubles:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..metrics.comparability import find_differences, scored_reports
+from ..report.numbers import finite
 from ..report.results import ScoreReport, decibel
 from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
 from . import WORST, tables
-from .charts import Chart, distribution_chart, page_styles, rate_chart, score_chart
-from .data import embedded, tick_times
+from .charts import MARKERS, Chart, LineStyle, distribution_chart, page_styles, rate_chart, score_chart
 from .ladders import Ladders
-from .moments import MomentGroup, listed_moments, moment_group
+from .moments import MomentGroup, frame_time, listed_moments, moment_group, tick_times
 from .pictures import Gallery
 from .template import render_template
+
+_DECIMALS, _DECIMALS_NEAR_1 = 6, 8
+_NEAR_1 = 0.99
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
     similarities = {name for report in reports for name in report.similarities}
     return render_template(
         "page.html",
-        data=embedded(list(zip(reports, pooled, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
+        data=_script_values(list(zip(reports, pooled, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
         title=_title(reports, labels, len(details.failed)),
         reports=reports,
         labels=labels,
@@ -90,6 +93,58 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         **_summary_values(reports, details),
         **_pooled_values(pooled, metrics, terms),
     )
+
+
+def _script_values(
+    clips: Sequence[tuple[ScoreReport, tables.Pooled, str, LineStyle]],
+    names: Sequence[str],
+    ladders: Ladders,
+    ladder_styles: Sequence[LineStyle],
+    moments: Sequence[MomentGroup],
+) -> dict[str, Any]:
+    """Return the data for the scripts: scores by column, ladders, and moments."""
+    return {
+        "clips": [_columns(*clip, names) for clip in clips],
+        "metrics": [
+            {"name": visible(name), "decibels": any(name in report.similarities for report, *_ in clips)} for name in names
+        ],
+        "markers": MARKERS,
+        "ladders": [
+            {
+                "name": visible(ladder.name),
+                "reference": ladders.references.index(ladder.reference),
+                "style": asdict(style),
+                "rungs": [asdict(rung) for rung in ladder.rungs],
+            }
+            for ladder, style in zip(ladders.ladders, ladder_styles, strict=True)
+        ],
+        "references": [visible(reference) for reference in ladders.references],
+        "unit": visible(ladders.unit),
+        "moments": [
+            [{"frame": moment.index, "time": moment.time, "clip": moment.clip} for moment in group.moments] for group in moments
+        ],
+    }
+
+
+def _columns(report: ScoreReport, pooled: tables.Pooled, label: str, style: LineStyle, names: Sequence[str]) -> dict[str, Any]:
+    """Return the data of a clip. Its scores and means have an entry for each name, None for a score that it lacks."""
+    scored = set(report.names) if report.frames else set()
+    is_timed = bool(report.rate) or any(frame.time is not None for frame in report.frames)
+    return {
+        "label": label,
+        "style": asdict(style),
+        "frames": [frame.index for frame in report.frames],
+        "times": _rounded([frame_time(report, frame) for frame in report.frames]) if is_timed else None,
+        "scores": [_rounded(report.column(name)) if name in scored else None for name in names],
+        "means": finite([pooled.get(name, {}).get("mean") for name in names]),
+    }
+
+
+def _rounded(values: Doubles | list[float | None]) -> Any:
+    """Return numbers for JSON: with more decimals near 1, for one decibel is little there, and None for NaN and infinity."""
+    column = np.array(values, np.float64)
+    decimals = np.where((column >= _NEAR_1) & (column < 1), np.round(column, _DECIMALS_NEAR_1), np.round(column, _DECIMALS))
+    return finite(decimals.tolist())
 
 
 def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,8 @@ def check_installed() -> None:
         raise OptionError(f"an HTML page needs {', '.join(missing)}; `pip install 'vkssim[report]'` installs them")
 
 
-def render_template(name: str, *, data: str, **values: Any) -> str:
-    """Return a page. All text from outside is escaped in it, except `data`: JSON for the scripts, see `data.as_text`."""
+def render_template(name: str, *, data: Any, **values: Any) -> str:
+    """Return a page. All text from outside is escaped in it; `data` is what its scripts get as JSON."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -55,7 +56,7 @@ def render_template(name: str, *, data: str, **values: Any) -> str:
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        data=Markup(data),
+        data=Markup(_script_data(data)),
         plot=(WIDTH, HEIGHT),
         markers=MARKERS,
         **values,
@@ -74,6 +75,12 @@ def _lines(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup.escape(visible(text, lines=True))
+
+
+def _script_data(data: Any) -> str:
+    """Return JSON in which no HTML parser finds the end of a script or a comment."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _policy(style: str, script: str) -> str:

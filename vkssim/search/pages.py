@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import OptionError
 from ..page.answer import AnswerPage, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
 from ..page.charts import score_chart
-from ..page.data import tick_times
+from ..page.moments import tick_times
 from ..page.tables import Tile, rate_text, score_text
 from ..report.numbers import percent, shortest, time_code
 from ..utils.wording import counted
