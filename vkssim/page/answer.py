@@ -46,10 +46,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Mark:
-    """A trial on a chart: its place in the units of the axes, the series whose symbol it has, and what it is.
-
-    A chosen trial has a ring around it, and its label beside it.
-    """
+    """A trial on a chart, at its place in the units of the axes, with the symbol of its series."""
 
     across: float
     up: float
@@ -57,6 +54,7 @@ class Mark:
     text: str
     label: str = ""
     chosen: bool = False
+    """Whether it has a ring around it, and its label beside it."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +77,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Plot:
-    """The content of a chart, with the titles of its axes; `legend` has (kind, series, text) of each entry.
-
-    Paths are in the units of the plot, all other places in per cent.
-    """
+    """The content of a chart, with the titles of its axes."""
 
     title: str
     across_title: str
@@ -91,6 +86,7 @@ class Plot:
     marks: tuple[Mark, ...]
     rules: tuple[Rule, ...] = ()
     legend: tuple[tuple[str, int, str], ...] = ()
+    """The kind of curve, the series and the text of each entry."""
     rate_across: bool = False
     rate_up: bool = False
 
@@ -107,15 +103,15 @@ class Plot:
         return _axis(values, is_rate=self.rate_up)
 
     def path(self, curve: Curve) -> str:
-        """Return the path of a curve."""
+        """Return the path of a curve, in the units of the plot."""
         return placed_path(self.across, self.up, curve.points)
 
     def place(self, mark: Mark) -> tuple[float, float]:
-        """Return where a mark is, across and down."""
+        """Return the place of a mark in per cent, across and down."""
         return round(100 * self.across.share(mark.across), 2), round(100 - 100 * self.up.share(mark.up), 2)
 
     def place_of_rule(self, rule: Rule) -> float:
-        """Return where a rule is, across if it is upright, else down."""
+        """Return the place of a rule in per cent, across if it is upright, else down."""
         return round(100 * self.across.share(rule.value) if rule.upright else 100 - 100 * self.up.share(rule.value), 2)
 
 

@@ -146,7 +146,7 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
     for number, scores in finite:
         if len(scores):
             ranks = np.unique(np.linspace(0, len(scores) - 1, _STEPS).round().astype(int))
-            places = WIDTH * (scores[ranks] - across.low) / (across.high - across.low)
+            places = WIDTH * across.share(scores[ranks])
             heights = HEIGHT * (1 - (ranks + 1) / len(scores))
             steps = "".join(f"H{place:.1f}V{height:.1f}" for place, height in zip(places, heights, strict=True))
             middle = len(ranks) // 2
@@ -179,8 +179,8 @@ def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -
 
 
 def _scores_axis(scores: Sequence[Doubles]) -> Axis:
-    filled = [values for values in scores if len(values)]
-    return round_axis(float(min(map(np.min, filled))), float(max(map(np.max, filled))))
+    joined = np.concatenate(scores)
+    return round_axis(float(joined.min()), float(joined.max()))
 
 
 def _extremes(places: Doubles, scores: Doubles) -> list[int]:
@@ -221,10 +221,7 @@ class LineStyle:
 
 
 def line_style(number: int) -> LineStyle:
-    """Return the style of the line with a number. No two are the same, and neighbours differ in colour and in marker.
-
-    The dashes change after every six lines, then the pairing of markers and colours; after all markers, dashes get longer.
-    """
+    """Return the style of the line with a number. No two are the same, and neighbours differ in colour and in marker."""
     block, colour = divmod(number, _COLOURS)
     round_of_dashes, dash = divmod(block, _CHEAP_DASHES)
     longer, turn = divmod(round_of_dashes, len(MARKERS))
@@ -232,10 +229,9 @@ def line_style(number: int) -> LineStyle:
 
 
 def page_styles(count: int, ladders: Sequence[Sequence[int]]) -> tuple[list[LineStyle], list[LineStyle]]:
-    """Return the styles of `count` clips and of ladders, so that a colour or a symbol stands for one thing on the whole page.
+    """Return the styles of `count` clips and of ladders, of which each is given by its clips.
 
-    `ladders` has the clips of each ladder. A ladder has a colour and dashes, which are those of its clips; each of its clips
-    has a marker. Without ladders, every clip has a style of its own.
+    A ladder has a colour and dashes, which are those of its clips; each of its clips has a marker.
     """
     if not ladders:
         return [line_style(number) for number in range(count)], []

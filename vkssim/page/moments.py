@@ -38,7 +38,7 @@ class MomentGroup:
 
 
 def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
-    """Return the frames with the lowest scores, the worst first, none within a second of another; see `worst_frames`.
+    """Return the frames with the lowest scores, the worst first, none within a second of another.
 
     Each is the worst within half a second on either side, because a frame at the edge of a worse moment is not a moment.
     """
@@ -61,8 +61,7 @@ def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
 def shared_moments(reports: Sequence[ScoreReport], count: int) -> list[int]:
     """Return the worst frames of `count` moments of several clips by their numbers, the lowest score of any clip first.
 
-    The worst moment of each clip is chosen before the second worst of any clip, so that the worst clip does not choose all
-    moments. Among moments of equal rank, the lower score is chosen.
+    The worst moment of each clip is chosen before the second worst of any clip.
     """
     candidates: list[tuple[int, float, int, float]] = []  # rank, score, number and time
     lowest: dict[int, float] = {}

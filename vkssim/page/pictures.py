@@ -34,6 +34,9 @@ _DOWN = 2  # the largest height of a picture, in multiples of its largest width
 _BACKGROUND = 128  # grey border of the SSIM map, which has no values within half a window of the edge
 
 
+_Joined = tuple[list[int], dict[int, "FrameView"]]  # clips with the same pictures of the reference, and their frames
+
+
 @dataclass(frozen=True)
 class ClipView:
     """A frame of a distorted clip: the number of the clip, and the indices of its two pictures in `Gallery.pictures`."""
@@ -67,16 +70,16 @@ class FrameGroup:
 
 @dataclass(frozen=True)
 class Gallery:
-    """All pictures of a page, as ``data:`` URIs; `scale` has the colours of the maps from 0 to 1.
-
-    `reasons` say why a clip has no pictures, by the number of the clip, and `note` how the pictures fit into the budget.
-    """
+    """All pictures of a page, as ``data:`` URIs."""
 
     pictures: tuple[str, ...] = ()
     groups: tuple[FrameGroup, ...] = ()
     scale: str = ""
+    """The colours of the maps from 0 to 1."""
     reasons: dict[int, str] = field(default_factory=dict)
+    """Why a clip has no pictures, by the number of the clip."""
     note: str = ""
+    """How the pictures fit into the budget."""
 
 
 def no_pictures(reports: Sequence[ScoreReport], reason: str) -> Gallery:
@@ -94,10 +97,9 @@ def worst_frames(
     urls: bool = False,
     budget: int = PICTURE_BUDGET,
 ) -> Gallery:
-    """Return the frames of the worst moments of the clips that reports name, `count` of each reference.
+    """Return pictures of `count` of the `shared_moments` of each reference, which take at most `budget` bytes together.
 
-    They are those of `moments.shared_moments`. A clip that cannot be read adds a reason and raises no error. Clips by URL are
-    read only with `urls`. All pictures together take at most `budget` bytes.
+    A clip that cannot be read adds a reason and raises no error. Clips by URL are read only with `urls`.
     """
     if count == 0:
         return no_pictures(reports, "they are switched off (`worst=0`); a larger number shows that many")
@@ -117,8 +119,8 @@ def worst_frames(
                 reasons[number] = str(error)
                 continue
             _join(joined, number, views)
-        for joined_clips, frames in joined:
-            groups.append(FrameGroup(tuple(joined_clips), tuple(frames[index] for index in indices if index in frames)))
+        for alike_clips, frames in joined:
+            groups.append(FrameGroup(tuple(alike_clips), tuple(frames[index] for index in indices if index in frames)))
     return _fitted(pictures, groups, reasons, budget)
 
 
@@ -132,10 +134,6 @@ def _read(pictures: EncodedPictures, clip: int, report: ScoreReport, indices: se
         view = ClipView(clip, distorted, pictures.add(padded_map(frame), is_map=True))
         views[frame.index] = FrameView(frame.index, reference, (view,))
     return views
-
-
-_Joined = tuple[list[int], dict[int, FrameView]]
-"""Clips with the same pictures of the reference, and their frames."""
 
 
 def _join(joined: list[_Joined], clip: int, views: dict[int, FrameView]) -> None:
@@ -231,30 +229,22 @@ class EncodedPictures:
 
         if step == self.step:
             return [data_uri(data) for data, *_ in self._encoded]
-        uris = []
-        for data, full, is_map in self._encoded:
-            picture = np.asarray(Image.open(io.BytesIO(data)))
-            uris.append(data_uri(encode(picture, _width(step, full, is_map=is_map), step[1])))
-        return uris
+        return [
+            data_uri(encode(np.asarray(Image.open(io.BytesIO(data))), _width(step, full, is_map=is_map), step[1]))
+            for data, full, is_map in self._encoded
+        ]
 
 
 def _width(step: Step, full: int, *, is_map: bool) -> int:
     """Return the largest width at a step for a picture that is `full` pixels wide.
 
-    A map has half the width of its clip, because its windows of 11x11 samples have no finer detail, but not less than
-    `_MIN_MAP`, because smaller maps are hard to read. If bytes have to be saved, it has half the width of the step all the
-    same: larger maps would cost whole frames.
+    A map has half the width, because its windows of 11x11 samples have no finer detail.
     """
-    if is_map:
-        return min(step[0] // 2, max(full // 2, _MIN_MAP))
-    return min(step[0], full)
+    return min(step[0] // 2, max(full // 2, _MIN_MAP)) if is_map else min(step[0], full)
 
 
 def fit_pictures(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
-    """Return pictures within a budget of bytes. `frames` are the numbers of the pictures of each frame, by importance.
-
-    If the pictures do not fit, they are shrunk step by step. If even the smallest do not fit, the last frames are left out.
-    """
+    """Return pictures within a budget of bytes. `frames` are the numbers of the pictures of each frame, by importance."""
     for step in STEPS[STEPS.index(pictures.step) :]:
         uris = pictures.at(step)
         if sum(map(len, uris)) <= budget or step == STEPS[-1]:

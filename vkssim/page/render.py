@@ -55,13 +55,11 @@ class PageDetails:
 
 
 def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageDetails = PageDetails()) -> str:
-    """Return the page of reports, one for each distorted clip. All text from outside is escaped in it.
-
-    `gallery` has their pictures; see `pictures.worst_frames`.
-    """
+    """Return the page of reports, one for each distorted clip, with the pictures of `pictures.worst_frames`."""
     labels = [visible(name) for name in tables.labels(reports, details.files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
     names, ladders, pooled = (*metrics, *terms), details.ladders, [report.pooled() for report in reports]
+    poolings, term_poolings = (tables.poolings_of(pooled, of_page) for of_page in (metrics, terms))
     moments = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
     moments = moments or listed_moments(reports, WORST)
     metrics_of = [{frame.index: frame.metrics for frame in report.frames} for report in reports]
@@ -91,7 +89,10 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         metric_tiles=[tables.metric_tiles(reports, pooled, name) for name in names],
         **_fact_values(reports, labels, details),
         **_summary_values(reports, details),
-        **_pooled_values(pooled, metrics, terms),
+        headings=[tables.POOLED[pooling] for pooling in poolings],
+        pooled=tables.pooled_groups(pooled, metrics, poolings),
+        term_headings=[tables.POOLED[pooling] for pooling in term_poolings],
+        term_tables=tables.term_tables(pooled, terms, term_poolings),
     )
 
 
@@ -149,13 +150,13 @@ def _rounded(values: Doubles | list[float | None]) -> Any:
 
 def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
     """Return how the clips were scored, the warnings, and the labels of the clips."""
-    rows = [(title, texts) for title, texts in tables.facts(reports) if len(reports) == 1 or texts != labels]
-    compared = tables.facts_table(rows)
+    rows, of_clips, of_devices = tables.facts(reports)
+    compared = tables.facts_table([row for row in rows if len(reports) == 1 or row[1] != labels])
     return {
         "lead": _lead(compared),
         "compared": compared,
-        "clip_facts": tables.facts_table(tables.clip_facts(reports)),
-        "device_facts": tables.facts_table(tables.device_facts(reports)),
+        "clip_facts": tables.facts_table(of_clips),
+        "device_facts": tables.facts_table(of_devices),
         "warnings": _warnings(reports, labels, details.failed),
         "manifest": details.manifest or [{}] * len(reports),
         "columns": list(dict.fromkeys(name for of_clip in details.manifest for name in of_clip)),
@@ -173,17 +174,6 @@ def _summary_values(reports: Sequence[ScoreReport], details: PageDetails) -> dic
         "limits": limits if any(limits) else [],
         "passed": [all(limit.met for limit in of_clip) for of_clip in limits],
         "rates": [tables.rate_text(rate) for rate in rates] if any(rates) else [],
-    }
-
-
-def _pooled_values(pooled: Sequence[tables.Pooled], metrics: Sequence[str], terms: Sequence[str]) -> dict[str, Any]:
-    """Return the tables of pooled values."""
-    poolings, term_poolings = (tables.poolings_of(pooled, names) for names in (metrics, terms))
-    return {
-        "headings": [tables.POOLED[pooling] for pooling in poolings],
-        "term_headings": [tables.POOLED[pooling] for pooling in term_poolings],
-        "pooled": tables.pooled_groups(pooled, metrics, poolings),
-        "term_tables": tables.term_tables(pooled, terms, term_poolings),
     }
 
 
@@ -243,10 +233,11 @@ def _title(reports: Sequence[ScoreReport], names: Sequence[str], failed: int) ->
 
 
 def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentGroup]) -> MetricCharts:
-    series: list[tuple[int, Doubles, Doubles]] = []
-    for number, report in enumerate(reports):
-        if name in report.names and report.frames:
-            series.append((number, np.array([frame.index for frame in report.frames], np.float64), report.column(name)))
+    series = [
+        (number, np.array([frame.index for frame in report.frames], np.float64), report.column(name))
+        for number, report in enumerate(reports)
+        if name in report.names and report.frames
+    ]
     chart = score_chart(series)
     if chart is None:
         return MetricCharts(name, None, None, (), ())

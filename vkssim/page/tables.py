@@ -49,15 +49,12 @@ PooledGroup = tuple[str, list[tuple[int, list[str]]]]
 
 @dataclass(frozen=True)
 class TermTable:
-    """The luminance, contrast and structure of one metric: the means, and below them all pooled values.
-
-    Each term of `groups` has rows (clip, cells). A cell is the mean of a scale as text, and its shade, from 0 (no loss) to 8;
-    None if the clip lacks it.
-    """
+    """The luminance, contrast and structure of one metric."""
 
     metric: str
     scales: list[str]
     groups: list[tuple[str, list[tuple[int, list[tuple[str, int] | None]]]]]
+    """For each term rows (clip, cells); a cell is the mean of a scale and its shade, 0 to 8, None if the clip lacks it."""
     pooled: list[PooledGroup]
 
 
@@ -95,10 +92,7 @@ def length_limit(report: ScoreReport) -> Limit:
 
 
 def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
-    """Return a short name for each clip: its file, with as many folders as make it unique, or else with a number.
-
-    The name of a report's own file replaces a missing name of its distorted clip.
-    """
+    """Return a short name for each clip, or for its report: the file, with folders or a number that make it unique."""
     named = [report.distorted or file for report, file in zip(reports, files, strict=True)]
     paths = [path.replace(os.sep, "/").split("/") for path in named]
     names = []
@@ -133,11 +127,12 @@ def pooled_groups(pooled: Sequence[Pooled], names: Sequence[str], poolings: Sequ
             return ""
         return decibel_text(values[pooling], 3) if pooling == "mean_db" else number(values[pooling])
 
-    groups = []
-    for name in names:
-        having = [(series, report[name]) for series, report in enumerate(pooled) if name in report]
-        groups.append((name, [(series, [text(values, pooling) for pooling in poolings]) for series, values in having]))
-    return [group for group in groups if group[1]]
+    rows = {name: [(clip, report[name]) for clip, report in enumerate(pooled) if name in report] for name in names}
+    return [
+        (name, [(clip, [text(values, pooling) for pooling in poolings]) for clip, values in having])
+        for name, having in rows.items()
+        if having
+    ]
 
 
 def decibel_text(value: float, decimals: int) -> str:
@@ -196,26 +191,12 @@ def codec_and_kbps(report: ScoreReport) -> tuple[str, float | None]:
     return ("", None) if report.scoring is None else (report.scoring.distorted.codec or "", report.scoring.distorted.kbps)
 
 
-def facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
-    """Return the facts about the comparison. Those that no report has are left out."""
-    how = (row for row in scoring(reports) if not row[0].startswith(_OF_CLIPS))
-    return _known([*_rows(map(_facts_of, reports)), *how])
-
-
-def clip_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
-    """Return the facts about the source clips, and the commands that score them."""
-    return [row for row in scoring(reports) if row[0].startswith(_OF_CLIPS)]
-
-
-def device_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
-    """Return the backend, the device and the version. The reports of libvmaf have no backend, and a version of libvmaf."""
-
-    def facts_of(report: ScoreReport) -> dict[str, str]:
-        info, version = report.backend, report.version
-        tool = f"vkssim {version}" if info.backend else f"written by version {version} of another tool"
-        return {"device": info.device, "driver": info.driver, "backend": info.backend, "version": tool if version else ""}
-
-    return _known(_rows(map(facts_of, reports)))
+def facts(reports: Sequence[ScoreReport]) -> tuple[list[FactRow], list[FactRow], list[FactRow]]:
+    """Return the facts about the comparison, about the source clips and the commands that score them, and about devices."""
+    recorded = _recorded_facts(reports)
+    compared = [row for row in recorded if not row[0].startswith(_OF_CLIPS)]
+    of_clips = [row for row in recorded if row[0].startswith(_OF_CLIPS)]
+    return [*_rows(map(_facts_of, reports)), *compared], of_clips, _rows(map(_device_facts, reports))
 
 
 def facts_table(rows: Sequence[FactRow]) -> Facts:
@@ -226,8 +207,8 @@ def facts_table(rows: Sequence[FactRow]) -> Facts:
     return Facts(same, tuple(title for title, _ in different), tuple(enumerate(columns)))
 
 
-def scoring(reports: Sequence[ScoreReport]) -> list[FactRow]:
-    """Return how the reports were scored, in the form of `facts`, without the rows of `facts` and unchanged options."""
+def _recorded_facts(reports: Sequence[ScoreReport]) -> list[FactRow]:
+    """Return how the reports were scored, without the facts that `_facts_of` has and unchanged options."""
     of_reports = [
         {} if report.scoring is None else {title: (text, default) for title, text, default in flatten(report.scoring)}
         for report in reports
@@ -258,13 +239,17 @@ def _facts_of(report: ScoreReport) -> dict[str, str]:
     }
 
 
+def _device_facts(report: ScoreReport) -> dict[str, str]:
+    """Return the backend and the version. The reports of libvmaf have no backend, and a version of libvmaf."""
+    info, version = report.backend, report.version
+    tool = f"vkssim {version}" if info.backend else f"written by version {version} of another tool"
+    return {"device": info.device, "driver": info.driver, "backend": info.backend, "version": tool if version else ""}
+
+
 def _rows(facts: Iterable[Mapping[str, str]]) -> list[FactRow]:
-    """Return a row for each of the facts that all of these mappings have, one for each report."""
+    """Return a row for each fact that any of the reports has."""
     of_reports = list(facts)
-    return [(title, [of_report[title] for of_report in of_reports]) for title in of_reports[0]]
-
-
-def _known(rows: Iterable[FactRow]) -> list[FactRow]:
+    rows = ((title, [of_report[title] for of_report in of_reports]) for title in of_reports[0])
     return [(title, texts) for title, texts in rows if any(texts)]
 
 
