@@ -21,7 +21,7 @@ from ..utils.values import Section
 from ..utils.wording import counted
 from .command import option
 from .options import option_group
-from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, say, say_written, to_standard_output
+from .output import STANDARD_OUTPUT, check_target, check_targets, form_of, print_text, say, say_written
 from .tables import print_line, print_table
 
 if TYPE_CHECKING:
@@ -34,16 +34,8 @@ if TYPE_CHECKING:
 TABLE_WORST = 3
 """The worst frames in the table below the summary."""
 
-_HEADS = {
-    "mean": "mean",
-    "mean_db": "mean dB",
-    "harmonic_mean": "harmonic",
-    "min": "min",
-    "p5": "p5",
-    "p50": "p50",
-    "max": "max",
-    "stddev": "stddev",
-}
+_POOLINGS = ("mean", "mean_db", "harmonic_mean", "min", "p5", "p50", "max", "stddev")
+_HEADS = {pooling: {"mean_db": "mean dB", "harmonic_mean": "harmonic"}.get(pooling, pooling) for pooling in _POOLINGS}
 """The pooled values that are shown, and their headings."""
 
 _MAP_FRAMES = "worst:5"
@@ -67,31 +59,21 @@ class OutputOptions:
     quiet: bool
 
     @property
-    def pooled(self) -> list[Threshold]:
-        """Return the pooled values to print."""
-        from ..report.thresholds import parse_pooled
-
-        return [parse_pooled(text) for text in self.printed]
-
-    @property
     def prints_report(self) -> bool:
-        """Return whether the report goes to standard output."""
-        return to_standard_output(self.paths, self.form)
+        """Return whether the report goes to standard output: by the name of an output, or by a form without any output."""
+        return any(path in STANDARD_OUTPUT for path in self.paths) or (not self.paths and self.form is not None)
 
-    def check(self) -> None:
-        """Raise OptionError if two outputs would go to standard output."""
+    def outputs(self, inputs: Sequence[str]) -> list[tuple[str | None, str]]:
+        """Return the outputs of the report, a path or None for standard output and a form. They and the page are checked.
+
+        Without `form` each has the form of its ending (see `form_of`). Raises OptionError or OutputError if an output cannot
+        be written, or if two would go to standard output.
+        """
         if self.live and self.prints_report:
             raise OptionError("--live and the report both go to standard output; give the report a file with --output")
         if self.printed and (self.live or self.prints_report):
             second = "--live" if self.live else "the report"
             raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
-
-    def outputs(self, inputs: Sequence[str]) -> list[tuple[str | None, str]]:
-        """Return the outputs of the report, a path or None for standard output and a form. They and the page are checked.
-
-        Without `form` each has the form of its ending (see `form_of`). A form without a path goes to standard output. Raises
-        OptionError or OutputError if an output cannot be written.
-        """
         NumberFormat.parse(self.precision)
         forms = [self.form or form_of(path) for path in self.paths]
         files = [path for path in self.paths if path not in STANDARD_OUTPUT]
@@ -107,28 +89,27 @@ class OutputOptions:
         done: Deliveries,
         outputs: Sequence[tuple[str | None, str]],
         merged: Mapping[Path, ScoreReport],
+        pooled: Sequence[Threshold],
         journal: Journal | None,
-        lines_failure: OutputError | None,
     ) -> None:
-        """Write the report to its outputs, with the scores of other reports, and print what was asked for."""
+        """Write the report to its outputs, with the scores of other reports, and print tables and pooled values."""
         from ..report.reading import merge_report
 
+        report = done.report
         for merged_path, scores in merged.items():
-            done.attempt(merge_report, done.report, merged_path, scores)
+            done.attempt(merge_report, report, merged_path, scores)
         for path, form in outputs:
-            done.attempt(self._write, done.report, path, form, name=path)
+            done.attempt(self._write, report, path, form, name=path)
         if journal is not None:
             journal.discard_frames(done.failures)
-        if lines_failure is not None and lines_failure not in done.failures[:1]:  # else it ended the run
-            done.failures.append(lines_failure)
-        for note in done.report.notes if not self.quiet else ():
+        for note in report.notes if not self.quiet else ():
             say(f"note: {note}")
-        for warning in [*done.report.worker_warnings, *done.report.warnings]:
+        for warning in [*report.worker_warnings, *report.warnings]:
             say(f"warning: {warning}")
         if not self.quiet:
-            done.attempt(self._print_tables, done.report)
-        if self.printed and done.complete:
-            done.attempt(self._print_pooled, done.report)
+            done.attempt(self._print_tables, report)
+        if pooled and done.complete:
+            done.attempt(self._print_pooled, report, pooled)
 
     def _write(self, report: ScoreReport, path: str | None, form: str) -> None:
         from ..report import render
@@ -140,8 +121,8 @@ class OutputOptions:
         else:
             write_output(text, path)
 
-    def _print_pooled(self, report: ScoreReport) -> None:
-        numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in self.pooled]
+    def _print_pooled(self, report: ScoreReport, pooled: Sequence[Threshold]) -> None:
+        numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in pooled]
         print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
     def _print_tables(self, report: ScoreReport) -> None:
@@ -170,10 +151,9 @@ class Deliveries:
         """Write something, whose `name` is printed at the end; a failure is noted."""
         try:
             write(*what)
+            self.written += [] if name is None else [name]
         except VkssimError as error:
             self.failures.append(error)
-        else:
-            self.written += [] if name is None else [name]
 
     def end(self, *, quiet: bool) -> None:
         """Print the names of the outputs. Raises the last failure."""
@@ -188,8 +168,7 @@ class Deliveries:
 class LiveLines:
     """A printer of each frame's line, as soon as the frame is scored.
 
-    If a line cannot be written, the run goes on without lines, and `failure` says why. With `ends_run`, for want of results to
-    write elsewhere, a call raises the failure.
+    If a line cannot be written, the run goes on without lines, and `failure` says why; with `ends_run` a call raises it.
     """
 
     def __init__(self, precision: str, *, ends_run: bool) -> None:
@@ -217,9 +196,7 @@ class LiveLines:
                 raise self.failure from None
 
 
-def open_journal(
-    paths: Sequence[str], form: str | None, clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool
-) -> Journal | None:
+def open_journal(paths: Sequence[str], clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool) -> Journal | None:
     """Return the journal beside the first output, closed with the command; None if that is no file, or an input is a pipe.
 
     Raises OptionError if `resume` is requested and there can be no journal.
@@ -233,7 +210,7 @@ def open_journal(
 
     path = Path(paths[0]) if paths else None
     try:
-        if path is None or to_standard_output([paths[0]], form) or (path.exists() and not path.is_file()):
+        if path is None or paths[0] in STANDARD_OUTPUT or (path.exists() and not path.is_file()):
             raise OptionError("the run continues from the journal beside a local output file, which --output names")
         check_target(journal_path(path), "the journal", [*clips.paths, *paths])
         journal = open_run_journal(paths[0], clips, options, resume=resume, note=note)
@@ -253,12 +230,9 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
     ]
     title, narrow = f"{report.distorted} against {report.reference}", ("stddev", "p50", "harmonic", "max", "mean dB", "p5")
     print_table(title, ["score", *_HEADS.values()], rows, file, optional=narrow)
+    pictures = f"{counted(len(report.frames), 'frame')} of {report.width}x{report.height}, {report.bits} bit"
     backend = report.backend
-    print_line(
-        file,
-        f"{counted(len(report.frames), 'frame')} of {report.width}x{report.height}, {report.bits} bit,"
-        f" {report.fps:.1f} frames/s on {backend.device} ({backend.driver}), {backend.backend}",
-    )
+    print_line(file, f"{pictures}, {report.fps:.1f} frames/s on {backend.device} ({backend.driver}), {backend.backend}")
 
 
 def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
@@ -272,11 +246,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
     frames = worst_frames(report, names[0], count)
     timed = any(frame.time is not None for frame in frames)
     rows = [
-        [
-            str(frame.index),
-            *(["" if frame.time is None else time_code(frame.time)] if timed else []),
-            *(_number(frame.metrics[name]) for name in names),
-        ]
+        [str(frame.index), *([time_code(frame.time)] if timed else []), *(_number(frame.metrics[name]) for name in names)]
         for frame in frames
     ]
     print_line(file, (f"worst frames by {names[0]}", "italic"))
@@ -333,7 +303,7 @@ class MapOutput:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"--map {folder} cannot be made: {error.strerror}") from None
-        check_writable(_map_path(folder, 0, "png"))
+        check_writable(folder / "frame_000000.png")
 
     def write(self, report: ScoreReport, *, raw: RawDescription, backend: str, device: str | None) -> None:
         """Write a PNG and an NPY file for each of the frames chosen, of the window that float_ssim was asked for."""
@@ -350,14 +320,11 @@ class MapOutput:
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _MAP_FRAMES)
         for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device, urls=True):
-            png(_map_path(folder, frame.index, "png"), map_picture(frame, report))
+            path = folder / f"frame_{frame.index:06d}.png"
+            png(path, map_picture(frame, report))
             numbers = io.BytesIO()
             np.save(numbers, frame.ssim_map, allow_pickle=False)
-            write_file(numbers.getvalue(), _map_path(folder, frame.index, "npy"))
-
-
-def _map_path(folder: Path, index: int, ending: str) -> Path:
-    return folder / f"frame_{index:06d}.{ending}"
+            write_file(numbers.getvalue(), path.with_suffix(".npy"))
 
 
 map_options = option_group(

@@ -30,11 +30,7 @@ SUFFIXES = tuple(f".{form}" for form in FORMS)
 STANDARD_OUTPUT = ("-", "/dev/stdout")
 _PAGES = (".html", ".htm")
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
-_ALIASES = {
-    "features": "--feature",
-    "output": "--output",
-    "pooled": "--print",
-}
+_ALIASES = {"features": "--feature", "output": "--output", "pooled": "--print"}
 """Parameters of Python whose option in the command line has another name, beyond those that are declared as facts."""
 
 
@@ -59,11 +55,6 @@ def form_of(path: str) -> str:
     else:
         hint = f"{' '.join(f'--{form}' for form in FORMS)} give the form of a file of any name"
     raise OptionError(f"--output {redact_url(path)} ends in {visible(ending)}; the endings are {', '.join(SUFFIXES)}. {hint}")
-
-
-def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
-    """Return whether a report goes to standard output: by the name of an output, or by a form without any output."""
-    return any(path in STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
 
 
 class PathOrUrlType(click.Path):

@@ -172,13 +172,13 @@ def command(
     from ..engine.options import Clips
     from ..engine.verdict import offset_of
     from ..report.reading import read_report
-    from ..report.thresholds import parse_threshold
+    from ..report.thresholds import parse_pooled, parse_threshold
 
     options = score_options(values, selector["backend"])
     output = OutputOptions(**values)
     pair = Clips(*_name_clips(clips, reference, distorted), raw)
-    output.check()
-    thresholds = [*map(parse_threshold, fail_under), *output.pooled]
+    pooled = [parse_pooled(text) for text in output.printed]
+    thresholds = [*map(parse_threshold, fail_under), *pooled]
     outputs = output.outputs([*pair.paths, *map(str, output.merge)])
     merged = {path: read_report(path) for path in output.merge}
     maps.check(pair.paths)
@@ -189,7 +189,7 @@ def command(
     if find_offset:
         options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
     lines = LiveLines(output.precision, ends_run=not (output.paths or output.html or maps.folder)) if output.live else None
-    journal = open_journal(output.paths, output.form, pair, options, resume=resume, quiet=output.quiet)
+    journal = open_journal(output.paths, pair, options, resume=resume, quiet=output.quiet)
     settings = RunSettings(output.profile, progress, lines, thresholds, journal)
     failure: VkssimError | InterruptedRunError | None = None
     try:
@@ -204,7 +204,9 @@ def command(
         same, shifted = ("", f"i{offset:+d}") if offset else ("the clips are not shifted: ", "i")
         report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     done = Deliveries(report, failure)
-    output.deliver(done, outputs, merged, journal, None if lines is None else lines.failure)
+    output.deliver(done, outputs, merged, pooled, journal)
+    if lines is not None and lines.failure not in (None, failure):
+        done.failures.append(lines.failure)
     if output.html is not None:
         done.check()
         worst = WORST if output.worst is None else output.worst

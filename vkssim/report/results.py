@@ -31,11 +31,8 @@ _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 
 def merged_info(infos: Sequence[BackendInfo]) -> BackendInfo:
     """Return one description for scores of several devices, which names each device and each driver once."""
-
-    def listed(names: Iterable[str]) -> str:
-        return "; ".join(sorted({name for several in names for name in several.split("; ")}))
-
-    return replace(infos[0], device=listed(info.device for info in infos), driver=listed(info.driver for info in infos))
+    devices, drivers = ({name for info in infos for name in getattr(info, key).split("; ")} for key in ("device", "driver"))
+    return replace(infos[0], device="; ".join(sorted(devices)), driver="; ".join(sorted(drivers)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +68,7 @@ def rows(
 
 @dataclass(repr=False)
 class ScoreReport:
-    """The scores of a pair of clips, and how they were scored.
-
-    Its `repr` names the clips and the means. In a notebook it is shown as a table, with a chart of each score.
+    """The scores of a pair of clips, and how they were scored. A notebook shows them as a table, with a chart of each score.
 
     Parameters
     ----------
