@@ -146,7 +146,7 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
     for number, scores in finite:
         if len(scores):
             ranks = np.unique(np.linspace(0, len(scores) - 1, _STEPS).round().astype(int))
-            places = WIDTH * across.share(scores[ranks])
+            places = WIDTH * (scores[ranks] - across.low) / (across.high - across.low)
             heights = HEIGHT * (1 - (ranks + 1) / len(scores))
             steps = "".join(f"H{place:.1f}V{height:.1f}" for place, height in zip(places, heights, strict=True))
             middle = len(ranks) // 2
