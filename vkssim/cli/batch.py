@@ -221,9 +221,8 @@ def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
                 say(f"{word}: {clip}{row[column]}")
     failed = sum(row["error"] is not None for row in rows)
     if failed:
-        raise ThresholdError(
-            f"{failed} of {len(rows)} pairs failed; {redact_url(path)} has the others, and the errors in its column error"
-        )
+        rest = f"{redact_url(path)} has the others, and the errors in its column error"
+        raise ThresholdError(f"{failed} of {len(rows)} pairs failed; {rest}")
 
 
 def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
@@ -244,12 +243,5 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
     columns = ["distorted", *labels, "frames", "kbit/s", *pooled]
     means, low = list(pooled)[: len(scores)], list(pooled)[len(scores) :]
     optional = [*reversed(low), *reversed(labels), "kbit/s", *means[:0:-1]]  # the first is left out first
-    print_table(
-        redact_url(path),
-        columns,
-        cells,
-        texts=1 + len(labels),
-        paths=columns[:1],
-        optional=optional,
-        elsewhere="the file has all",
-    )
+    texts, all_in_file = 1 + len(labels), "the file has all"
+    print_table(redact_url(path), columns, cells, texts=texts, paths=columns[:1], optional=optional, elsewhere=all_in_file)

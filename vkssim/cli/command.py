@@ -1,7 +1,4 @@
-"""Make the commands of the command line: each has examples, and options that belong to a section of the help.
-
-The help and the man page are both derived from these declarations.
-"""
+"""Make the commands of the command line: each has examples, and options that belong to a section of the help."""
 
 from __future__ import annotations
 
@@ -106,7 +103,7 @@ def sections(
 ) -> Iterator[tuple[str, list[click.Option]]]:
     """Yield the title of each section and its options, of a short list only one section.
 
-    Hidden options are left out. If `names` are given, only the options of these names and those that print and exit are listed.
+    If `names` are given, only the options of these names and those that print and exit are listed.
     """
     options = [option for option in command.get_params(ctx) if isinstance(option, click.Option) and not option.hidden]
     listed = [option for option in options if names is None or option.is_eager or option.name in names]
@@ -129,10 +126,7 @@ def _show_all(ctx: click.Context, _parameter: click.Parameter, given: bool) -> N
 def make_command(
     name: str, *, brief: str | None = None, examples: str = "", common: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a `Command` of a function.
-
-    `brief` is its text in the list of commands, if that is not the first sentence of the docstring.
-    """
+    """Return a decorator that makes a `Command` of a function. `brief` is its text in the list of commands."""
     return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples, common=common)
 
 

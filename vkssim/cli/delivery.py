@@ -109,7 +109,9 @@ class OutputOptions:
         if not self.quiet:
             done.attempt(self._print_tables, report)
         if pooled and done.complete:
-            done.attempt(self._print_pooled, report, pooled)
+            numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in pooled]
+            texts = (numbers.text(value, "null" if math.isnan(value) else str(value)) for value in values)
+            done.attempt(print_text, "".join(f"{text}\n" for text in texts))
 
     def _write(self, report: ScoreReport, path: str | None, form: str) -> None:
         from ..report import render
@@ -120,10 +122,6 @@ class OutputOptions:
             print_text(text)
         else:
             write_output(text, path)
-
-    def _print_pooled(self, report: ScoreReport, pooled: Sequence[Threshold]) -> None:
-        numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in pooled]
-        print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
     def _print_tables(self, report: ScoreReport) -> None:
         file = sys.stderr if self.live or self.printed or self.prints_report else sys.stdout
@@ -197,10 +195,7 @@ class LiveLines:
 
 
 def open_journal(paths: Sequence[str], clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool) -> Journal | None:
-    """Return the journal beside the first output, closed with the command; None if that is no file, or an input is a pipe.
-
-    Raises OptionError if `resume` is requested and there can be no journal.
-    """
+    """Return the journal beside the first output, closed with the command; None, or OptionError to resume, if none can be."""
     from ..engine.journal import open_run_journal
     from ..storage.checked_journal import journal_path
 

@@ -41,10 +41,7 @@ form_options = add_options(
 
 
 def form_of(path: str) -> str:
-    """Return the form that the ending of a path names; XML, as libvmaf's tool writes, if it has none, or one like ``run.2``.
-
-    Raises OptionError for any other ending: the file would not be what its name says.
-    """
+    """Return the form that the ending of a path names; XML if it has none, or one like ``run.2``. Raises OptionError."""
     ending = suffix_of(path)
     if ending.removeprefix(".") in FORMS:
         return ending.removeprefix(".")
@@ -92,10 +89,9 @@ def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
 
 
 def check_targets(targets: Iterable[tuple[str, PathOrUrl | None]], inputs: Sequence[str]) -> None:
-    """Check files by the flags that name them, before anything is read or scored; None is a flag that was not given.
+    """Check files by the flags that name them, before anything is scored; None is a flag that was not given.
 
-    Raises OptionError if pages cannot be made, and for standard output; OutputError if a file cannot be written, or is named
-    twice.
+    Raises OptionError for a page that cannot be made, OutputError for a file that cannot be written or is named twice.
     """
     from ..storage.folder import check_output
 
@@ -119,10 +115,7 @@ def json_text(answer: Any) -> str:
 
 
 def print_text(text: str) -> None:
-    """Print text to standard output. Raises OutputError if it cannot be written.
-
-    Characters that would control the terminal, as names of files can have, are spelt out; no form of a report has any.
-    """
+    """Print text to standard output, with characters that control terminals spelt out. Raises OutputError."""
     with interruptible():
         click.echo(visible(text, lines=True), nl=False)
 
@@ -131,10 +124,7 @@ def print_text(text: str) -> None:
 
 
 def say(message: object) -> None:
-    """Print a line on standard error, with flags in place of the parameters that it names.
-
-    Characters that would control the terminal, as names of files can have, are spelt out.
-    """
+    """Print a line on standard error, with flags in place of the parameters that it names."""
     click.echo(f"vkssim: {visible(with_flags(str(message)))}", err=True)
 
 
@@ -163,13 +153,8 @@ def say_findings(findings: Findings) -> None:
 
 
 def with_flags(text: str) -> str:
-    """Return a message with the flag of each parameter that it names in backticks.
-
-    Flags are those of the command that runs, then those that the options of clips declare. Other names stay as they are.
-    """
-    if "`" not in text:
-        return text
-    flags = _flags()
+    """Return a message with the flag of each parameter that it names in backticks, of the command or of any declared option."""
+    flags = _flags() if "`" in text else {}
 
     def flag(match: re.Match[str]) -> str:
         name, value = match[1], match[2]

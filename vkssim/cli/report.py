@@ -170,10 +170,9 @@ def write_page_of(
     rate: str | None = None,
     force: bool = True,
 ) -> tuple[list[str], int]:
-    """Write the page of reports and results to the target of a flag, and return the clips below limits, and how many there are.
+    """Write the page of reports and results to the target of a flag, and return the clips below limits and the number of clips.
 
-    `ladder` and `rate` name the columns by which rows of results form ladders. With `force`, files that were not scored alike
-    are shown beside each other.
+    `ladder` and `rate` name columns of results. With `force`, files that were not scored alike are shown beside each other.
     """
     from ..ladder.page_clips import read_clips
     from ..metrics.comparability import check_alike, scored_reports
@@ -190,24 +189,15 @@ def write_page_of(
         read = (str(path) for path in (*files, *(clip.source for clip in clips)))
         videos = (name for report in reports for name in (report.reference, report.distorted))
         check_targets([(flag, target)], list(dict.fromkeys([*read, *videos])))
-    details = PageDetails(
-        named,
-        limits,
-        find_ladders(reports, [clip.ladder for clip in clips], rates, unit),
-        rates,
-        manifest=[clip.labels for clip in clips],
-        failed=unscored,
-    )
+    ladders = find_ladders(reports, [clip.ladder for clip in clips], rates, unit)
+    details = PageDetails(named, limits, ladders, rates, [clip.labels for clip in clips], unscored)
     page = render_page(reports, options.gallery(reports), details)
     if target == "-":
         print_text(page)
     else:
         write_output(page, target)
-    failed = [
-        report.distorted or name
-        for name, report, of_clip in zip(named, reports, limits, strict=True)
-        if not all(limit.met for limit in of_clip)
-    ]
+    clips_and_limits = zip(named, reports, limits, strict=True)
+    failed = [report.distorted or name for name, report, demands in clips_and_limits if not all(limit.met for limit in demands)]
     return failed, len(named)
 
 

@@ -49,8 +49,7 @@ class _StandardError(io.FileIO):
 def install() -> None:
     """Put streams that fail as this module says in place of the process's standard output and standard error.
 
-    Call it before any file is opened: the first file that a process opens gets the number of a closed standard stream, and
-    whatever a driver or a decoder prints there would go into that file.
+    Call it before any file is opened, because a file can get the number of a closed stream, and then all that is printed there.
     """
     for descriptor, mode in _MODES.items():
         try:

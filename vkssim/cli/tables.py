@@ -39,11 +39,6 @@ class _Column:
         longest = _longest([self.head, *self.cells])
         return min(_NARROWEST_TEXT, longest) if self.folds else longest
 
-    @property
-    def longest_line(self) -> int:
-        """Return the width at which no cell is broken."""
-        return _longest([line for text in self.cells for line in text.split("\n")])
-
 
 def print_table(
     title: str,
@@ -59,10 +54,9 @@ def print_table(
 ) -> None:
     """Print a table whose first `texts` columns are text, all further ones numbers. The default file is standard output.
 
-    A column of numbers without any value is left out. Numbers may stand in several lines, but none is broken. On a narrow
-    terminal, headings and intervals are broken at their blanks and the columns named in `paths` are folded; then the columns
-    named in `optional` are left out, the first one first, and named with `elsewhere`, the place where they can be seen; then
-    all texts are folded. `total` sets the last row apart. Nothing in the table is taken for markup.
+    A column of numbers without any value is left out. On a narrow terminal, headings and intervals are broken at their blanks
+    and the columns in `paths` are folded; then those in `optional` are left out, the first one first, and named with
+    `elsewhere`, the place that has them; then all texts are folded. No number is broken. `total` sets the last row apart.
     """
     from rich.table import Table
     from rich.text import Text
@@ -126,15 +120,12 @@ def duration(seconds: float) -> str:
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """Return the width of each column: its least width, and as much of the rest as it can use.
-
-    Numbers are served first, so that an interval stays on one line, then texts, then headings.
-    """
+    """Return the width of each column: its least width, and as much of the rest as first its cells, then headings can use."""
     widths = [column.least for column in columns]
     left = width - _needed(widths)
+    numbers_first = sorted(enumerate(columns), key=lambda entry: entry[1].is_text)  # so that an interval stays on one line
     useful = [
-        *((place, column.longest_line) for place, column in enumerate(columns) if not column.is_text),
-        *((place, column.longest_line) for place, column in enumerate(columns) if column.is_text),
+        *((place, _longest([line for text in column.cells for line in text.split("\n")])) for place, column in numbers_first),
         *((place, _longest([column.head])) for place, column in enumerate(columns)),
     ]
     for place, most in useful:

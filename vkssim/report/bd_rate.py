@@ -30,10 +30,7 @@ class RateCurve:
 
     @classmethod
     def of(cls, name: str, points: Sequence[tuple[float, float]], *, decibels: bool = False) -> RateCurve:
-        """Return the ladder of points (rate, score) in any order, with its scores `in_decibels` on request.
-
-        Raises InputError if no curve can be drawn through the points.
-        """
+        """Return the ladder of points (rate, score) in any order. Raises InputError if no curve can be drawn through them."""
         rates, scores = np.array(sorted(points), np.float64).reshape(-1, 2).T
         if decibels:
             scores = in_decibels(scores)
@@ -46,11 +43,6 @@ class RateCurve:
             if len(twice):
                 raise InputError(f"{name} has more than one point with the {what} {twice[0]:g}; leave all but one out")
         return cls(name, rates, scores)
-
-    @property
-    def is_monotonic(self) -> bool:
-        """Return True if a higher rate always has the higher score."""
-        return bool((np.diff(self.scores) > 0).all())
 
 
 @dataclass(frozen=True)
@@ -77,15 +69,14 @@ def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima"
     notes = [
         f"{curve.name}: the score does not always rise with the bit rate; its curve folds back and the deltas mean little"
         for curve in (anchor, test)
-        if not curve.is_monotonic
+        if not (np.diff(curve.scores) > 0).all()
     ]
     for what, first, second in (("scores", anchor.scores, test.scores), ("bit rates", anchor.rates, test.rates)):
         share = _overlap(np.log(first), np.log(second)) if what == "bit rates" else _overlap(first, second)
         if share <= 0:
-            raise InputError(
-                f"the {what} of {anchor.name}, {first.min():g} to {first.max():g}, and of {test.name}, {second.min():g} to"
-                f" {second.max():g}, do not overlap, so they cannot be compared"
-            )
+            ranges = [f"{values.min():g} to {values.max():g}" for values in (first, second)]
+            named = f"the {what} of {anchor.name}, {ranges[0]}, and of {test.name}, {ranges[1]}"
+            raise InputError(f"{named}, do not overlap, so they cannot be compared")
         if share < _ENOUGH_OVERLAP:
             notes.append(
                 f"{anchor.name} and {test.name} share {share:.0%} of their {what} only; the deltas are more reliable with"

@@ -143,11 +143,9 @@ def _score(value: object, what: str) -> float:
 
 
 def merge_report(report: ScoreReport, path: Path, source: ScoreReport | None = None) -> None:
-    """Add the scores of a JSON file of libvmaf's tools to the frames of the same numbers.
+    """Add the scores that a report lacks, without VMAF's terms, from a file of libvmaf's tools, and a note that names them.
 
-    The report gets the scores that it lacks, without VMAF's terms, and a note that names them. `source` is the content of the
-    file, if it was read before. Raises InputError if the file cannot be read, lacks a frame of the report, or has no further
-    score.
+    `source` is its content, if it was read before. Raises InputError if the file cannot be read, or lacks frames or scores.
     """
     source = source or read_report(path)
     names = tuple(name for name in source.names if name not in report.names and not name.startswith(_VMAF_TERMS))

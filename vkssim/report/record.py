@@ -1,8 +1,7 @@
 """The record of how a report was scored: everything that its scores depend on, as plain values.
 
-An option that scores depend on is declared once, as a field of `Selection`, `PictureOptions` or `RawDescription`. The facts
-about a clip are declared in `ClipFacts`. A field that is added to one of them automatically appears in every form of a report,
-in the schema, in comparisons and, if it has a flag, in the command.
+A field that is added to `Selection`, `PictureOptions`, `RawDescription` or `ClipFacts` appears in every form of a report, the
+schema, comparisons and, if it has a flag, in the command.
 """
 
 from __future__ import annotations
@@ -37,11 +36,7 @@ class FeatureFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringRecord:
-    """The record of how two clips were scored.
-
-    `width`, `height`, `bits` and `chroma` describe the frames that were compared, after all preprocessing; `reference` and
-    `distorted` describe the clips before it.
-    """
+    """The record of how two clips were scored; `reference` and `distorted` are the clips before all preprocessing."""
 
     version: str = value("version of vkssim", differs=_NOTED)
     command: str = value("command", differs=_FREE)

@@ -143,7 +143,17 @@ class ScoreReport:
         return f"<{type(self).__name__}: {self.title}\n mean {', '.join(means) or 'of no frame'}>"
 
     def _repr_html_(self) -> str:
-        return _html_table(self)
+        """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
+        heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
+        rows = []
+        for name, pooled in self.pooled().items():
+            values = [pooled.get(pooling, np.nan) for pooling in _HTML_POOLINGS]
+            numbers = [f"{value:.6f}" if np.isfinite(value) else str(value) for value in values]
+            cells = escape(visible(name)), *numbers, _html_chart(self.column(name)) if self.frames else ""
+            rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in self.warnings)
+        title, body = escape(visible(self.title)), "".join(rows)
+        return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><ul>{warnings}</ul>"
 
     @property
     def title(self) -> str:
@@ -265,20 +275,6 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
     }
     values = {key: attrgetter(place)(report) if place else computed[key] for key, (_, place) in REPORT_KEYS.items()}
     return values if report.scoring is None else {**values, "scoring": to_json(report.scoring)}
-
-
-def _html_table(report: ScoreReport) -> str:
-    """Return the report as HTML for the output of a notebook's cell: a table of pooled scores, each with a small chart."""
-    heads = "".join(f"<th>{text}</th>" for text in ("score", *_HTML_POOLINGS, "over the frames"))
-    rows = []
-    for name, pooled in report.pooled().items():
-        values = [pooled.get(pooling, np.nan) for pooling in _HTML_POOLINGS]
-        numbers = [f"{value:.6f}" if np.isfinite(value) else str(value) for value in values]
-        cells = escape(visible(name)), *numbers, _html_chart(report.column(name)) if report.frames else ""
-        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    warnings = "".join(f"<li>{escape(visible(text))}</li>" for text in report.warnings)
-    title, body = escape(visible(report.title)), "".join(rows)
-    return f"<p>{title}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><ul>{warnings}</ul>"
 
 
 def _html_chart(scores: Doubles) -> str:

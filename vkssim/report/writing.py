@@ -69,9 +69,8 @@ def _add_element(parent: ElementTree.Element, name: str, data: Mapping[str, Any]
 def _csv(report: ScoreReport, numbers: NumberFormat) -> str:
     """Return the report as CSV: a header, then a row for each frame. A score that does not exist is an empty field.
 
-    The column `time` has seconds from the first frame of the reference; it is there if the times of all frames are known. The
-    last column has no name. Its first row holds the record of how the frames were scored, as JSON; its other rows are empty.
-    libvmaf ends each line with a comma, so programs that read its files skip such a column.
+    The column `time` has seconds, if those of all frames are known. The last column has no name, and the record as JSON in its
+    first row: libvmaf ends each line with a comma, so programs that read its files skip such a column.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
