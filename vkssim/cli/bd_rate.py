@@ -109,8 +109,7 @@ def command(
             rows_of_deltas.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
     means = _means(rows_of_deltas) if len(references) > 1 else []
     if as_json:
-        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": rows_of_deltas, "means": means}
-        print_text(json_text(answer))
+        print_text(json_text({"method": method, "rate": rate, "pooling": pooling, "deltas": rows_of_deltas, "means": means}))
         return
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
@@ -127,9 +126,8 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
     for condition in conditions:
         label, equals, value = condition.partition("=")
         if not equals or label not in rows[0]:
-            raise OptionError(
-                f"{flag} {condition}; it must be LABEL=VALUE, LABEL one of {', '.join(['reference', *labels_of(rows)])}"
-            )
+            labels = ", ".join(["reference", *labels_of(rows)])
+            raise OptionError(f"{flag} {condition}; it must be LABEL=VALUE, LABEL one of {labels}")
         texts = ["" if row[label] is None else str(row[label]) for row in rows]
         rows = [row for row, text in zip(rows, texts, strict=True) if text == value]
         if not rows:

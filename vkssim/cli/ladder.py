@@ -135,10 +135,9 @@ def command(
     if not choice.rungs:
         raise ThresholdError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
     if not choice.meets:
+        tried = f"no encode of at most {arguments['most_bitrate']:g} kbit/s"
         scores = scores_text(choice.rungs[0].trial, running.limits)
-        raise ThresholdError(
-            f"no encode of at most {arguments['most_bitrate']:g} kbit/s meets the targets; the first rung has {scores}"
-        )
+        raise ThresholdError(f"{tried} meets the targets; the first rung has {scores}")
 
 
 def _heights(text: str) -> list[int]:

@@ -86,10 +86,8 @@ class _Main(CommandWithExamples, click.Group):
             if os.environ.get(TRACEBACK_VARIABLE) == "1":
                 sys.excepthook = _print_traceback
                 raise
-            say(
-                f"unexpected {type(error).__name__}: {error}. This is a fault of vkssim: please report it, with what it prints"
-                f" under {TRACEBACK_VARIABLE}=1"
-            )
+            report = f"please report it, with what it prints under {TRACEBACK_VARIABLE}=1"
+            say(f"unexpected {type(error).__name__}: {error}. This is a fault of vkssim: {report}")
             ctx.exit(2)
 
 

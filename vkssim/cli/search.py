@@ -139,10 +139,8 @@ def command(
     print_search(running, as_json=as_json, quiet=quiet, brief=f"{choice.setting:g}\n", print_details=details)
     progress.say_files(*written, output if choice.meets else None)
     if not choice.meets:
-        scores_of = scores_text(choice.trial, running.limits)
-        raise ThresholdError(
-            f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores_of}"
-        )
+        nearest = f"{choice.setting:g} comes nearest, with {scores_text(choice.trial, running.limits)}"
+        raise ThresholdError(f"no {running.parameter} that was tried meets the targets; {nearest}")
 
 
 def _line(running: Search, trial: Trial) -> str:
@@ -237,10 +235,8 @@ def _search_for_shots(
     for note in running.notes:
         say(f"note: {note}")
     if short:
-        raise ThresholdError(
-            f"no {running.parameter} that was tried meets the targets in {counted(len(short), 'shot')} of {len(running.shots)};"
-            f" the first one begins at frame {short[0].first}"
-        )
+        shots_of = f"{counted(len(short), 'shot')} of {len(running.shots)}; the first one begins at frame {short[0].first}"
+        raise ThresholdError(f"no {running.parameter} that was tried meets the targets in {shots_of}")
 
 
 def _shot_line(running: ShotSearch, shot: Shot) -> str:

@@ -1,7 +1,4 @@
-"""Compute the charts of a page as data for SVG: round ticks, paths in a plot of `WIDTH` by `HEIGHT` units, styles of lines.
-
-The plot is stretched to the width of the page. Its axes are drawn beside it, in per cent, so that their text is not stretched.
-"""
+"""Compute the charts of a page as data for SVG: axes and marks in per cent, paths in a plot of `WIDTH` by `HEIGHT` units."""
 
 from __future__ import annotations
 
@@ -192,10 +189,9 @@ def _extremes(places: Doubles, scores: Doubles) -> list[int]:
     kept: list[int] = []
     for start, stop in pairwise(starts.tolist()):
         column = scores[start:stop]
-        finite = np.flatnonzero(np.isfinite(column))
-        if len(finite):
-            ends = {start + int(finite[np.argmin(column[finite])]), start + int(finite[np.argmax(column[finite])])}
-            kept += sorted(ends)
+        if np.isfinite(column).any():
+            finite = np.where(np.isfinite(column), column, np.nan)
+            kept += sorted({start + int(np.nanargmin(finite)), start + int(np.nanargmax(finite))})
         elif len(column):
             kept.append(start)
     return kept

@@ -72,10 +72,9 @@ class Ladders:
 
 
 def find_ladders(reports: Sequence[ScoreReport], names: Sequence[str], rates: Sequence[float | None], unit: str) -> Ladders:
-    """Return the ladders of reports, one for each clip, and the Bjøntegaard deltas between them by the mean of each metric.
+    """Return the ladders of clips, by reference and by `names` such as codecs, and the deltas between them by mean scores.
 
-    `names` are the ladders of the clips, such as their codecs; clips of different references are in different ladders. `rates`
-    are their bit rates in `unit`, over 0; None if it is unknown, which excludes the clip.
+    `rates` are the bit rates of the clips in `unit`; None if it is unknown, which excludes the clip.
     """
     groups: dict[tuple[str, str], list[Rung]] = {}
     for clip, (report, name, rate) in enumerate(zip(reports, names, rates, strict=True)):
@@ -120,8 +119,7 @@ def _means(deltas: Sequence[Delta]) -> Iterator[Delta]:
     for delta in deltas:
         pairs.setdefault((delta.metric, delta.test, delta.anchor), []).append(delta)
     for (metric, test, anchor), of_pair in pairs.items():
-        rates = [delta.rate for delta in of_pair if delta.rate is not None]
-        scores = [delta.score for delta in of_pair if delta.score is not None]
-        if len(of_pair) > 1 and len(rates) == len(scores) == len(of_pair):
-            means = float(np.mean(rates)), float(np.mean(scores))
-            yield Delta(metric, "", test, anchor, *means, of_pair[0].decibels)
+        values = [(delta.rate, delta.score) for delta in of_pair if delta.rate is not None and delta.score is not None]
+        if len(values) == len(of_pair) > 1:
+            rate, score = np.mean(values, axis=0).tolist()
+            yield Delta(metric, "", test, anchor, rate, score, of_pair[0].decibels)

@@ -186,10 +186,8 @@ def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
     from ..maps.frames import colour
 
     coloured = colour(pictures.ssim_map)
-    borders = []
-    for full, part in zip(pictures.reference.shape[:2], coloured.shape[:2], strict=True):
-        before = (full - part) // 2
-        borders.append((before, full - part - before))  # an even window makes one border wider
+    rests = np.subtract(pictures.reference.shape[:2], coloured.shape[:2])
+    borders = [(rest // 2, rest - rest // 2) for rest in rests.tolist()]  # an even window makes one border wider
     return np.pad(coloured, (*borders, (0, 0)), constant_values=_BACKGROUND)
 
 

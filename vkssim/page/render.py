@@ -65,6 +65,10 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
     metrics_of = [{frame.index: frame.metrics for frame in report.frames} for report in reports]
     styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in ladder.rungs] for ladder in ladders.ladders])
     similarities = {name for report in reports for name in report.similarities}
+    codecs, measured = zip(*map(tables.codec_and_kbps, reports), strict=True)
+    rates, limits = details.rates or measured, details.limits or [()] * len(reports)
+    common = tables.verdict_tile(limits), tables.rate_tile(rates, codecs, ladders.unit)
+
     return render_template(
         "page.html",
         data=_script_values(list(zip(reports, pooled, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
@@ -88,7 +92,10 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         ladder_style=ladder_styles.__getitem__,
         metric_tiles=[tables.metric_tiles(reports, pooled, name) for name in names],
         **_fact_values(reports, labels, details),
-        **_summary_values(reports, details),
+        common_tiles=[tile for tile in common if tile is not None],
+        limits=limits if any(limits) else [],
+        passed=[all(limit.met for limit in of_clip) for of_clip in limits],
+        rates=[tables.rate_text(rate) for rate in rates] if any(rates) else [],
         headings=[tables.POOLED[pooling] for pooling in poolings],
         pooled=tables.pooled_groups(pooled, metrics, poolings),
         term_headings=[tables.POOLED[pooling] for pooling in term_poolings],
@@ -160,20 +167,6 @@ def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details:
         "warnings": _warnings(reports, labels, details.failed),
         "manifest": details.manifest or [{}] * len(reports),
         "columns": list(dict.fromkeys(name for of_clip in details.manifest for name in of_clip)),
-    }
-
-
-def _summary_values(reports: Sequence[ScoreReport], details: PageDetails) -> dict[str, Any]:
-    """Return the common tiles, verdicts and bit rates at the top."""
-    codecs, measured = zip(*map(tables.codec_and_kbps, reports), strict=True)
-    rates = details.rates or measured
-    limits = details.limits or [()] * len(reports)
-    common = tables.verdict_tile(limits), tables.rate_tile(rates, codecs, details.ladders.unit)
-    return {
-        "common_tiles": [tile for tile in common if tile is not None],
-        "limits": limits if any(limits) else [],
-        "passed": [all(limit.met for limit in of_clip) for of_clip in limits],
-        "rates": [tables.rate_text(rate) for rate in rates] if any(rates) else [],
     }
 
 
