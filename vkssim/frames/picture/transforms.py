@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -49,9 +48,8 @@ class Crop:
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """Return the facts about the cropped stream. Raises InputError if the rectangle does not lie within the frames."""
-        if not (
-            self.width and self.height and self.left + self.width <= before.width and self.top + self.height <= before.height
-        ):
+        right, below = self.left + self.width, self.top + self.height
+        if not (self.width and self.height and right <= before.width and below <= before.height):
             alone = "" if self.own or self.from_clip else "; `crop_reference` and `crop_distorted` crop one clip alone"
             size = f"{before.width}x{before.height}"
             raise InputError(f"crop to {self} does not lie within {before.path}, which is {size}{alone}")
@@ -115,8 +113,13 @@ def without_bars(frames: Iterable[Planes], info: VideoInfo, *, own: bool = False
 
 def _extent(lit: np.ndarray, grid: int) -> tuple[int, int]:
     """Return the range from the first lit row or column to the end of the last one, widened to a grid."""
-    (indices,) = lit.nonzero()
+    indices = np.flatnonzero(lit)
     return int(indices[0]) // grid * grid, min(len(lit), -(-int(indices[-1] + 1) // grid) * grid)
+
+
+_ROTATIONS = {90: "by 90 degrees clockwise", 180: "by 180 degrees", 270: "by 90 degrees counter-clockwise"}
+_TURNS = {90: (True, False, True), 180: (False, True, True), 270: (True, True, False)}
+"""The fields of `Orientation` for each clockwise rotation."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +137,8 @@ class Orientation:
     @property
     def rotation(self) -> int:
         """Return the rotation in degrees, clockwise; 0 if pictures are mirrored as well."""
-        rotations = {(True, False, True): 90, (False, True, True): 180, (True, True, False): 270}
-        return rotations.get((self.transposed, self.upside_down, self.mirrored), 0)
+        fields = self.transposed, self.upside_down, self.mirrored
+        return next((degrees for degrees, turn in _TURNS.items() if turn == fields), 0)
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """Return the facts about the turned stream. Chroma whose turned format has no name (4:1:1) is left out."""
@@ -156,14 +159,9 @@ class Orientation:
 
     def __str__(self) -> str:
         if self.rotation:
-            return _rotation(self.rotation)
+            return _ROTATIONS[self.rotation]
         changes = {"transposed": self.transposed, "upside down": self.upside_down, "mirrored": self.mirrored}
         return ", ".join(name for name, done in changes.items() if done)
-
-
-def _rotation(degrees: int) -> str:
-    """Return a clockwise rotation of 90, 180 or 270 degrees as text."""
-    return {90: "by 90 degrees clockwise", 180: "by 180 degrees", 270: "by 90 degrees counter-clockwise"}[degrees]
 
 
 def swapped(info: VideoInfo) -> VideoInfo:
@@ -174,8 +172,7 @@ def swapped(info: VideoInfo) -> VideoInfo:
 
 def requested_turn(clockwise: int) -> Orientation | None:
     """Return the clockwise rotation by 90, 180 or 270 degrees that the user requests; None for 0 degrees."""
-    turns = {90: (True, False, True), 180: (False, True, True), 270: (True, True, False)}
-    return Orientation(*turns[clockwise], requested=True) if clockwise else None
+    return Orientation(*_TURNS[clockwise], requested=True) if clockwise else None
 
 
 def orientation(display_matrix: bytes) -> Orientation | None:
@@ -223,20 +220,14 @@ class Scale:
 
     def __call__(self, planes: Planes) -> Planes:
         """Return the scaled planes."""
+        if not hasattr(self._kept, "scalers"):  # one for each plane and thread, because each keeps its tables for one size
+            self._kept.scalers = [new_scaler() for _ in range(3)]
         flags = interpolation(self.resampler)
         shapes = plane_shapes(self.width, self.height, self.chroma)
-        scaled = []
-        for plane, (height, width), scale in zip(planes, shapes, self._scalers(), strict=False):
-            is_scaled = plane.shape == (height, width)
-            scaled.append(plane if is_scaled else scaled_plane(plane, width, height, self.bits, scale, flags))
-        return tuple(scaled)
-
-    def _scalers(self) -> list[Callable[..., Any]]:
-        """Return a scaler for each plane and thread, because each keeps its tables for one size."""
-        if not hasattr(self._kept, "scalers"):
-            self._kept.scalers = [new_scaler() for _ in range(3)]
-        kept: list[Callable[..., Any]] = self._kept.scalers
-        return kept
+        return tuple(
+            plane if plane.shape == (height, width) else scaled_plane(plane, width, height, self.bits, scale, flags)
+            for plane, (height, width), scale in zip(planes, shapes, self._kept.scalers, strict=False)
+        )
 
 
 @dataclass(frozen=True)
@@ -329,45 +320,28 @@ def unlike(first: VideoInfo, second: VideoInfo) -> str:
     depth = "" if first.bits == second.bits else ". `deepen` makes their depth alike"
     return (
         f"{are}; they must be alike, and their shapes differ ({shape(first):.3g}:1 and {shape(second):.3g}:1), as if one was"
-        f" cropped. {_crop_cure(first, second)}{depth}"
+        " cropped. Crop the clip that shows more: `crop_reference` or `crop_distorted` with auto, which removes black bars, or"
+        f" with WxH+X+Y{depth}"
     )
 
 
 def _turn_cure(first: VideoInfo, second: VideoInfo) -> str:
-    """Return which of two clips with swapped sizes is turned, as far as they state it, and how to turn the other."""
-    if first.rotation and second.rotation:
-        back = 360 - second.rotation
-        return f"both state a rotation. `turn_distorted={back}` turns {second.path} back, {_rotation(back)}"
+    """Return which of two clips with swapped sizes is turned, if one alone states it, and how to turn the other."""
     for name, clip, turned in (("turn_distorted", second, first), ("turn_reference", first, second)):
-        if turned.rotation:
+        if turned.rotation and not clip.rotation:
             return (
-                f"the display matrix of {turned.path} turns it {_rotation(turned.rotation)}, and {clip.path} has none."
+                f"the display matrix of {turned.path} turns it {_ROTATIONS[turned.rotation]}, and {clip.path} has none."
                 f" `{name}={turned.rotation}` turns {clip.path} as well"
             )
-    return "neither states it. `turn_distorted=90` turns the distorted clip clockwise, `turn_distorted=270` counter-clockwise"
-
-
-def _crop_cure(first: VideoInfo, second: VideoInfo) -> str:
-    """Return how to crop the clip that shows more. If one side is equal, it is known which clip, and where its middle is."""
-    for name, large, small in (("crop_reference", first, second), ("crop_distorted", second, first)):
-        across, down = large.width - small.width, large.height - small.height
-        if min(across, down) == 0 < max(across, down):
-            middle = f"{small.width}x{small.height}+{across // 4 * 2}+{down // 4 * 2}"
-            return f"`{name}=auto` removes the black bars of {large.path}, `{name}={middle}` keeps the middle of its pictures"
-    return (
-        "Crop the clip that shows more: `crop_reference` or `crop_distorted` with auto, which removes black bars, or with"
-        " WxH+X+Y"
-    )
+    return "`turn_distorted=90` turns the distorted clip clockwise, `turn_distorted=270` counter-clockwise"
 
 
 def stretched(before: VideoInfo, after: VideoInfo) -> str | None:
     """Return the warning on a clip whose shape scaling has changed; None if its shape is the same."""
     if is_scaled(before, after):
         return None
-    cure = "If one of the clips was cropped, crop the other (--crop-reference, --crop-distorted) instead of scaling it"
-    if is_scaled(before, swapped(after)):
-        cure = "If one of the clips is turned, turn the other as well (--turn-reference, --turn-distorted)"
     return (
         f"{before.path} was stretched from {before.width}x{before.height} to {after.width}x{after.height}: its shape changed"
-        f" from {shape(before):.3g}:1 to {shape(after):.3g}:1. {cure}"
+        f" from {shape(before):.3g}:1 to {shape(after):.3g}:1. If one of the clips was cropped or turned, crop or turn the"
+        " other as well (--crop-distorted, --turn-distorted) instead of scaling it"
     )
