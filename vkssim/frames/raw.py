@@ -31,7 +31,6 @@ from .source import FrameSource, KeyframeIndex, SequentialSource
 _BYTES_AT_ONCE = 1 << 26  # bytes of one request, which take memory besides the frames themselves
 _MAX_FRAMES_CHECKED = 16  # frames whose samples are checked when a file is opened, if the first ones are dark
 
-
 RAW = "raw"
 """The kind of raw streams in `VideoInfo`."""
 
@@ -109,29 +108,29 @@ class _RawFrames(FrameSource):
         self.file_bytes = size
         if frames:
             self._check_depth(frames)
+        if rest and frames and not allow_partial:
+            self.close()
+            raise InputError(
+                f"{path} has {size} bytes, which is not a whole number of frames: {frames} of {layout.frame_bytes} bytes,"
+                f" and {rest} bytes more. Are size, pixel format and depth right? `allow_partial` scores the whole frames"
+            )
         if rest:
-            problem: InputError = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
-            if frames and not allow_partial:
-                problem = InputError(
-                    f"{path} has {size} bytes, which is not a whole number of frames: {frames} of {layout.frame_bytes} bytes,"
-                    f" and {rest} bytes more. Are size, pixel format and depth right? `allow_partial` scores the whole frames"
-                )
-            if not (frames and allow_partial):  # raised before memory for such a frame is allocated
+            self.problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
+            if not frames:  # raised before memory for such a frame is allocated
                 self.close()
-                raise problem
-            self.problem = problem
+                raise self.problem
 
     def _check_depth(self, frames: int) -> None:
         """Add a warning if luma stays within a quarter of the range. The first bright frame, mostly frame 0, ends the check."""
-        check = DepthCheck(2**self.info.bits - 1)
+        depths = DepthCheck(2**self.info.bits - 1)
         numbers = sorted({step * (frames - 1) // (_MAX_FRAMES_CHECKED - 1) for step in range(_MAX_FRAMES_CHECKED)})
         planes = self.info.new_planes(1)
         for number in numbers:
-            if check.is_over or not self.read([number], [planes]):
+            if depths.is_over or not self.read([number], [planes]):
                 break
-            check.look(planes[0])
+            depths.look(planes[0])
         self.bytes_read, self.problem = 0, None  # reading the frames for the scores meets the same problem
-        depth = check.smaller_depth
+        depth = depths.smaller_depth
         if depth is not None:
             cure = f"--bitdepth {depth} reads them" if depth > 8 else "convert them to bytes"
             warning = (
@@ -185,17 +184,16 @@ class RawFile(_RawFrames):
 
     def _fill(self, offset: int, memory: memoryview) -> bool:
         done = 0
-        while done < len(memory):
-            try:
+        try:
+            while done < len(memory):
                 count = _read_at(self._descriptor, memory[done:], offset + done)
-            except OSError as error:
-                self.problem = unreadable(self.info.path, error)
-                return False
-            if not count:
-                self.problem = self._shorter(offset + done)
-                return False
-            done += count
-        return True
+                if not count:
+                    self.problem = self._shorter(offset + done)
+                    return False
+                done += count
+        except OSError as error:
+            self.problem = unreadable(self.info.path, error)
+        return done == len(memory)
 
     def close(self) -> None:
         """Close the file."""
@@ -324,11 +322,10 @@ class PlanarStream(SequentialSource):
         if not self._frame_header():
             return False
         start = self._offset
-        end = start + self._frame_bytes
         complete = all(
             self._skip(start + offset - self._offset) and _read_into(plane, self._fill)
             for offset, plane in zip(self._offsets, target or (), strict=False)
-        ) and self._skip(end - self._offset)
+        ) and self._skip(start + self._frame_bytes - self._offset)
         if not complete and self._offset > begin:
             self.problem = truncated(self.info.path, self._position, start, self._offset, self._frame_bytes)
         return complete
@@ -343,14 +340,10 @@ class PlanarStream(SequentialSource):
         return done == len(memory)
 
     def _skip(self, count: int) -> bool:
-        while count:
-            data = self._stream.read(min(count, 1 << 20))
-            if not data:
-                return False
-            count -= len(data)
-            self._offset += len(data)
-            self.bytes_read += len(data)
-        return True
+        memory = memoryview(bytearray(min(count, 1 << 20)))
+        while count and self._fill(memory[:count]):
+            count -= min(count, len(memory))
+        return not count
 
     def give_up(self) -> None:
         """End a `read` that waits for data."""

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -39,10 +39,7 @@ def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> Input
 
 
 class SeekIndex(Protocol):
-    """The positions from which a stream can be read without earlier frames.
-
-    A position is the first byte of a frame, or its presentation time in ticks of the stream. Frames are counted from 0.
-    """
+    """The positions from which a stream can be read: the first byte of a frame, or its presentation time in ticks."""
 
     frames: int
 
@@ -110,7 +107,6 @@ class FrameSource(Closable, ABC):
     """True if `read_external` can write frames to memory of the GPU."""
     is_rgb = False
     """True if pictures are R'G'B'; `convert_to` then chooses the Y'CbCr that they become."""
-
     any_size = False
     """True if `read_any_size` may return frames of another size than that of `info`."""
 
@@ -194,14 +190,11 @@ class FrameSource(Closable, ABC):
         )
 
     def packets(self) -> VideoPackets | None:
-        """Return the totals of all packets of the video stream; None if it is not compressed.
-
-        If not all packets have been read yet, the file is opened again and they are read from it.
-        """
+        """Return the totals of all packets of the video stream, read again if need be; None if it is not compressed."""
         return None
 
     def hidden_frames(self) -> int:
-        """Return the number of frames that an edit list hides, which are decoded only for other frames; read as `packets`."""
+        """Return the number of frames that an edit list hides; found as `packets`."""
         return 0
 
     def sample(self, count: int) -> Iterator[Planes]:
@@ -246,7 +239,7 @@ class SequentialSource(FrameSource):
         return True
 
     def _advance(self, read: Callable[[], Frame]) -> Frame:
-        """Read the next frame with the function `read`, and return its result, which is not true at the end of the stream."""
+        """Call `read` for the next frame, and return its result, which is not true at the end of the stream."""
         check()
         result = read()
         if result:
@@ -256,13 +249,12 @@ class SequentialSource(FrameSource):
         return result
 
     def verify_boundary(self, number: int, last: int) -> int | None:
-        """Check the last frame that was read, and return the fingerprint of the next one."""
+        """Check the last frame, and return the fingerprint of the next one, as `FrameSource.verify_boundary` says."""
         if not (self._read_to(number - 1, None) and self._was_last(last)):
             raise RangeError(f"{self.info.path}: its frames are not at the expected positions before frame {number}")
         return self._following()
 
     def _was_last(self, _position: int) -> bool:
-        """Return whether the frame at that position was read last."""
         return False
 
     def _following(self) -> int | None:
@@ -297,9 +289,9 @@ class ReadOutcome:
 
     path: str
     damage: tuple[int, ...] = ()
-    """The frames that the decoder reported as damaged."""
+    """The damaged frames."""
     damage_message: str = ""
-    """The first report on one of these frames."""
+    """FFmpeg's first report on one of them."""
     remarks: tuple[tuple[int, str], ...] = ()
     """Other warnings, each with the number of its frame."""
     problem: InputError | None = None
@@ -325,13 +317,11 @@ class ReadOutcome:
         scored = -1 if last is None else last
         damage = {number: text for number, text in source.damage.items() if number <= scored}
         remarks = [*source.remarks, *([] if source.fallback is None else [source.fallback])]
-        problem = source.problem
-        try:
-            check_unchanged(source)
-        except InputError as error:  # the change may be the reason for the early end
-            problem = error
-        claimed, length, opened = source.info.frames, source.length, source.opened
-        outcome = cls(
+        problem, claimed, length, opened = source.problem, source.info.frames, source.length, source.opened
+        if opened is not None and opened.changed:  # the change may be the reason for the early end
+            problem = changed_error(source.info.path, problem)
+
+        return cls(
             source.info.path,
             tuple(sorted(damage)),
             damage[min(damage)] if damage else "",
@@ -339,12 +329,12 @@ class ReadOutcome:
             problem,
             claimed,
             length,
+            version=None if opened is None else opened.version,
             hidden=source.hidden_frames() if claimed is not None and length is not None and length < claimed else 0,
             expected=source.expected,
+            status=None if opened is None else opened.status,
+            touched=opened is not None and opened.touched,
         )
-        if opened is None:
-            return outcome
-        return replace(outcome, version=opened.version, status=opened.status, touched=opened.touched)
 
     def warnings(self) -> list[str]:
         """Return the warnings on the frames that were read. A text is given once, with its frames."""
