@@ -19,7 +19,7 @@ from ..storage.inputs import Opened, sequence
 from ..storage.location import is_url, redact_url, unsupported_url
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
-from ..utils.thread_pool import close_at_end, run_in_thread
+from ..utils.thread_pool import close_at_end, closing_on_error, run_in_thread
 from . import y4m
 from .decode.hardware import HardwareDecoder
 from .options import RawDescription
@@ -156,17 +156,24 @@ def open_file(
     return source
 
 
-OpenContainer = Callable[[str, bytes | None], FrameSource]
-"""A function that opens a container with these first bytes, or a sequence of pictures, for which they are None."""
-
-
-def _open_file(path: str, raw: RawDescription, open_container: OpenContainer) -> FrameSource:
+def _open_file(path: str, raw: RawDescription, open_container: Callable[[str, bytes | None], FrameSource]) -> FrameSource:
+    """Open a file; `open_container` takes its first bytes, or None for a sequence of pictures."""
     if path == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if is_url(path):
-        return _open_url(redact_url(path), raw, open_container)
+        path = redact_url(path)
+        try:
+            size = urls.size(path)
+            head = urls.read(path, 0, min(size, _PEEK))
+            if head.startswith(y4m.MAGIC):
+                return y4m.Y4mStream(path, urls.open_url(path))
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        if is_container(_not_empty(path, head)) or raw.is_empty:
+            return open_container(path, head)
+        return RawUrl(path, planar_layout(raw, path), size, allow_partial=raw.allow_partial)
     if (refusal := unsupported_url(path)) is not None and not os.path.exists(path):
         raise InputError(refusal)
     if sequence(path) is not None:
@@ -178,45 +185,26 @@ def _open_file(path: str, raw: RawDescription, open_container: OpenContainer) ->
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:  # the name has a zero byte, or cannot be encoded
         raise InputError(f"{abbreviated(path)} names no file: {error}") from None
-    try:
+    with closing_on_error(stream):
         if not stream.seekable():
             return _open_stream(path, stream, raw)
-        if not head:
-            raise InputError(f"{path} is empty")
         if head.startswith(y4m.MAGIC):
             return y4m.Y4mStream(path, stream)
-    except BaseException:
-        stream.close()
-        raise
     stream.close()
-    if is_container(head) or raw.is_empty:
+    if is_container(_not_empty(path, head)) or raw.is_empty:
         return open_container(path, head)
     return RawFile(path, planar_layout(raw, path), allow_partial=raw.allow_partial)
 
 
-def _open_url(url: str, raw: RawDescription, open_container: OpenContainer) -> FrameSource:
-    try:
-        size = urls.size(url)
-        if not size:
-            raise InputError(f"{url} is empty")
-        head = urls.read(url, 0, min(size, _PEEK))
-        if head.startswith(y4m.MAGIC):
-            return y4m.Y4mStream(url, urls.open_url(url))
-    except OSError as error:
-        raise InputError(f"{url} cannot be read: {error.strerror}") from None
-    if is_container(head) or raw.is_empty:
-        return open_container(url, head)
-    return RawUrl(url, planar_layout(raw, url), size, allow_partial=raw.allow_partial)
+def _not_empty(path: str, head: bytes) -> bytes:
+    """Return the first bytes of a file. Raises InputError if there are none."""
+    if not head:
+        raise InputError(f"{path} is empty")
+    return head
 
 
 def _open_container(
-    path: str,
-    head: bytes | None,
-    *,
-    number: int | None,
-    hardware: HardwareDecoder | None,
-    opened: Opened | None,
-    adds_grain: bool,
+    path: str, head: bytes | None, number: int | None, hardware: HardwareDecoder | None, opened: Opened | None, adds_grain: bool
 ) -> FrameSource:
     from .decode.clip_decoder import UnknownFormatError  # here, because only containers need PyAV
     from .decode.container import ContainerFile
@@ -262,9 +250,7 @@ def _begins_packet(data: bytes) -> bool:
 
 def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSource:
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
-    head = buffered.peek(_PEEK)[:_PEEK]
-    if not head:
-        raise InputError(f"{path} is empty")
+    head = _not_empty(path, buffered.peek(_PEEK)[:_PEEK])
     if head.startswith(y4m.MAGIC):
         return y4m.Y4mStream(path, buffered)
     if is_container(head):
