@@ -300,7 +300,7 @@ def _video_facts(file: FrameSource, source: FrameSource, filters: tuple[str, ...
         subtitles=tuple("" if codec is None else codec.codec.canonical_name for codec in codecs),
         attachments=bool(streams.attachments),
         video=list(streams.video).index(stream),
-        dolby_vision=file.dolby_vision,
+        dolby_vision=file.facts.dolby_vision,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import Future
 from pathlib import Path
 
 import av
@@ -82,12 +81,6 @@ def test_a_header_in_the_first_packet_alone_counts(folder: Path, adds_grain: boo
     assert _decoded(folder / "plain.avif", adds_grain=adds_grain)[1] == ()
 
 
-def _nothing() -> Future[None]:
-    done: Future[None] = Future()
-    done.set_result(None)
-    return done
-
-
 def test_grain_that_hardware_would_add_is_left_out_on_the_cpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if this decoder has decoded the clip before, with its grain; a clip without grain is left to it."""
     started: list[bool] = []
@@ -98,7 +91,7 @@ def test_grain_that_hardware_would_add_is_left_out_on_the_cpu(folder: Path, monk
         return clip.decoder.next(), None
 
     monkeypatch.setattr("vkssim.frames.decode.choice.start_by_hardware", start)
-    monkeypatch.setattr("vkssim.frames.decode.choice.start_early", lambda *_: _nothing())
+    monkeypatch.setattr("vkssim.frames.decode.choice.start_early", lambda *_: None)
     monkeypatch.setattr(HardwareDecoder, "refuses", lambda *_: None)
     hardware = HardwareDecoder("cuda", required=False)
     path = str(folder / "grain.mp4")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import queue
 import shutil
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -206,18 +207,17 @@ def test_hardware_does_not_start_with_a_clip_that_it_refuses(
 ) -> None:
     """FFmpeg would log an error, which looks like damage to other decoders of the codec."""
     requests: list[None] = []
-    starts: list[Future[Any]] = []
+    starts: queue.Queue[Any] = queue.Queue()
     start_early = choice.start_early
 
-    def start(clip: ClipDecoder, decoder: HardwareDecoder) -> Future[Any]:
-        starts.append(start_early(clip, decoder))
-        return starts[0]
+    def start(clip: ClipDecoder, decoder: HardwareDecoder) -> None:
+        starts.put(start_early(clip, decoder))
 
     monkeypatch.setattr(HardwareDecoder, "request", lambda _self: requests.append(None))
     monkeypatch.setattr(choice, "start_early", start)
     _, source = _planes(folder / "wide.mp4", replace(CUDA, required=False))
     assert source.clip_facts().decoder == "h264"
-    assert [start.result(60) for start in starts] == [None]
+    assert starts.get(timeout=60) is None
     assert not requests
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import DecoderBusyError, DeviceError, InputError
 from ...storage.containers import choose_stream
 from ...utils.interruption import result_of
-from ...utils.thread_pool import run_in_thread
+from ...utils.thread_pool import closing_on_error, run_in_thread
 from ..picture.colour import stated_colours
 from ..picture.pixels import format_name, pixel_format
 from .clip_decoder import FAILURES, ClipDecoder
@@ -76,17 +76,17 @@ def choose_decoder(new_clip: Callable[[], ClipDecoder], preferred: HardwareDecod
 
 
 def _by_cpu(clip: ClipDecoder) -> Choice:
-    with _closed_on_error(clip):
+    with closing_on_error(clip):
         first = clip.begin()
         return Choice(clip, describe(clip, first), first)
 
 
 def _opened_again(clip: ClipDecoder, hardware: HardwareDecoder, key: Hashable | None) -> Choice | None:
     """Let hardware alone decode a clip that was compared before; return None if it was not, or if hardware fails now."""
-    if key not in hardware.compared or _leaves_grain_out(clip, hardware.compared[key][0]):
+    facts, begin = hardware.compared.get(key, (None, None))
+    if facts is None or (facts.has_grain and not clip.adds_grain):
         return None
-    facts, begin = hardware.compared[key]
-    with _closed_on_error(clip):
+    with closing_on_error(clip):
         first, why = start_by_hardware(clip, facts, None, hardware, begin)
     if why is None:
         return Choice(clip, facts, first, hardware)
@@ -96,15 +96,19 @@ def _opened_again(clip: ClipDecoder, hardware: HardwareDecoder, key: Hashable | 
 
 def _compared(clip: ClipDecoder, by_hardware: ClipDecoder, hardware: HardwareDecoder, key: Hashable | None) -> Choice:
     """Decode the first frame by the CPU, with `clip`, and by hardware, with `by_hardware`, and choose one of them."""
-    early, is_chosen = start_early(by_hardware, hardware), False
+    # It takes 0.1 s, in which the CPU decodes its own frame.
+    early, is_chosen = run_in_thread("vkssim-hardware", partial(start_early, by_hardware, hardware)), False
     try:
-        with _closed_on_error(clip):
+        with closing_on_error(clip):
             for first in clip.first_frames():
                 facts, begin = describe(clip, first), clip.decoder.begin
                 if hardware.skips(facts.codec.canonical_name, moving=facts.info.fps is not None):
                     why = None
                     continue
-                why = _veto(clip, facts, hardware)
+                if facts.has_grain and not clip.adds_grain:
+                    why = _GRAIN_ON_CPU
+                else:
+                    why = hardware.refuses(clip.stream.codec_context, facts.pixels, facts.size, facts.format_name)
                 if why is None:
                     frame, why = start_by_hardware(by_hardware, facts, first, hardware, begin, early)
                 if why is None:
@@ -119,38 +123,11 @@ def _compared(clip: ClipDecoder, by_hardware: ClipDecoder, hardware: HardwareDec
             early.add_done_callback(lambda _: by_hardware.close())
 
 
-def _veto(clip: ClipDecoder, facts: ClipDescription, hardware: HardwareDecoder) -> str | None:
-    """Return why hardware need not be tried for a clip; None if it may decode the clip."""
-    if _leaves_grain_out(clip, facts):
-        return _GRAIN_ON_CPU
-    return hardware.refuses(clip.stream.codec_context, facts.pixels, facts.size, facts.format_name)
-
-
-def _leaves_grain_out(clip: ClipDecoder, facts: ClipDescription) -> bool:
-    return facts.has_grain and not clip.adds_grain
-
-
-@contextmanager
-def _closed_on_error(clip: ClipDecoder) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        clip.close()
-        raise
-
-
 # -- start ------------------------------------------------------------------------------------------------------------
 
 
-def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Future[Any]:
-    """Decode the first frame of a clip by hardware, on a thread, while the CPU decodes its own: both take 0.1 s.
-
-    The result is for `start_by_hardware`. It is None if hardware refused the clip, or failed.
-    """
-    return run_in_thread("vkssim-hardware", partial(_start_early, clip, hardware))
-
-
-def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
+def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
+    """Return the first frame of a clip for `start_by_hardware`, decoded by hardware; None if that refused it, or failed."""
     with suppress(*FAILURES, ValueError, RuntimeError, UndecodableError, InputError, DeviceError):
         with clip.open() as container:
             codec = choose_stream(clip.path, container, clip.index).codec_context
@@ -164,12 +141,6 @@ def _start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
         with _turn(_starting):
             return clip.decoder.next()
     return None
-
-
-def _start(clip: ClipDecoder, hardware: HardwareDecoder, begin: Begin) -> Any:
-    with _turn(_starting):
-        clip.start(threads=False, begin=begin, hardware=hardware)
-        return clip.decoder.next()
 
 
 def start_by_hardware(
@@ -189,7 +160,9 @@ def start_by_hardware(
     clip.codec = facts.codec
     try:
         if frame is None or begin != AT_FIRST_KEY:
-            frame = _start(clip, hardware, begin)
+            with _turn(_starting):
+                clip.start(threads=False, begin=begin, hardware=hardware)
+                frame = clip.decoder.next()
         return frame, _difference(clip, facts, first, frame, hardware)
     except RuntimeError:  # of PyAV, for a codec without such a decoder
         return None, f"FFmpeg has none for {facts.codec.canonical_name}"

@@ -20,6 +20,7 @@ from ...storage.inputs import Opened
 from ...types import Planes
 from ...utils.av_frames import new_scaler
 from ...utils.interruption import check
+from ...utils.thread_pool import closing_on_error
 from ..info import ClipFacts, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour, stated_colours
 from ..picture.pixels import DecodedFrame, format_name, pixel_format
@@ -70,30 +71,26 @@ class ContainerFile(SequentialSource):
         key = None if opened is None else (opened, stream)
         choice = choose_decoder(partial(ClipDecoder, path, stream, adds_grain=adds_grain), hardware, key)
         self._clip, self._waiting, self._hardware = choice.clip, choice.first, choice.hardware
-        try:
+        with closing_on_error(self):
             self._describe(choice.facts)
-            self._surfaces = None if self._hardware is None else self._hardware.surfaces
             self._note_decoder(hardware, choice.reason)
-        except BaseException:
-            self.close()
-            raise
 
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _note_decoder(self, preferred: HardwareDecoder | None, refusal: str | None) -> None:
         """Note which decoder has been chosen, and why it is not the preferred one."""
         self._refusal: str | None = None
+        self._surfaces = None if self._hardware is None else self._hardware.surfaces
+        notes = self.info.notes
         if self._hardware is not None:
             name = format_name(self._waiting)
             self._formats[name] = pixel_format(self._path, name)
             self.external = self._surfaces is not None
-            self._add_note(f"decoded by {self._hardware.kind}, which notices less damage than the CPU's decoder")
+            notes += (f"decoded by {self._hardware.kind}, which notices less damage than the CPU's decoder",)
         elif preferred is not None and refusal is not None:
             self._refusal = f"{preferred.kind}: {refusal}"
-            self._add_note(f"decoded on the CPU, because the {preferred.kind} decoder cannot decode it: {refusal}")
-
-    def _add_note(self, note: str) -> None:
-        self.info = replace(self.info, notes=(*self.info.notes, note))
+            notes += (f"decoded on the CPU, because the {preferred.kind} decoder cannot decode it: {refusal}",)
+        self.info = replace(self.info, notes=notes)
 
     def _leave_hardware(self, number: int, failure: Exception) -> None:
         """Note that the CPU decodes the clip from a frame on."""
@@ -139,7 +136,7 @@ class ContainerFile(SequentialSource):
     # -- facts --------------------------------------------------------------------------------------------------------
 
     def _describe(self, facts: ClipDescription) -> None:
-        self._facts = facts
+        self.facts = facts
         self.info, self.expected = facts.info, facts.expected
         self.aperture, self.orientation, self.file_bytes = facts.aperture, facts.orientation, facts.file_bytes
         self._formats = {facts.format_name: facts.pixels}
@@ -159,8 +156,8 @@ class ContainerFile(SequentialSource):
     def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes."""
         self._colour = colour
-        limited = " of limited range" if self._facts.colours["range"] == "limited" else ""
-        before = f"converted from {self._facts.format_name}{limited} to Y'CbCr of {YCBCR_BITS} bits by "
+        limited = " of limited range" if self.facts.colours["range"] == "limited" else ""
+        before = f"converted from {self.facts.format_name}{limited} to Y'CbCr of {YCBCR_BITS} bits by "
         notes = [note for note in self.info.notes if not note.startswith(before)]
         notes.append(f"{before}{colour.matrix}, {colour.range} range")
         self.info = replace(self.info, matrix=colour.matrix, range=colour.range, notes=tuple(notes))
@@ -217,11 +214,6 @@ class ContainerFile(SequentialSource):
         return self._waiting
 
     @property
-    def dolby_vision(self) -> int | None:
-        """Return the profile of Dolby Vision, see `ClipDescription`."""
-        return self._facts.dolby_vision
-
-    @property
     def av_stream(self) -> Any:
         """Return the stream of PyAV."""
         return self._clip.stream
@@ -249,7 +241,6 @@ class ContainerFile(SequentialSource):
         return memory if self._copy(frame, memory) else None
 
     def _memory(self, frame: Any, count: int = 3) -> Planes:
-        """Return memory for the first `count` planes of a frame."""
         info = replace(self.info, width=frame.width, height=frame.height) if self.any_size else self.info
         return info.new_planes(count)
 
@@ -282,10 +273,15 @@ class ContainerFile(SequentialSource):
     def _has_known_format(self, frame: Any) -> bool:
         """Set the pixel format of a frame; return False, and set `problem`, if its size or format has changed."""
         name = format_name(frame)
-        is_of_first_size = (frame.width, frame.height) == self._facts.size
+        if self.is_rgb and name not in self._formats:  # any R'G'B', and grey among it, can be converted
+            with suppress(InputError):
+                pixels = pixel_format(self._path, name)
+                if pixels.rgb or pixels.chroma == "400":
+                    self._formats[name] = pixels
+        is_of_first_size = (frame.width, frame.height) == self.facts.size
         if self._hardware is not None and self._clip.decoder.hardware:  # surfaces may have one more sample, which is not copied
-            is_of_first_size = self._hardware.has_size(frame, *self._facts.size)
-        if (is_of_first_size or self.any_size) and self._can_convert(name):
+            is_of_first_size = self._hardware.has_size(frame, *self.facts.size)
+        if name in self._formats and (is_of_first_size or self.any_size):
             self._pixels = self._formats[name]
             return True
         self._refuse_change(frame)
@@ -297,18 +293,9 @@ class ContainerFile(SequentialSource):
             cure = "; `scale` would scale each frame, of a clip that is not cropped itself and is decoded with `decode=cpu`"
         self.problem = InputError(
             f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {format_name(frame)}, the first one is"
-            f" {self._facts.size[0]}x{self._facts.size[1]} {self._facts.format_name}; a change within a stream cannot be"
+            f" {self.facts.size[0]}x{self.facts.size[1]} {self.facts.format_name}; a change within a stream cannot be"
             f" scored{cure}"
         )
-
-    def _can_convert(self, name: str) -> bool:
-        """Return whether frames of that pixel format mean the same as the first one: any R'G'B' and grey among R'G'B'."""
-        if self.is_rgb and name not in self._formats:
-            with suppress(InputError):
-                pixels = pixel_format(self._path, name)
-                if pixels.rgb or pixels.chroma == "400":
-                    self._formats[name] = pixels
-        return name in self._formats
 
     def _copy(self, frame: Any, target: Planes) -> bool:
         if self.any_size and target[0].shape != (frame.height, frame.width):
@@ -335,14 +322,14 @@ class ContainerFile(SequentialSource):
 
     def _note_changes(self, frame: Any) -> None:
         """Note the frame from which the stream has another size, or states colours that change the meaning of its samples."""
-        size, first_size = (frame.width, frame.height), self._facts.size
+        size, first_size = (frame.width, frame.height), self.facts.size
         if self.any_size and size != first_size and "size" not in self._changes:
             text = "is {}x{}, and the first one is {}x{}: from here on, each frame was scaled from its own size"
             self._changes["size"] = self._position, text.format(*size, *first_size)
         colours = stated_colours(frame)
-        if colours == self._facts.colours or self.is_rgb:
+        if colours == self.facts.colours or self.is_rgb:
             return
-        for name, first in self._facts.colours.items():
+        for name, first in self.facts.colours.items():
             alike = colours[name] in (first, None, "limited" if first is None else first)
             if not alike and name not in self._changes and not (name == "matrix" and self.info.is_grey):
                 text = (
@@ -354,14 +341,14 @@ class ContainerFile(SequentialSource):
     def sample(self, count: int) -> Iterator[Planes]:
         """Yield the luma of frames from all over the stream; for long ones, of key frames, which are quick to decode."""
         target = self.info.new_planes(1)
-        if not self._facts.duration or (self.expected or 0) <= _FEW_FRAMES:
+        if not self.facts.duration or (self.expected or 0) <= _FEW_FRAMES:
             yield from super().sample(count)
             return
         self._clip.start(threads=False)
         self._waiting = None
         for number in range(count):
             try:
-                self._clip.decoder.seek(self._facts.start_time + self._facts.duration * number // count)
+                self._clip.decoder.seek(self.facts.start_time + self.facts.duration * number // count)
             except (*FAILURES, OverflowError):
                 return
             if self._next(target):
@@ -389,7 +376,7 @@ class ContainerFile(SequentialSource):
         by_rate = super().times_of(numbers)
         if self.info.fps is None:
             return by_rate
-        first, base = self._first_tick, self._facts.time_base  # of PyAV's own type, not a Fraction, from version 19 on
+        first, base = self._first_tick, self.facts.time_base  # of PyAV's own type, not a Fraction, from version 19 on
         duration, second = base.numerator, base.denominator
         read = range(self._times_begin, self._times_begin + len(self._times.ticks))
         return [
@@ -412,7 +399,7 @@ class ContainerFile(SequentialSource):
         if ticks is None:
             return None
         # A frame slightly out of order gets the time of the frame before.
-        seconds: npt.NDArray[np.float64] = (np.maximum.accumulate(ticks) - self._first_tick) * float(self._facts.time_base)
+        seconds: npt.NDArray[np.float64] = (np.maximum.accumulate(ticks) - self._first_tick) * float(self.facts.time_base)
         return seconds
 
     def _ticks_by_decoding(self) -> npt.NDArray[np.int64] | None:
@@ -429,10 +416,10 @@ class ContainerFile(SequentialSource):
         expected, this = int(self._packet_ticks[self._position]), self._times.ticks[-1]
         if this == expected:
             return False
-        when = "at no known time" if this is None else f"at {float(this * self._facts.time_base):.3f} s"
+        when = "at no known time" if this is None else f"at {float(this * self.facts.time_base):.3f} s"
         self.problem = InputError(
             f"{self.info.path}: frame {self._position} is presented {when}, but its packet at"
-            f" {float(expected * self._facts.time_base):.3f} s: a packet gave no frame. Later frames would be paired with the"
+            f" {float(expected * self.facts.time_base):.3f} s: a packet gave no frame. Later frames would be paired with the"
             " wrong ones; `sync=index`, with `start` and `end` as numbers, needs no times"
         )
         return True
@@ -445,10 +432,8 @@ class ContainerFile(SequentialSource):
 
     def packets(self) -> VideoPackets | None:
         """Return the totals of the packets of the video stream."""
-        if self.info.fps is None or self._facts.codec.name in UNCOMPRESSED:
-            return None
-        count = self._count()
-        return None if count is None else count.total(self._facts.time_base, self._facts.info.fps)
+        count = None if self.info.fps is None or self.facts.codec.name in UNCOMPRESSED else self._count()
+        return None if count is None else count.total(self.facts.time_base, self.facts.info.fps)
 
     def hidden_frames(self) -> int:
         """Return the number of frames that an edit list hides."""
@@ -463,14 +448,14 @@ class ContainerFile(SequentialSource):
         """Return the facts about the clip before any preprocessing."""
         return replace(
             super().clip_facts(),
-            container=self._facts.container,
-            stream=self._facts.stream,
-            codec=self._facts.codec.canonical_name,
-            decoder=self._facts.codec.name if self._hardware is None else self._hardware.name(self._facts.codec.canonical_name),
+            container=self.facts.container,
+            stream=self.facts.stream,
+            codec=self.facts.codec.canonical_name,
+            decoder=self.facts.codec.name if self._hardware is None else self._hardware.name(self.facts.codec.canonical_name),
             decoder_reason=self._refusal,
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
-            bits=self._facts.pixels.bits,
-            duration=self._facts.seconds,
+            bits=self.facts.pixels.bits,
+            duration=self.facts.seconds,
         )
 
     # -- ranges -------------------------------------------------------------------------------------------------------
@@ -483,22 +468,22 @@ class ContainerFile(SequentialSource):
             self._begin_range(number)
             return read[2]
         self._waiting = None
+        decoder = self._clip.decoder
         for earlier in _SEEK_SECONDS:
             try:
-                self._clip.decoder.seek(position - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
-                frame = self._clip.decoder.next()
+                decoder.seek(position - round(earlier / self.facts.time_base), self._clip.stream, from_key=True)
+                frame = decoder.next()
                 while frame is not None and frame.pts is not None and frame.pts < position:
-                    frame = self._clip.decoder.next()
+                    frame = decoder.next()
             except (*FAILURES, UndecodableError, OverflowError) as error:
-                if not self._clip.decoder.hardware:
+                if not decoder.hardware:
                     raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
                 self._leave_hardware(number, error)
                 return self._seek_without_threads(number, position)
-            decoder = self._clip.decoder
             if decoder.threads and (decoder.reports or decoder.skipped_packets):  # perhaps because of frames before
                 return self._seek_without_threads(number, position)
             if frame is not None and frame.pts == position:
-                self._clip.decoder.begin_at(position)
+                decoder.begin_at(position)
                 self._decoded_from = number
                 self._waiting, self._position = frame, number
                 fingerprint = self._following()
