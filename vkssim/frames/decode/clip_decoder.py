@@ -36,7 +36,6 @@ class ClipDecoder:
         self.index = index
         """The index of the stream; None leaves the choice to `choose_stream`."""
         self.adds_grain = adds_grain
-        """Whether the decoder adds the film grain that the stream describes."""
         self.sequence: PictureSequence | None = None
         """The files of a sequence of pictures, which is one container."""
         self.container: Any = None
@@ -156,9 +155,8 @@ class ClipDecoder:
         return first
 
     def _let_go(self) -> None:
-        decoder = getattr(self, "decoder", None)
-        if decoder is not None:
-            decoder.close()
+        if self._counts:
+            self.decoder.close()
         if self.container is not None:
             self.container.close()
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from operator import attrgetter
 from typing import Any
 
 from ...storage.containers import MAX_PIXELS_OPTION
@@ -24,11 +23,6 @@ _STRICT = ("hevc",)
 """Decoders that report nearly all damage by an error or a mark on the frame if `err_detect` is "explode". So hardware needs no
 messages, for each of which PyAV's callback takes Python's lock, even below the level that is set (docs/adr/0010)."""
 
-_EXPLODE = {"err_detect": "explode"}
-
-_WITHOUT_GRAIN = {"export_side_data": "film_grain"}
-"""Decoders then pass the parameters of film grain on, in place of adding it."""
-
 _UNALIGNED = 1
 """FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, rows begin on whole vectors, so decoders show cropped columns at the left."""
 
@@ -37,8 +31,6 @@ _FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder 
 _CUT_OFF = "File ended prematurely"
 
 _MAX_LEADING = 16  # packets, the key frame included, among which one may be presented before it
-
-_is_corrupt = attrgetter("is_corrupt")
 
 _TOGETHER = 8
 """Packets that hardware decodes in a row, before the first of their frames is used. Each of FFmpeg's calls gives up Python's
@@ -58,10 +50,7 @@ class Begin:
     from_key: bool = False
     """Whether it is at the next packet marked as a key frame."""
     without_leading: bool = False
-    """Whether to leave out frames that are decoded after the first packet and presented before it.
-
-    They refer to frames that were not decoded.
-    """
+    """Whether to leave out frames presented before the first packet, which refer to frames that were not decoded."""
 
 
 FROM_START = Begin()
@@ -149,12 +138,12 @@ class Decoder:
             codec.thread_type = "AUTO"
         else:
             codec.thread_type, codec.thread_count = "NONE", 1
-        codec.options = {
-            **MAX_PIXELS_OPTION,
-            **(_EXPLODE if is_strict else {}),
-            **({} if adds_grain else _WITHOUT_GRAIN),
-            **({} if self._channel is None else self._channel.options),
-        }
+        options = {**MAX_PIXELS_OPTION}
+        if is_strict:
+            options["err_detect"] = "explode"
+        if not adds_grain:
+            options["export_side_data"] = "film_grain"  # decoders pass its parameters on, in place of adding it
+        codec.options = options if self._channel is None else {**options, **self._channel.options}
         self._start(begin)
 
     def _start(self, begin: Begin) -> None:
@@ -186,7 +175,7 @@ class Decoder:
 
         with ffmpeg_log.hearing() as messages:
             frames, undecoded = _up_to_error(chain.from_iterable(map(self._codec.decode, (packets[0], None))))
-        if undecoded or messages or len(frames) != 1 or any(map(_is_corrupt, (packets[0], *frames))):
+        if undecoded or messages or len(frames) != 1 or any(item.is_corrupt for item in (packets[0], *frames)):
             return None
         self.begin, self.frame_count = AT_FIRST_KEY, 1
         return frames[0]
@@ -341,8 +330,10 @@ class Decoder:
                 yield frame
             if unread is not None:
                 self.failure = reason(unread)
-                if began or not isinstance(unread, FFmpegError):
-                    raise UndecodableError(self.failure) if isinstance(unread, FFmpegError) else unread
+                if not isinstance(unread, FFmpegError):
+                    raise unread
+                if began:
+                    raise UndecodableError(self.failure)
                 return
             if not group:
                 break
@@ -376,7 +367,7 @@ class Decoder:
         return frames, error
 
     def _note_messages(self, messages: Iterable[ffmpeg_log.Message]) -> None:
-        """Note the messages of the decoder that may mean damage: those that this thread collected, and those of its threads."""
+        """Note the messages of the decoder that may mean damage, of this thread and of the decoder's own threads."""
         own = [(level, text) for level, name, text in messages if name == self._name] if self._listens else []
         own += [] if self._channel is None else self._channel.take()
         for level, text in own:

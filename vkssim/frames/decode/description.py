@@ -37,7 +37,6 @@ class ClipDescription:
     duration: int | None
     """The duration of the container, in microseconds."""
     stream: int
-    """The index of the stream."""
     seconds: float | None
     """The duration of the stream; None if it is not known, and for a picture."""
     time_base: Fraction
@@ -46,12 +45,10 @@ class ClipDescription:
     reorders: bool
     """Whether the decoder may reorder frames."""
     format_name: str
-    """The pixel format of the first frame."""
     pixels: PixelFormat
     is_rgb: bool
     """Whether all frames are R'G'B', or grey among them."""
     size: tuple[int, int]
-    """Width and height of the first frame."""
     colours: dict[str, str | None]
     interlaced: bool
     aperture: Crop | None
@@ -73,7 +70,8 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
     frames = expected = _claimed_frames(clip, first)
     if frames is None and fps is not None and container.duration:
         expected = min(round(container.duration / _TICKS * fps), LARGEST_NUMBER)
-    turned, note = _orientation(first)
+    matrix = side_data(first, "DISPLAYMATRIX")
+    turned = None if matrix is None else orientation(matrix)
     colours = stated_colours(first)
     stated = _stream_text(clip)
     dolby_vision = _dolby_vision(stated)
@@ -89,12 +87,12 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         "444" if is_rgb else pixels.chroma,
         None if is_rgb else colours["matrix"],
         None if is_rgb else colours["range"],
-        (*_notes(clip, first), *note, *([_GRAIN[clip.adds_grain]] if has_grain else [])),
+        _notes(clip, first, turned, has_grain),
         transfer=colours["transfer"],
         field_order=None if is_picture or is_rgb else _field_order(first),
         sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
         is_grey=pixels.chroma == "400" and not is_rgb,
-        warnings=() if dolby_vision is None else (_without_metadata(clip.path, dolby_vision),),
+        warnings=() if dolby_vision is None else (_WITHOUT_METADATA.format(clip.path, dolby_vision),),
     )
     return ClipDescription(
         info,
@@ -136,16 +134,22 @@ def _is_mixed(files: Sequence[str]) -> bool:
     return len(kinds) > 1
 
 
-def _notes(clip: ClipDecoder, first: Any) -> tuple[str, ...]:
-    notes: tuple[str, ...] = ()
+def _notes(clip: ClipDecoder, first: Any, turned: Orientation | None, has_grain: bool) -> tuple[str, ...]:
     streams = clip.container.streams.video
+    notes = []
     if len(streams) > 1:
-        notes += (f"stream {clip.stream.index} was chosen from {listed_streams(streams)}",)
+        notes.append(f"stream {clip.stream.index} was chosen from {listed_streams(streams)}")
     if any(component.is_alpha for component in first.format.components):
-        notes += ("its alpha is left out",)
+        notes.append("its alpha is left out")
     if clip.decoder.begin.packets:
-        notes += (f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}",)
-    return notes
+        notes.append(f"packets skipped at the start, because they cannot be decoded: {clip.decoder.begin.packets}")
+    if turned is None and first.rotation:
+        notes.append(f"its rotation by {first.rotation} degrees was not applied, because it is not a multiple of 90")
+    if has_grain and clip.adds_grain:
+        notes.append("its film grain, which the decoder synthesises, is in the scores")
+    elif has_grain:
+        notes.append("decoded without its film grain")
+    return tuple(notes)
 
 
 def _file_bytes(clip: ClipDecoder) -> int | None:
@@ -198,6 +202,10 @@ def _aperture(stated: str, first: Any) -> Crop | None:
 
 _DOLBY_VISION = re.compile(r"^ +DOVI configuration record: .*\bprofile: (\d+), .*\bcompatibility id: (\d+)", re.MULTILINE)
 _WITH_OWN_COLOURS, _MAY_HAVE_OWN_COLOURS = 5, (10, 20)  # profiles: always; if no other system can show the samples, id 0
+_WITHOUT_METADATA = (
+    "{} is Dolby Vision of profile {}: its colours are defined by metadata, which vkssim does not apply. Its samples are scored"
+    " as they are, and scores against a clip of another kind mean nothing"
+)
 
 
 def _dolby_vision(stated: str) -> int | None:
@@ -210,19 +218,8 @@ def _dolby_vision(stated: str) -> int | None:
     return profile if own else None
 
 
-def _without_metadata(path: str, profile: int) -> str:
-    return (
-        f"{path} is Dolby Vision of profile {profile}: its colours are defined by metadata, which vkssim does not apply. Its"
-        f" samples are scored as they are, and scores against a clip of another kind mean nothing"
-    )
-
-
 _STATES_GRAIN = re.compile(r"\bfilm_grain_params_present\b")
 _HAS_GRAIN = re.compile(rf"{_STATES_GRAIN.pattern}.*= 1$")
-_GRAIN = {
-    True: "its film grain, which the decoder synthesises, is in the scores",
-    False: "decoded without its film grain",
-}
 
 
 def _has_grain(clip: ClipDecoder) -> bool:
@@ -240,15 +237,6 @@ def _has_grain(clip: ClipDecoder) -> bool:
             with suppress(*FAILURES), clip.open(packets_only=True) as container:
                 headers.filter(next(container.demux(container.streams[clip.stream.index])))
     return any(_HAS_GRAIN.search(text.strip()) for _, _, text in messages)
-
-
-def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
-    """Return the orientation of a frame, and a note on a rotation that is not applied."""
-    matrix = side_data(first, "DISPLAYMATRIX")
-    turned = None if matrix is None else orientation(matrix)
-    if turned is None and first.rotation:
-        return None, (f"its rotation by {first.rotation} degrees was not applied, because it is not a multiple of 90",)
-    return turned, ()
 
 
 def _rate(stream: Any) -> Fraction | None:

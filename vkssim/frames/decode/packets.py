@@ -18,11 +18,10 @@ class PacketCount:
     bytes: int = 0
     presented: int = 0
     hidden: int = 0
-    """The packets that are never presented. They are decoded because others refer to them."""
+    """The packets that are decoded only because others refer to them."""
     first: int | None = None
-    """The first presentation time of all packets that are presented, in ticks."""
+    """The first presentation time, in ticks."""
     last: int | None = None
-    """The last one."""
     last_duration: int = 0
     """The duration of the last frame; 0 if it is not known."""
     timed: bool = True
@@ -44,8 +43,7 @@ class PacketCount:
         if pts is None:
             self.timed = False
             return
-        if self.first is None or pts < self.first:
-            self.first = pts
+        self.first = pts if self.first is None else min(self.first, pts)
         if self.last is None or pts > self.last:
             self.last, self.last_duration = pts, packet.duration or 0
 

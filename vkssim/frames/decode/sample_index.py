@@ -35,10 +35,8 @@ class UnlistedPacketsError(Exception):
 class _Neighbours:
     """Consecutive packets, and their presentation times in ticks."""
 
-    first: int
-    """The place of the first packet in the list."""
-    stop: int
-    """The place after the last one."""
+    places: range
+    """Their places in the list."""
     before: int
     """The number of packets before them that are presented."""
     ticks: npt.NDArray[np.int64]
@@ -50,8 +48,8 @@ class _Neighbours:
 
     def holds(self, place: int, total: int) -> bool:
         """Return whether all that can be presented next to the packet at a place is here; there are `total` packets."""
-        begins = self.first == 0 or self.first + _REORDERED <= place
-        return begins and (place + _REORDERED < self.stop or place < self.stop == total)
+        begins = self.places.start == 0 or self.places.start + _REORDERED <= place
+        return begins and (place + _REORDERED < self.places.stop or place < self.places.stop == total)
 
 
 class SampleIndex:
@@ -122,7 +120,7 @@ class SampleIndex:
         if not len(ticks) or (np.diff(ticks) <= 0).any():
             raise UnlistedPacketsError
         duration = next(packet.duration or 0 for packet in packets if packet.pts == ticks[-1] and not packet.is_discard)
-        self._last = _Neighbours(first, stop, int(self._before[first]), ticks, own, duration)
+        self._last = _Neighbours(range(first, stop), int(self._before[first]), ticks, own, duration)
         return self._last
 
     def _read(self, first: int, stop: int) -> Iterator[Any]:
@@ -201,15 +199,13 @@ class PacketScan:
         with ExitStack() as stack:
             container = stack.enter_context(self._clip.open(packets_only=True))
             stream = choose_stream(self._clip.path, container, self._clip.index)
-            if "mp4" not in container.format.name.split(",") or len(stream.index_entries) < _FEW_PACKETS:
-                return None
-            try:
-                index = SampleIndex(container, stream, self._first_tick)
-            except (UnlistedPacketsError, *FAILURES):
-                return None
-            self._count = index.count
-            stack.pop_all()  # the container is closed with the index
-            return index
+            if "mp4" in container.format.name.split(",") and len(stream.index_entries) >= _FEW_PACKETS:
+                with suppress(UnlistedPacketsError, *FAILURES):
+                    index = SampleIndex(container, stream, self._first_tick)
+                    self._count = index.count
+                    stack.pop_all()  # the container is closed with the index
+                    return index
+        return None
 
     def seek_index(self) -> SeekIndex | None:
         """Return the index of key frames; None if their numbers or positions are not certain."""
