@@ -20,16 +20,16 @@ from .frames.decode.clip_decoder import UnknownFormatError
 from .frames.decode.container import ContainerFile
 from .frames.decode.description import side_data
 from .frames.info import ClipFacts as ClipFacts
-from .frames.open import can_reopen, check_reopens, open_file
+from .frames.open import can_reopen, check_reopens, open_file, oriented
 from .frames.options import PictureOptions as PictureOptions
 from .frames.options import RawDescription as RawDescription
 from .frames.options import Selection as Selection
 from .frames.options import SourcePictures as SourcePictures
-from .frames.pairing.preprocessing import match_pair
+from .frames.pairing.preprocessing import match_pair, own_crop
 from .frames.pairing.schedule import Schedule, schedule_pairs
 from .frames.picture.transforms import Crop, Orientation
 from .frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error
-from .frames.source_pictures import chosen_crop, processed
+from .frames.source_pictures import processed
 from .utils.av_frames import luma_checksum, new_picture, planar_name
 from .utils.thread_pool import Closable, closing_on_error
 
@@ -60,7 +60,6 @@ class VideoFacts:
     width: int
     """The width in samples of the frames that are read: after cropping and turning."""
     height: int
-    """Their height in samples."""
     format: str
     """FFmpeg's name of the pixel format of the frames that are read: Y'CbCr or grey."""
     bits: int
@@ -104,7 +103,7 @@ class Clip:
         self.pictures = pictures
         with _open(path) as file:
             self._state = file.opened
-            self._crop = chosen_crop(file, pictures)
+            self._crop = own_crop(pictures.crop, lambda: oriented(file))
         with self.open() as opened:
             self.facts = _video_facts(opened.file, opened.source, opened.filters)
 
@@ -358,7 +357,6 @@ class _OpenClip(Closable):
         return self.file.tick(number) if isinstance(self.file, ContainerFile) else None
 
     def close(self) -> None:
-        """Close the file."""
         self.source.close()
 
 

@@ -14,25 +14,14 @@ from ..utils.thread_pool import closing_on_error
 from .info import VideoInfo
 from .open import oriented
 from .options import SourcePictures
-from .picture.transforms import Crop, Scale, without_bars
+from .picture.transforms import Crop, Scale
 from .source import FrameSource, ProcessedSource, SeekIndex, WrappedSource
-
-_SAMPLED_FRAMES = 12
-"""The frames in which black bars are looked for, as many as `vkssim score` has."""
 
 _PARITIES = {"top field first": "tff", "bottom field first": "bff"}
 _FFMPEG_RESAMPLERS = {"point": "neighbor"}  # FFmpeg's name, if it differs
 _TICK = Fraction(1, 25)  # of a graph, whose times nobody reads
 _GRID = 64  # samples that all chroma formats divide
 _ALMOST = Fraction(1, 100)  # shapes of samples that differ by less are the same with rounded sides
-
-
-def chosen_crop(file: FrameSource, pictures: SourcePictures) -> Crop | None:
-    """Return the rectangle to which a clip is cropped. For ``"auto"``, its frames are read."""
-    if pictures.crop != "auto":
-        return None if pictures.crop is None else Crop.parse(pictures.crop, own=True)
-    source = oriented(file)
-    return without_bars(source.sample(_SAMPLED_FRAMES), source.info, own=True)
 
 
 def processed(file: FrameSource, pictures: SourcePictures, crop: Crop | None) -> tuple[FrameSource, tuple[str, ...]]:
@@ -141,15 +130,15 @@ class Deinterlaced(WrappedSource):
         while True:
             try:
                 picture = self._graph.pull()
-            except av.BlockingIOError:  # it needs the next frame
-                self._give()
+            except av.BlockingIOError:
+                self._push_next()
             except av.EOFError:
                 return None
             else:
                 self._next += 1
                 return picture
 
-    def _give(self) -> None:
+    def _push_next(self) -> None:
         """Give the filter the next frame, or the end."""
         info = self.source.info
         frame, planes = new_picture(info.width, info.height, self._format)
@@ -201,9 +190,7 @@ class _OneEarlier:
         self._index = index
 
     def before(self, number: int) -> int:
-        """Return the last frame from which a picture can be decoded."""
         return self._index.before(max(0, number - 1))
 
     def position(self, number: int) -> int:
-        """Return the position of the frame before a picture."""
         return self._index.position(max(0, number - 1))

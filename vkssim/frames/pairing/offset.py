@@ -20,7 +20,7 @@ from ...errors import InputError
 from ...utils.interruption import check
 from ..open import can_reopen
 from ..options import PictureOptions, RawDescription, Selection
-from ..source import FrameSource
+from ..source import FrameSource, listed_frames
 from .preprocessing import open_pair
 from .schedule import ByTime
 
@@ -36,7 +36,6 @@ _MAX_FRAMES = 4096  # of each clip, which are read if fewer give no certain answ
 _FIRST_FRAMES = 4 * MAX_SHIFT
 # Another offset counts as equally good if its variance is at most 1.2 times the least variance plus 0.02 of noise.
 _AS_GOOD, _NOISE = 1.2, 0.02
-_MAX_NAMED = 8
 _ALIKE = 0.5  # share of the median variance; the right offset must stay below it
 # Half of the moving blocks must follow the other clip by a line, up to this variance or this share of their own. Encodes of
 # the lowest quality leave 5, another range or gamma 3 %, and flicker that is almost periodic 15 % or more at a wrong offset.
@@ -134,7 +133,6 @@ class _SignatureReader:
         self._ended = False
 
     def signatures(self, count: int) -> Signatures:
-        """Return the signatures of the first `count` frames; fewer if the clip ends before."""
         while len(self._signatures) < count and not self._ended:
             check()
             if self._source.read([self._next], [self._planes]):
@@ -145,7 +143,6 @@ class _SignatureReader:
         return np.array(self._signatures[:count]).reshape(-1, _GRID[0] * _GRID[1])
 
     def times(self, count: int) -> list[float | None]:
-        """Return the presentation times of the first `count` frames in seconds, None if unknown."""
         return self._source.times_of(range(self._next - len(self._signatures), self._next))[:count]
 
 
@@ -189,7 +186,8 @@ def _best(reference: Signatures, distorted: Signatures) -> tuple[Shift | None, s
     if in_part is not None:
         return None, f"the offset is {best} in one part of the clips and {in_part} in another: frames were dropped or doubled"
     if as_good.sum() > 1:
-        return None, f"the clips move too little to find the offset; it may be one of {_listed(offsets[as_good])}"
+        possible = listed_frames(offsets[as_good].tolist())
+        return None, f"the clips move too little to find the offset; it may be one of {possible}"
     return Shift(best, len(window)), ""
 
 
@@ -232,8 +230,3 @@ def _match_by_time(reference: Signatures, distorted: Signatures, times: Sequence
 def _variance(differences: Signatures) -> float:
     """Return the variance over time, averaged over the blocks, of an array of shape (frames, blocks)."""
     return float(differences.var(axis=0).mean())
-
-
-def _listed(offsets: npt.NDArray[np.intp]) -> str:
-    texts = [str(offset) for offset in offsets]
-    return ", ".join(texts if len(texts) <= _MAX_NAMED else [*texts[: _MAX_NAMED - 1], "…", texts[-1]])

@@ -19,6 +19,7 @@ from ..raw import RAW
 from ..source import FrameSource, ProcessedSource
 
 _SAMPLED_FRAMES = 12
+"""The frames in which black bars are looked for."""
 
 
 def open_pair(
@@ -33,8 +34,7 @@ def open_pair(
 
     `paths` are the reference and the distorted clip. `streams` are the streams of containers, as in `Selection`. R'G'B' becomes
     Y'CbCr of the matrix and range that the other clip states, otherwise of `RGB_DEFAULT`. Containers are decoded by `hardware`
-    if possible. Raises InputError as `open_file` does, if `raw` contradicts a clip, if
-    a crop does not fit, and if there is no `chroma` to compare.
+    if possible. Raises InputError as `open_file` does, and if `raw` contradicts a clip, a crop does not fit, or `chroma` lacks.
     """
     reference, distorted = paths
     for path, clip, name, text in (
@@ -65,8 +65,8 @@ def match_pair(
     open_again = partial(_open_again, raw=raw, adds_grain=pictures.adds_grain)
     first, second = (_turned(oriented(source), turn) for source, turn in zip((reference, distorted), turns, strict=True))
     crops = (
-        _own_crop(first, pictures.crop_reference, partial(open_again, turn=turns[0])),
-        _own_crop(second, pictures.crop_distorted, partial(open_again, turn=turns[1])),
+        own_crop(pictures.crop_reference, partial(open_again, first, turn=turns[0])),
+        own_crop(pictures.crop_distorted, partial(open_again, second, turn=turns[1])),
     )
     first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
     if pictures.scale is not None:
@@ -102,8 +102,7 @@ def check_description(raw: RawDescription, info: VideoInfo) -> None:
         given, own = getattr(raw, name), getattr(info, name)
         if given not in (None, own):
             raise InputError(
-                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave"
-                f" `{name}` out"
+                f"{info.path} is {info.kind} and states a `{name}` of {own}; `{name}={given}` contradicts it. Leave it out"
             )
 
 
@@ -145,21 +144,19 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
             source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range))
 
 
-def _own_crop(source: FrameSource, text: str | None, open_again: Callable[[FrameSource], FrameSource]) -> Crop | None:
-    """Return the rectangle that a clip alone is cropped to. For ``"auto"``, the clip is opened again."""
+def own_crop(text: str | None, open_probe: Callable[[], FrameSource]) -> Crop | None:
+    """Return the rectangle that a clip alone is cropped to. For ``"auto"``, `open_probe` opens the clip to look at it."""
     if text != "auto":
         return None if text is None else Crop.parse(text, own=True)
-    with open_again(source) as probe:
+    with open_probe() as probe:
         return without_bars(probe.sample(_SAMPLED_FRAMES), probe.info, own=True)
 
 
 def _open_again(source: FrameSource, *, raw: RawDescription, adds_grain: bool, turn: int) -> FrameSource:
-    """Open a clip again, to look at its pictures."""
     return _turned(oriented(open_file(source.info.path, raw, source.stream, adds_grain=adds_grain)), turn)
 
 
 def _turned(source: FrameSource, clockwise: int) -> FrameSource:
-    """Return the source turned by that many degrees."""
     turn = requested_turn(clockwise)
     return source if turn is None else ProcessedSource(source, turn)
 
