@@ -14,8 +14,7 @@ from ...storage.containers import listed_streams
 from ...utils import ffmpeg_log
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo, check_size
-from ..picture.colour import YCBCR_BITS, stated_colours
-from ..picture.pixels import PixelFormat, pixel_format
+from ..picture.pixels import YCBCR_BITS, PixelFormat, pixel_format, stated_colours
 from ..picture.transforms import Crop, Orientation, orientation
 from .clip_decoder import FAILURES, ClipDecoder
 

@@ -13,7 +13,7 @@ from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
 from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
-from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
+from ..picture.pixels import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.transforms import Crop, Scale, ToBitDepth, requested_turn, unlike, without_bars
 from ..raw import RAW
 from ..source import FrameSource, ProcessedSource
