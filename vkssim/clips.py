@@ -27,9 +27,9 @@ from .frames.options import Selection as Selection
 from .frames.options import SourcePictures as SourcePictures
 from .frames.pairing.preprocessing import match_pair, own_crop
 from .frames.pairing.schedule import Schedule, schedule_pairs
-from .frames.picture.transforms import Crop, Orientation
 from .frames.source import FrameSource, ReadOutcome, SeekIndex, changed_error
 from .frames.source_pictures import processed
+from .frames.transforms import Crop, Orientation
 from .utils.av_frames import luma_checksum, new_picture, planar_name
 from .utils.thread_pool import Closable, closing_on_error
 

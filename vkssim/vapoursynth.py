@@ -14,7 +14,7 @@ from .backends.failures import with_retries
 from .errors import ColourWarning, FrameError
 from .frames.info import VideoInfo
 from .frames.pairing.preprocessing import colour_warnings
-from .frames.picture.pixels import MATRICES, TRANSFERS
+from .frames.pixels import MATRICES, TRANSFERS
 from .report.results import FrameScores
 from .scorer import Scorer
 from .types import Samples

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, score_files
-from vkssim.frames.picture.transforms import ToBitDepth
+from vkssim.frames.transforms import ToBitDepth
 from vkssim.types import Planes
 
 from ..support.clips import write

@@ -11,7 +11,7 @@ import pytest
 from av.video.format import names  # type: ignore[attr-defined, unused-ignore] # some of PyAV's stubs leave it out
 
 from vkssim.errors import InputError
-from vkssim.frames.picture.pixels import PixelFormat, pixel_format
+from vkssim.frames.pixels import PixelFormat, pixel_format
 from vkssim.types import Planes, plane_shapes
 from vkssim.utils.av_frames import new_scaler
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.pixels import RGB_DEFAULT, Colour, to_rgb
+from vkssim.frames.pixels import RGB_DEFAULT, Colour, to_rgb
 from vkssim.frames.source import FrameSource
 
 from ..support.pictures import quantise, texture

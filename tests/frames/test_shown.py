@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.frames.picture.transforms import orientation
+from vkssim.frames.transforms import orientation
 
 from ..ladder.ladders import encode
 from ..support.clips import write

@@ -16,7 +16,7 @@ from vkssim.engine import pools, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
-from vkssim.frames.picture.pixels import DecodedFrame, pixel_format, plane_rows
+from vkssim.frames.pixels import DecodedFrame, pixel_format, plane_rows
 from vkssim.host import executor, waiting
 from vkssim.host.api import vk
 from vkssim.host.device import Device

@@ -14,8 +14,8 @@ from av.video.reformatter import Interpolation
 
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.transforms import Crop, Scale, is_scaled, requested_turn, shape, stretched, unlike, without_bars
 from vkssim.frames.source import ProcessedSource
+from vkssim.frames.transforms import Crop, Scale, is_scaled, requested_turn, shape, stretched, unlike, without_bars
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 

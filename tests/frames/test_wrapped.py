@@ -11,9 +11,9 @@ import pytest
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.transforms import Crop
 from vkssim.frames.source import ATTRIBUTES, FrameSource, ProcessedSource, WrappedSource
 from vkssim.frames.source_pictures import Deinterlaced
+from vkssim.frames.transforms import Crop
 
 INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
 from vkssim.engine.journal import Journal
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.transforms import Crop
+from vkssim.frames.transforms import Crop
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance

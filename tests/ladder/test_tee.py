@@ -16,8 +16,8 @@ import pytest
 from vkssim.errors import DeviceError, InputError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pairing.tee import Tee
-from vkssim.frames.picture.transforms import Crop
 from vkssim.frames.source import FrameSource, ProcessedSource, SequentialSource
+from vkssim.frames.transforms import Crop
 from vkssim.types import ExternalFrame, ExternalPlane, Planes, Rows
 
 from ..support.waiting import PATIENCE

@@ -17,7 +17,7 @@ import vkssim
 from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
-from vkssim.frames.picture.pixels import to_rgb
+from vkssim.frames.pixels import to_rgb
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.results import FrameScores, ScoreReport
 from vkssim.types import BackendInfo

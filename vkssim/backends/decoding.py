@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from ..errors import DeviceError, NoDeviceError, NoLoaderError, UnsuitableDeviceError
 from ..frames.decode.hardware import EXACT, CodedVideo, HardwareDecoder, check_decode
-from ..frames.picture.pixels import SurfaceCopy
+from ..frames.pixels import SurfaceCopy
 from ..host.device import missing_for_sharing
 from ..host.devices import NVIDIA, DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance

@@ -45,7 +45,7 @@ def parse_position(name: str, position: int | str) -> int | Fraction:
 
 
 def _parse_crop(_name: str, text: str) -> None:
-    from .picture.transforms import Crop
+    from .transforms import Crop
 
     if text != "auto":
         Crop.parse(str(text))

@@ -21,8 +21,8 @@ from ..utils.interruption import check
 from ..utils.thread_pool import Closable
 from ..utils.wording import counted
 from .info import ClipFacts, VideoInfo, VideoPackets
-from .picture.pixels import Colour, DecodedFrame
-from .picture.transforms import Crop, Orientation
+from .pixels import Colour, DecodedFrame
+from .transforms import Crop, Orientation
 
 Frame = TypeVar("Frame")
 

@@ -14,8 +14,8 @@ from ..utils.thread_pool import closing_on_error
 from .info import VideoInfo
 from .open import oriented
 from .options import SourcePictures
-from .picture.transforms import Crop, Scale
 from .source import FrameSource, ProcessedSource, SeekIndex, WrappedSource
+from .transforms import Crop, Scale
 
 _PARITIES = {"top field first": "tff", "bottom field first": "bff"}
 _FFMPEG_RESAMPLERS = {"point": "neighbor"}  # FFmpeg's name, if it differs

@@ -18,7 +18,7 @@ from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import common_format, open_pair
 from ..frames.pairing.schedule import schedule_pairs
-from ..frames.picture.pixels import to_rgb
+from ..frames.pixels import to_rgb
 from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport, metric_of_choice, worst_frames
 from ..storage.atomic import write_file

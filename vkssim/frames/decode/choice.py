@@ -17,7 +17,7 @@ from ...errors import DecoderBusyError, DeviceError, InputError
 from ...storage.containers import choose_stream
 from ...utils.interruption import result_of
 from ...utils.thread_pool import closing_on_error, run_in_thread
-from ..picture.pixels import format_name, pixel_format, stated_colours
+from ..pixels import format_name, pixel_format, stated_colours
 from .clip_decoder import FAILURES, ClipDecoder
 from .decoder import AT_FIRST_KEY, Begin, UndecodableError, reason
 from .description import ClipDescription, describe

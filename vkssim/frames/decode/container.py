@@ -22,7 +22,7 @@ from ...utils.av_frames import new_scaler
 from ...utils.interruption import check
 from ...utils.thread_pool import closing_on_error
 from ..info import ClipFacts, VideoPackets
-from ..picture.pixels import RGB_DEFAULT, YCBCR_BITS, Colour, DecodedFrame, format_name, pixel_format, stated_colours
+from ..pixels import RGB_DEFAULT, YCBCR_BITS, Colour, DecodedFrame, format_name, pixel_format, stated_colours
 from ..source import SeekIndex, SequentialSource
 from .choice import choose_decoder
 from .clip_decoder import FAILURES, ClipDecoder

@@ -14,8 +14,8 @@ from ...storage.containers import listed_streams
 from ...utils import ffmpeg_log
 from ...utils.limits import LARGEST_NUMBER
 from ..info import VideoInfo, check_size
-from ..picture.pixels import YCBCR_BITS, PixelFormat, pixel_format, stated_colours
-from ..picture.transforms import Crop, Orientation, orientation
+from ..pixels import YCBCR_BITS, PixelFormat, pixel_format, stated_colours
+from ..transforms import Crop, Orientation, orientation
 from .clip_decoder import FAILURES, ClipDecoder
 
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ...errors import OptionError
 from ...utils.choices import DECODE
 from ..info import ClipFacts
-from ..picture.pixels import PixelFormat, SurfaceCopy
+from ..pixels import PixelFormat, SurfaceCopy
 
 FORMATS = {8: "nv12", 10: "p010le"}
 """The pixel formats of 4:2:0 frames copied from a decoder's surface, by their depth in bits."""

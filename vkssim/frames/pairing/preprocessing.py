@@ -13,10 +13,10 @@ from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
 from ..open import can_reopen, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
-from ..picture.pixels import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
-from ..picture.transforms import Crop, Scale, ToBitDepth, requested_turn, unlike, without_bars
+from ..pixels import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..raw import RAW
 from ..source import FrameSource, ProcessedSource
+from ..transforms import Crop, Scale, ToBitDepth, requested_turn, unlike, without_bars
 
 _SAMPLED_FRAMES = 12
 """The frames in which black bars are looked for."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...types import ExternalFrame, Planes
-from ..picture.pixels import DecodedFrame
+from ..pixels import DecodedFrame
 from ..source import FrameSource, WrappedSource
 
 _MAX_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest

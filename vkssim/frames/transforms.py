@@ -10,10 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...errors import InputError, OptionError
-from ...types import CHROMA_STEPS, Planes, Samples, plane_shapes
-from ...utils.av_frames import interpolation, new_scaler, scaled_plane
-from ..info import VideoInfo, check_size
+from ..errors import InputError, OptionError
+from ..types import CHROMA_STEPS, Planes, Samples, plane_shapes
+from ..utils.av_frames import interpolation, new_scaler, scaled_plane
+from .info import VideoInfo, check_size
 from .pixels import CHROMA_OF
 
 _RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...types import CHROMA_STEPS, ExternalFrame, Planes, Rows, Samples
-from ...utils.av_frames import planar_name, plane_samples
-from ...utils.choices import BIT_DEPTHS
-from ..info import VideoInfo
+from ..errors import InputError
+from ..types import CHROMA_STEPS, ExternalFrame, Planes, Rows, Samples
+from ..utils.av_frames import planar_name, plane_samples
+from ..utils.choices import BIT_DEPTHS
+from .info import VideoInfo
 
 _FLOATS = re.compile(r"f(?:16|32)(?:le|be)?$")
 _HIGH = re.compile(r"p[024]1\d(?:le|be)$|.+msb(?:le|be)$")
@@ -181,7 +181,7 @@ def _as_in_surfaces(frame: Any, pixels: PixelFormat, target: ExternalFrame) -> P
     return planes
 
 
-# -- colours ---------------------------------------------------------------------------------------------------------
+# -- colours ----------------------------------------------------------------------------------------------------------
 
 MATRICES = {
     0: "identity",
