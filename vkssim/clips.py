@@ -353,7 +353,6 @@ class _OpenClip(Closable):
         return frame if self.source.read([number], [planes]) else None
 
     def tick(self, number: int) -> int | None:
-        """Return the presentation time of a frame that was read; None if the clip does not state it."""
         return self.file.tick(number) if isinstance(self.file, ContainerFile) else None
 
     def close(self) -> None:
@@ -361,7 +360,6 @@ class _OpenClip(Closable):
 
 
 def _open(path: str) -> FrameSource:
-    """Open the file of a clip. Raises InputError."""
     if not can_reopen(path):
         raise InputError(f"{path} is no ordinary file; a search reads its clip several times")
     try:

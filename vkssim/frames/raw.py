@@ -140,7 +140,6 @@ class _RawFrames(FrameSource):
             self.info = replace(self.info, warnings=(*self.info.warnings, warning))
 
     def seek_index(self) -> KeyframeIndex:
-        """Return the positions to read from."""
         assert self.info.frames is not None
         starts = range(0, self.info.frames * self._frame_bytes, self._frame_bytes)
         return KeyframeIndex(starts, range(self.info.frames))
@@ -149,7 +148,6 @@ class _RawFrames(FrameSource):
         """Do nothing: every frame is read from its offset."""
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """Read frames, as `FrameSource.read` says."""
         places = [number * self._frame_bytes for number in numbers if number < (self.length or 0)]
         with self._counting:
             self.bytes_read += sum(plane.nbytes for target in targets[: len(places)] for plane in target)

@@ -124,7 +124,6 @@ class Deinterlaced(WrappedSource):
         return len(numbers)
 
     def _picture(self) -> Any:
-        """Return the next picture of the filter; None at the end."""
         import av
 
         while True:
@@ -139,7 +138,6 @@ class Deinterlaced(WrappedSource):
                 return picture
 
     def _push_next(self) -> None:
-        """Give the filter the next frame, or the end."""
         info = self.source.info
         frame, planes = new_picture(info.width, info.height, self._format)
         if self.source.read([self._given], [planes]):

@@ -254,8 +254,10 @@ class ToBitDepth:
         """Return the deeper planes."""
         if not self.is_full_range:
             return tuple(plane.astype(np.uint16) << (self.after - self.before) for plane in planes)
+        white, new_white = self._whites
+        less = (new_white << (self.before - 1)) - (white << (self.after - 1))  # so the middle of chroma becomes the new middle
         luma, *chroma = planes
-        return self._to_new_white(luma), *(self._to_new_white(plane, self._shift_of_chroma) for plane in chroma)
+        return self._to_new_white(luma), *(self._to_new_white(plane, less) for plane in chroma)
 
     def _to_new_white(self, plane: Samples, less: int = 0) -> Samples:
         """Return (samples * new white - less) / white, rounded, and 0 for results below 0."""
@@ -271,12 +273,6 @@ class ToBitDepth:
     def _whites(self) -> tuple[int, int]:
         """Return white of full range before and after the step."""
         return (1 << self.before) - 1, (1 << self.after) - 1
-
-    @property
-    def _shift_of_chroma(self) -> int:
-        """Return how much `_to_new_white` has to subtract so that the middle of chroma becomes the new middle."""
-        white, new_white = self._whites
-        return (new_white << (self.before - 1)) - (white << (self.after - 1))
 
 
 _ROUNDING = 2  # samples: many encoders need even sides

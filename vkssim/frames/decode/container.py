@@ -77,7 +77,6 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _note_decoder(self, preferred: HardwareDecoder | None, refusal: str | None) -> None:
-        """Note which decoder has been chosen, and why it is not the preferred one."""
         self._refusal: str | None = None
         self._surfaces = None if self._hardware is None else self._hardware.surfaces
         notes = self.info.notes
@@ -92,7 +91,6 @@ class ContainerFile(SequentialSource):
         self.info = replace(self.info, notes=notes)
 
     def _leave_hardware(self, number: int, failure: Exception) -> None:
-        """Note that the CPU decodes the clip from a frame on."""
         assert self._hardware is not None
         kind, why = self._hardware.kind, reason(failure)
         self._hardware, self._refusal = None, f"{kind}: it saw damage or failed at frame {number} ({why})"
@@ -114,7 +112,6 @@ class ContainerFile(SequentialSource):
                     break
 
     def _take(self) -> Any:
-        """Return the next frame; None at the end."""
         if self._waiting is not None:
             frame, self._waiting = self._waiting, None
             return frame

@@ -266,7 +266,6 @@ class Decoder:
     # -- frames -------------------------------------------------------------------------------------------------------
 
     def _by_hardware(self, packets: Iterator[Any]) -> Iterator[Any]:
-        """Yield frames up to the first sign of damage."""
         may_skip = not self._whole or self._name in _WITHOUT_FRAMES
         began = False
         while True:

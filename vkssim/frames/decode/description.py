@@ -152,7 +152,6 @@ def _notes(clip: ClipDecoder, first: Any, turned: Orientation | None, has_grain:
 
 
 def _file_bytes(clip: ClipDecoder) -> int | None:
-    """Return the size of a file, or of all files of a sequence; None if it is not known."""
     if clip.sequence is None:
         return max(0, clip.container.size or 0) or None
     with suppress(OSError):
@@ -272,7 +271,6 @@ def side_data(frame: Any, name: str) -> bytes | None:
 
 
 def _passes(frame: Any, name: str, options: str) -> bool:
-    """Return whether a filter of FFmpeg passes a frame on."""
     from av import BlockingIOError
 
     try:

@@ -152,7 +152,6 @@ class _Frame:
         return target
 
     def write(self, target: ExternalFrame) -> None:
-        """Copy it to memory of the GPU."""
         assert self._decoded is not None
         self._decoded.write(target)
 
@@ -170,11 +169,9 @@ class _TeeReader(WrappedSource):
         self.problem, self.length = None, None  # known when this reader has met the end
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """Read frames, as `FrameSource.read` says."""
         return self._take(_Frame.copy, numbers, targets)
 
     def read_any_size(self, number: int, memory: Planes) -> Planes | None:
-        """Read a frame of any size, as `FrameSource.read_any_size` says."""
         if not self.any_size:
             return super().read_any_size(number, memory)
         copies: list[Planes] = []
@@ -182,7 +179,6 @@ class _TeeReader(WrappedSource):
         return copies[0] if copies else None
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
-        """Read frames into memory of the GPU."""
         return self._take(_Frame.write, numbers, targets)
 
     def _take(self, use: Callable[..., None], numbers: Sequence[int], targets: Sequence[Any]) -> int:
