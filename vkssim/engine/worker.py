@@ -110,7 +110,6 @@ class Worker(WorkerHandle, Closable):
                 result.bytes = self._score_in_step(task, options, pass_on)
             else:
                 (part,) = task.parts
-                on_part_event, how = partial(pass_on, part.job), self._how(task)
                 with self._sources.use(part.clips, part.frame_range, options) as sources:
                     if task.next_clips is not None:
                         clips, following = task.next_clips
@@ -120,11 +119,7 @@ class Worker(WorkerHandle, Closable):
                     if len(ranges) > 1:
                         result.ranges, result.packets = ranges, video_packets(sources, options.selection)
                     else:
-                        opener = partial(self._open_backend, task)
-                        scores = score_range(
-                            sources, part.clips, opener, options, part.frame_range, part.earlier, on_part_event, **how
-                        )
-                        on_part_event(scores)
+                        self._score(task, part, options, sources, pass_on)
                     result.bytes = sum(source.bytes_read for source in sources) - before
             if result.frames:
                 self._pixels_a_second = result.frames * size / (perf_counter() - started)
@@ -139,8 +134,15 @@ class Worker(WorkerHandle, Closable):
         """Do a task as `submit` does, and return its result."""
         return self.submit(task, on_event).result()
 
-    def _how(self, task: Task) -> dict[str, bool]:
-        return {"live": task.batch == 1, "profile": self._spec.profile}
+    def _score(self, task: Task, part: Part, options: ScoreOptions, sources: Sources, on_event: OnEvent) -> None:
+        """Score a part of a task, and pass on its events, the last of which is its scores."""
+        on_part_event, opener = partial(on_event, part.job), partial(self._open_backend, task)
+        live, profile = task.batch == 1, self._spec.profile
+        on_part_event(
+            score_range(
+                sources, part.clips, opener, options, part.frame_range, part.earlier, on_part_event, live=live, profile=profile
+            )
+        )
 
     def _open_backend(self, task: Task, planes: Sequence[PlaneMetrics]) -> Backend:
         """Return a backend with the batches of one of the runs of a task."""
@@ -242,16 +244,12 @@ class Worker(WorkerHandle, Closable):
             return references[0].bytes_read
 
     def _score_part(self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, on_event: OnEvent) -> None:
-        clips, on_part_event = part.clips, partial(on_event, part.job)
-        opener = partial(self._open_backend, task)
+        clips = part.clips
         with ExitStack() as stack:
             close_at_end(stack, reference)
             distorted = close_at_end(stack, _open_clip(clips.distorted, clips.raw, options.selection.streams[1], options))
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
-            scores = score_range(
-                sources, clips, opener, options, part.frame_range, part.earlier, on_part_event, **self._how(task)
-            )
-            on_part_event(scores)
+            self._score(task, part, options, sources, on_event)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
