@@ -232,9 +232,13 @@ class Engine:
                 self._finish(state.number, state)
             elif not state.scored.ranges:
                 whole.append(state)
-            else:
+            else:  # an earlier run has divided it
                 self._groups[state.number] = [state]
-                self._continue(state)
+                self._put_ranges(state.number, state)
+                if state.scored.complete:
+                    if self._journal is not None:
+                        self._journal.begin()
+                    self._finish(state.number, state)
 
         division = Division(self._sharers(left), self._settings.seconds) if self._pool.several else None
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
@@ -261,15 +265,6 @@ class Engine:
         while state.reported in state.seen:
             state.reported += 1
         return state
-
-    def _continue(self, state: _State) -> None:
-        """Have the missing ranges of a job scored, which an earlier run has divided."""
-        if not state.scored.complete:
-            self._put_ranges(state.number, state)
-            return
-        if self._journal is not None:
-            self._journal.begin()
-        self._finish(state.number, state)
 
     def _sharers(self, left: int) -> int:
         """Return how many workers share the next job: the last jobs are shared if they are fewer than the workers."""
