@@ -39,14 +39,9 @@ _meaning = threading.Lock()
 _meant: dict[tuple[str | None, str | None], uuid.UUID] = {}
 
 
-def _meant_by(selector: str | int | None) -> tuple[str | None, str | None]:
-    """Return the key of a remembered device: the text that `choose_device` compares, since any value can be passed."""
-    return None if selector is None else str(selector), os.environ.get(DEVICE_VARIABLE)
-
-
 def device_uuid(selector: str | int | None) -> uuid.UUID:
     """Return the UUID of the device that a selector means from now on, until the process ends. It need not be open."""
-    key = _meant_by(selector)
+    key = None if selector is None else str(selector), os.environ.get(DEVICE_VARIABLE)  # the text that `choose_device` compares
     with _meaning:
         meant = _meant.get(key)
     if meant is None:
@@ -205,12 +200,9 @@ class Session(Closable):
 
     def close_surplus(self) -> None:
         """Close engines that nobody uses until those that are left are few and small enough to be kept."""
-        while self._has_surplus() and self.engines.close_oldest():
-            pass
-
-    def _has_surplus(self) -> bool:
-        count = len(self.engines)
-        return count > MAX_ENGINES or (count > 1 and self.device.memory_in_use > MAX_KEPT_BYTES)
+        while (count := len(self.engines)) > MAX_ENGINES or (count > 1 and self.device.memory_in_use > MAX_KEPT_BYTES):
+            if not self.engines.close_oldest():
+                return
 
     def make_room(self) -> bool:
         """Close the engines that nobody uses, to free their memory. Return whether there were any."""
