@@ -5,8 +5,6 @@
 
 import sys
 
-from .utils.version import __version__ as __version__
-
 try:
     from . import host as host
 except ImportError:  # in a checkout, host/ is beside vkssim/
@@ -15,6 +13,8 @@ except ImportError:  # in a checkout, host/ is beside vkssim/
         " the Vulkan driver and an environment",
         name=__name__,
     ) from None
+
+from .utils.version import __version__ as __version__
 
 
 def __getattr__(name: str) -> object:

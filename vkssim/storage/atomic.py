@@ -19,9 +19,20 @@ UNFINISHED = ".vkssim-"
 
 
 def write_file(content: str | bytes, path: Path) -> None:
-    """Write a file; text is encoded as UTF-8. At any moment, an ordinary file has its old or its new content.
+    """Write a file. At any moment, an ordinary file has its old or its new content.
 
-    A link of that name is replaced, not followed. A device or a pipe is written to directly. Raises OutputError.
+    Parameters
+    ----------
+    content : str or bytes
+        The content; text is encoded as UTF-8.
+    path : pathlib.Path
+        The file. A link of that name is replaced, not followed. A device or a pipe is written to directly.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     if not path.exists() or path.is_file():
