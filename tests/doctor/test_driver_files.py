@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from vkssim.doctor.driver_files import driver_files, search_folders
+from vkssim.doctor.driver_files import (
+    ADAPTERS,
+    CLASSES,
+    COMPONENTS,
+    DRIVERS,
+    VALUE,
+    driver_files,
+    search_folders,
+)
 from vkssim.doctor.system import Machine
 from vkssim.host.gpus import FILTERS, NAMED_FILES
 
 from ..support.commands import vkssim_process
-from ..support.machines import machine, write_driver_file, write_file
+from ..support.machines import Registry, machine, write_driver_file, write_file
 
 
 def _names(described: Machine) -> list[str]:
@@ -122,3 +132,50 @@ def test_files_that_name_no_library(tmp_path: Path, content: str, problem: str) 
     (file,) = driver_files(machine(tmp_path))
     assert file.library is None
     assert problem in str(file.problem)
+
+
+# -- the registry of Windows ------------------------------------------------------------------------------------------
+
+ADAPTER, COMPONENT = rf"{CLASSES}\{ADAPTERS}", rf"{CLASSES}\{COMPONENTS}"
+PATH, PATHS, NUMBER = Registry.REG_SZ, Registry.REG_MULTI_SZ, Registry.REG_DWORD
+
+
+@pytest.mark.parametrize(
+    ("keys", "variables", "names"),
+    [
+        (
+            {
+                DRIVERS: {"lavapipe": (0, NUMBER)},
+                rf"{COMPONENT}\0001": {VALUE: ("intel", PATH)},
+                rf"{ADAPTER}\0000": {VALUE: (["nvidia", "amd"], PATHS)},
+            },
+            {},
+            ["nvidia", "amd", "intel", "lavapipe"],
+        ),
+        ({DRIVERS: {"amd": (1, NUMBER), "intel": (0, NUMBER), "nvidia": ("0", PATH)}}, {}, ["intel"]),  # one is disabled
+        ({}, {}, []),
+        ({rf"{ADAPTER}\0000": {VALUE: ("gone", PATH)}}, {}, []),  # of an adapter that was removed
+        ({DRIVERS: {"gone": (0, NUMBER)}}, {}, ["gone"]),  # a mistake of the user's, which is shown
+        (
+            {
+                rf"{ADAPTER}\Configuration": None,  # closed to the user
+                rf"{ADAPTER}\0000": {"DriverDesc": ("Basic Display", PATH)},
+                rf"{ADAPTER}\0001": {VALUE: (7, NUMBER)},
+                rf"{ADAPTER}\0002": {VALUE: ("amd", PATH)},
+            },
+            {},
+            ["amd"],
+        ),
+        ({DRIVERS: {"lavapipe": (0, NUMBER)}}, {"VK_DRIVER_FILES": "amd"}, ["amd"]),
+        ({DRIVERS: {"lavapipe": (0, NUMBER)}}, {"VK_ADD_DRIVER_FILES": "amd"}, ["amd", "lavapipe"]),
+    ],
+)
+def test_files_that_the_registry_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: dict[str, Any], variables: dict[str, str], names: list[str]
+) -> None:
+    """Those of adapters come before those of other drivers."""
+    for name in ("amd", "intel", "nvidia", "lavapipe"):
+        write_driver_file(tmp_path / name, "a.dll")
+    monkeypatch.chdir(tmp_path)  # so that a name is a path
+    monkeypatch.setitem(sys.modules, "winreg", Registry(keys))
+    assert _names(machine(tmp_path, "win32", **variables)) == names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from vkssim.doctor.survey import Survey
 from vkssim.doctor.system import Machine
 
 from ..host.made_up import device_info
-from ..support.machines import machine, write_driver_file, write_file
+from ..support.machines import Registry, machine, write_driver_file, write_file
 
 NVIDIA = "libGLX_nvidia.so.0"
 NO_X11 = "libX11.so.6: cannot open shared object file: No such file or directory"
@@ -76,11 +77,12 @@ def test_no_driver_file(debian: Machine) -> None:
     assert finding.advice == "apt install mesa-vulkan-drivers"
 
 
-def test_no_driver_file_on_windows(tmp_path: Path) -> None:
+def test_no_driver_file_in_windows_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "winreg", Registry({}))
     windows = machine(tmp_path, "win32")
     (finding,) = _section(windows, Survey()).findings
     assert finding.level is Level.ERROR
-    assert "that the registry names" in finding.text
+    assert r"HKEY_LOCAL_MACHINE\SOFTWARE\Khronos\Vulkan\Drivers" in finding.text
     (finding,) = _section(windows, Survey(devices=[device_info()])).findings
     assert (finding.level, finding.advice) == (Level.NOTE, None)
 

@@ -1,17 +1,20 @@
 """List the files of Vulkan drivers that the loader reads, in its order of search, without loading a driver.
 
 Such a file is called a driver manifest or an ICD file: a JSON file that names the library of a driver. The order is that of the
-Vulkan loader's document "Driver interface to the Vulkan Loader". On Windows, the registry names the files: they are not listed.
+Vulkan loader's document "Driver interface to the Vulkan Loader". On Windows the registry names the files.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..host.gpus import FILTERS, NAMED_FILES
 from .system import Machine
@@ -79,6 +82,8 @@ def _paths(machine: Machine) -> Iterator[Path]:
         yield from _listed(named)
         return
     yield from _listed(machine.variable(ADDED_FILES))
+    if machine.platform == "win32":
+        yield from registered_files()
     for folder in search_folders(machine):
         yield from files_in(folder)
 
@@ -124,3 +129,47 @@ def _left_out(path: Path, machine: Machine) -> str | None:
         if patterns and any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in patterns) is not is_used:
             return f"{variable} leaves it out"
     return None
+
+
+# -- the registry of Windows ------------------------------------------------------------------------------------------
+
+DRIVERS = r"SOFTWARE\Khronos\Vulkan\Drivers"
+"""The key of drivers that belong to no adapter: its values have the paths as names, and 0 as data if the driver is enabled."""
+
+CLASSES = r"SYSTEM\CurrentControlSet\Control\Class"
+"""The key with a key for each class of devices, which have a numbered key for each device."""
+
+ADAPTERS = "{4d36e968-e325-11ce-bfc1-08002be10318}"
+COMPONENTS = "{5c4c3332-344d-483c-8739-259e934c9cc8}"
+"""The classes of display adapters and of software components."""
+
+VALUE = "VulkanDriverName"
+"""The value of a device's key that has the path of its driver file, or several paths."""
+
+
+def registered_files() -> Iterator[Path]:
+    """Yield the driver files that the registry of this machine names: those of adapters first, as the loader reads them.
+
+    The keys of an adapter stay when it is removed. The loader asks Windows which adapters are present; here, files that do not
+    exist are left out.
+    """
+    winreg = importlib.import_module("winreg")  # which Windows alone has
+    for name in (ADAPTERS, COMPONENTS):
+        yield from (path for path in map(Path, _of_class(winreg, rf"{CLASSES}\{name}")) if path.exists())
+    with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, DRIVERS) as key:
+        for index in range(winreg.QueryInfoKey(key)[1]):
+            path, disabled, kind = winreg.EnumValue(key, index)
+            if kind == winreg.REG_DWORD and disabled == 0:
+                yield Path(path)
+
+
+def _of_class(winreg: Any, name: str) -> Iterator[str]:
+    """Yield the paths that the devices of a class name. Keys that this user may not open are left out."""
+    with suppress(OSError), winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, name) as devices:
+        for index in range(winreg.QueryInfoKey(devices)[0]):
+            with suppress(OSError), winreg.OpenKey(devices, winreg.EnumKey(devices, index)) as device:
+                named, kind = winreg.QueryValueEx(device, VALUE)
+                if kind == winreg.REG_SZ:
+                    yield named
+                elif kind == winreg.REG_MULTI_SZ:
+                    yield from named

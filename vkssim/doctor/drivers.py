@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..host.gpus import FILTERS, NAMED_FILES
-from .driver_files import DriverFile, search_folders
+from .driver_files import DRIVERS, DriverFile, search_folders
 from .findings import DiagnosisSection, Finding, Level
 from .survey import Survey
 from .system import Machine
@@ -45,11 +45,11 @@ def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Surve
         place = ", ".join(str(folder) for folder in search_folders(machine))
         if choosing:
             place = f"the files that {choosing[0]} names"
+        elif machine.platform == "win32":
+            place = rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
         text = f"there is no driver file in {place}"
-        if machine.platform == "win32" and not choosing:
-            text = "the Vulkan loader reads the driver files that the registry names, which are not listed here"
-        if survey.devices:
-            findings.append(Finding(Level.NOTE, text))
+        if survey.devices:  # the loader of Windows also reads files of applications
+            findings.append(Finding(Level.NOTE, f"{text}, and Vulkan lists devices all the same"))
         else:
             findings.append(Finding(Level.ERROR, text, install_driver(machine)))
     return DiagnosisSection("drivers", "Vulkan drivers", findings, {"files": [_plain(file, survey) for file in files]})
