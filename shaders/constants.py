@@ -85,3 +85,20 @@ DECIMATE_COLUMNS = 8
 
 INGEST_COLUMNS = 8
 """Samples that one thread of the ingest converts."""
+
+VIF_FILTERS = (
+    (489, 935, 1640, 2640, 3896, 5274, 6547, 7455, 7784, 7455, 6547, 5274, 3896, 2640, 1640, 935, 489),
+    (1244, 3663, 7925, 12590, 14692, 12590, 7925, 3663, 1244),
+    (3571, 16004, 26386, 16004, 3571),
+    (10904, 43728, 10904),
+)
+"""The taps of vif at each of its four scales, 65536 times the Gaussian: libvmaf's `integer_vif.h`. Each row sums to 65536."""
+
+VIF_NOISE = 2 << 16
+"""The variance of the noise of the eye in vif's model, 2, times 65536."""
+
+VIF_SMALLEST_SIDE = 16
+"""The smallest width and height for four scales of vif: three halvings leave the 2 samples that its border rule needs."""
+
+MOTION_FILTER = VIF_FILTERS[2]
+"""The taps of motion: libvmaf's `integer_motion.h`."""
