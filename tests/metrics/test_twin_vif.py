@@ -41,7 +41,8 @@ def test_every_digit_of_the_clips(clip: str) -> None:
             planes.append(
                 [frame.to_ndarray()[: frame.height] for frame, _ in zip(container.decode(video=0), frames, strict=False)]
             )
-    scores = [_scores(*pair, 10 if "10bit" in clip else 8, 100.0) for pair in zip(*planes, strict=True)]
+    bits = 10 if "10bit" in clip else 8
+    scores = [_scores(first, second, bits, 100.0) for first, second in zip(*planes, strict=True)]
     np.testing.assert_array_equal(scores, scores_of(frames, *NAMES))
 
 

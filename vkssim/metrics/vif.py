@@ -188,7 +188,7 @@ def vif_quotients(
 ) -> npt.NDArray[np.float32]:
     """Return num and den of the scales from `first_scale` on, (scales, 2) float32, of two (H, W) planes of `bits`, 8 to 16.
 
-    Raises FrameError below 16x16, where libvmaf reads rows that belong to no plane of the scale.
+    Raises FrameError below 16x16: libvmaf then reads rows outside the plane of a scale.
     """
     if min(reference.shape) < VIF_SMALLEST_SIDE:
         height, width = reference.shape

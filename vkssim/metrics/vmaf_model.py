@@ -60,7 +60,8 @@ _OUTPUTS = {
 }
 """The name in reports of each feature that a model may name."""
 
-_EXTRACTORS = {"adm": "adm", "aim": "adm", "mot": "motion", "vif": "vif"}
+_EXTRACTORS = {"a": "adm", "m": "motion", "v": "vif"}
+"""The extractor of an output, by the first letter of its name after `integer_`."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def _features(fields: Mapping[str, Any], name: str) -> tuple[ModelFeature, ...]:
     features = []
     for feature, given in zip(names, options, strict=True):
         output = _OUTPUTS[feature]
-        extractor = _EXTRACTORS[output.removeprefix("integer_")[:3]]
+        extractor = _EXTRACTORS[output.removeprefix("integer_")[0]]
         unknown = [option for option in given if option not in OPTIONS or not option.startswith(f"{extractor}_")]
         if unknown:
             _refuse(name, f"{extractor} has no option {', '.join(unknown)}")
