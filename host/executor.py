@@ -17,7 +17,7 @@ from .device import Device
 from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
-from .plan import Plan, Role
+from .plan import BufferSpec, Plan, Role
 from .sharing import Timelines, TimelineSubmitter
 from .submissions import SubmissionBudget, divide, work_of
 from .waiting import check_answering, timeout_seconds, wait_for_fences
@@ -117,7 +117,7 @@ class Executor(Closable):
         self._submitting = False
         self._shared_buffer = shared_buffer
         self._submitter = None if timelines is None else TimelineSubmitter(device, timelines)
-        self._started = False  # whether a slot was started for which nobody waits
+        self._started = False  # whether something was started for which nobody waits
         self._timed: tuple[int, int] | None = None  # the turn and the work of a started slot whose time is measured
         self._stack = ExitStack()
         with closing_on_error(self._stack):
@@ -133,6 +133,8 @@ class Executor(Closable):
                 for spec in plan.buffers
                 if spec.role is Role.WORK
             }
+            tables = [spec for spec in plan.buffers if spec.role is Role.TABLE]
+            self._work |= {spec.name: self._make_table(spec) for spec in tables}
             stamped = profile and device.timestamp_bits
             self._stages = Timestamps(device, self._stack, slots, len(plan.dispatches) + 2) if stamped else None
             self._frame_work = work_of(plan)
@@ -144,6 +146,28 @@ class Executor(Closable):
 
     def _make_command_pool(self, stack: ExitStack, family: int) -> Any:
         return self._device.create(stack, "CommandPool", vk.VkCommandPoolCreateInfo(queueFamilyIndex=family))
+
+    def _make_table(self, spec: BufferSpec) -> Buffer:
+        """Return a buffer with the content of a table, in memory of the device."""
+        device = self._device
+        staging = Buffer(device, self._stack, spec.frame_bytes, MemoryClass.UPLOAD)
+        assert staging.mapped is not None
+        staging.mapped[:] = np.frombuffer(spec.content, np.uint8)
+        if device.unified:
+            return staging
+
+        table = Buffer(device, self._stack, spec.frame_bytes, MemoryClass.WORK)
+        info = vk.VkCommandBufferAllocateInfo(
+            commandPool=self._pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
+        )
+        (commands,) = vk.vkAllocateCommandBuffers(device.handle, info)
+        flags = vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
+        vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=flags))
+        vk.vkCmdCopyBuffer(commands, staging.handle, table.handle, 1, [vk.VkBufferCopy(size=spec.frame_bytes)])
+        vk.vkEndCommandBuffer(commands)
+        self._started = True  # nobody waits for the copy; kernels come after it
+        device.submit(device.queue, [_submission(commands)], None)
+        return table
 
     def bind(self, stack: ExitStack, buffers: Mapping[str, Buffer]) -> Slot:
         """Return a slot over buffers of the caller's, for `start`: one for each input and output of the plan.

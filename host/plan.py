@@ -16,16 +16,19 @@ class Role(Enum):
     INPUT = "the host writes frames, kernels read them"
     WORK = "kernels write and read"
     OUTPUT = "kernels write a little, the host reads it"
+    TABLE = "the same for all frames: the host writes it once, kernels read it"
     LARGE_OUTPUT = "kernels write and read, the host reads the results: copied if the device has memory of its own"
 
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """A buffer of `frame_bytes` for each frame of a batch. Sizes are multiples of 16 bytes."""
+    """A buffer of `frame_bytes` for each frame of a batch, or a table of that size. Sizes are multiples of 16 bytes."""
 
     name: str
     role: Role
     frame_bytes: int
+    content: bytes = b""
+    """The bytes of a table; other buffers have none."""
 
 
 @dataclass(frozen=True)

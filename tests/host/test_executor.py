@@ -192,6 +192,21 @@ def test_large_outputs_reach_the_host(other: Device, kind: str, frames: int) -> 
             assert (slot.outputs["out"][frames:] == 0xFF).all()
 
 
+def test_a_table_is_there_for_every_batch(other: Device) -> None:
+    """It is written once, whatever memory the device has."""
+    plan = doubling(other)
+    source, *others = plan.buffers
+    samples = _samples(1, 3)
+    table = replace(source, role=Role.TABLE, content=samples.tobytes())
+    with Executor(other, replace(plan, buffers=(table, *others)), load_module, slots=2) as executor:
+        for slot in (*executor.slots, *executor.slots):
+            assert not slot.inputs
+            slot.outputs["out"][:] = 0xFF
+            executor.submit(slot, 1)
+            executor.wait(slot)
+            np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * samples)
+
+
 def test_without_copies_kernels_see_the_last_upload(other: Device, kind: str) -> None:
     """And large outputs stay on the device; where there is one memory, there is nothing to leave out."""
     with _open_large(other, slots=1) as executor:
