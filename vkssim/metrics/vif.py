@@ -165,9 +165,23 @@ def gain_terms(
     return rest, (gain * gain * variance1).astype(np.int64)
 
 
-def quotient(terms: Information) -> npt.NDArray[np.float32]:
-    """Return num and den of a scale, (2,) float32, from sums in int64."""
-    numerator, denominator, loss, flat = (int(term.sum()) for term in terms)
+class VifSums(NamedTuple):
+    """The sums of the terms of all windows of a scale, which are whole numbers."""
+
+    numerator: int
+    denominator: int
+    loss: int
+    flat: int
+
+
+def information_sums(terms: Information) -> VifSums:
+    """Return the sums of the terms."""
+    return VifSums(*(int(term.sum()) for term in terms))
+
+
+def quotient(sums: VifSums) -> npt.NDArray[np.float32]:
+    """Return num and den of a scale, (2,) float32, from its sums."""
+    numerator, denominator, loss, flat = sums
     return np.array([numerator / _LOG_STEPS + (flat - loss / 16384 / 65025), denominator / _LOG_STEPS + flat], np.float32)
 
 
@@ -183,29 +197,30 @@ def halve(plane: IntegerPlane, bits: int, scale: int) -> npt.NDArray[np.uint16]:
     return filtered[: height // 2 * 2 : 2, : width // 2 * 2 : 2]
 
 
-def vif_quotients(
-    reference: IntegerPlane, distorted: IntegerPlane, bits: int, *, gain_limit: float = GAIN_LIMIT, first_scale: int = 0
-) -> npt.NDArray[np.float32]:
-    """Return num and den of the scales from `first_scale` on, (scales, 2) float32, of two (H, W) planes of `bits`, 8 to 16.
+def vif_sums(reference: IntegerPlane, distorted: IntegerPlane, bits: int, *, gain_limit: float = GAIN_LIMIT) -> list[VifSums]:
+    """Return the sums of the four scales of two (H, W) planes of `bits`, 8 to 16.
 
     Raises FrameError below 16x16: libvmaf then reads rows outside the plane of a scale.
     """
-    if min(reference.shape) < VIF_SMALLEST_SIDE:
-        height, width = reference.shape
-        raise FrameError(f"vif needs {VIF_SMALLEST_SIDE}x{VIF_SMALLEST_SIDE} at least, got {width}x{height}")
-
-    quotients = []
+    height, width = reference.shape
+    check_size(width, height)
+    sums = []
     for scale in range(VIF_SCALES):
         if scale:
             reference, distorted = halve(reference, bits, scale - 1), halve(distorted, bits, scale - 1)
-        if scale >= first_scale:
-            terms = moments(filter_columns(reference, distorted, bits, scale), scale)
-            quotients.append(quotient(information(terms, gain_limit)))
-    return np.stack(quotients)
+        terms = moments(filter_columns(reference, distorted, bits, scale), scale)
+        sums.append(information_sums(information(terms, gain_limit)))
+    return sums
 
 
-def vif_scores(quotients: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the scores of the four scales, (4,) float32: num / den in float32, and 0 for scales that were left out."""
-    scores = np.zeros(VIF_SCALES, np.float32)
-    scores[VIF_SCALES - len(quotients) :] = quotients[:, 0] / quotients[:, 1]
+def check_size(width: int, height: int) -> None:
+    """Raise FrameError for a plane that is too small."""
+    if min(width, height) < VIF_SMALLEST_SIDE:
+        raise FrameError(f"vif needs {VIF_SMALLEST_SIDE}x{VIF_SMALLEST_SIDE} at least, got {width}x{height}")
+
+
+def vif_scores(sums: list[VifSums]) -> npt.NDArray[np.float32]:
+    """Return the scores of the scales, (4,) float32: num / den in float32."""
+    quotients = np.stack([quotient(scale) for scale in sums])
+    scores: npt.NDArray[np.float32] = quotients[:, 0] / quotients[:, 1]
     return scores
