@@ -155,6 +155,8 @@ class CasePair:
 _INTEGERS = ((MS_SSIM, 9), (SSIM, 1))
 _INGESTED = ((MS_SSIM, 11), (SSIM, 3))
 _PSNR = ((PSNR, 1),)
+_VIF = (("vif", 11),), ((Shape.STRIP, Precision.EXACT),)  # planes of three scales, columns and rows of four
+_STAGED_VIF = (("vif", 7),), ((Shape.STAGED, Precision.EXACT),)
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
 _EXACT = ((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT))
@@ -187,6 +189,12 @@ PAIRS = (
     CasePair("sixteen_bit", _PSNR, 6, title="psnr", builds=_EXACT),
     CasePair("inverted", _PSNR, 6, title="psnr", builds=_EXACT),
     CasePair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_EXACT),
+    # Information in integers: every depth, odd sizes, and windows that are flat, alike and inverted.
+    *(
+        CasePair(case, features, 6, title="vif", builds=builds)
+        for case in ("odd", "dark", "inverted", "ten_bit", "sixteen_bit")
+        for features, builds in (_VIF, _STAGED_VIF)
+    ),
     # The window that libvmaf does not have.
     CasePair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_EXACT, with_libvmaf=False),
     CasePair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),
@@ -273,7 +281,7 @@ def stored_scores(pair: CasePair, case: Mapping[str, Any]) -> Mapping[str, float
     if pair.tiled is not None:
         tiled: Mapping[str, float | None] = case["libvmaf_tiled"]["{}x{}".format(*pair.tiled)]
         return tiled
-    return {**case["libvmaf"], **case["libvmaf_psnr"]}
+    return {**case["libvmaf"], **case["libvmaf_psnr"], **case["libvmaf_vif"]}
 
 
 def _score_pair(

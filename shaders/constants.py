@@ -97,6 +97,9 @@ VIF_FILTERS = (
 VIF_NOISE = 2 << 16
 """The variance of the noise of the eye in vif's model, 2, times 65536."""
 
+VIF_WORKGROUP = 256
+"""Threads of a workgroup of the staged vif; it has as many columns of samples."""
+
 VIF_SMALLEST_SIDE = 16
 """The smallest width and height for four scales of vif: three halvings leave the 2 samples that its border rule needs."""
 

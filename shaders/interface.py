@@ -54,6 +54,7 @@ FORMAT_CONSTANT = 1
 TERM_CONSTANT = 2
 PYRAMID_CONSTANT = 3
 MAP_CONSTANT = 4
+SCALE_CONSTANT = 5
 
 
 class Input(Enum):
@@ -119,6 +120,7 @@ _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
 _LOSS_PUSH = (*_SOURCE, "strip", "margin", "first_partial", "plane_partials", "c1", "c2", "weight", "data_range")
 _WINDOW_CONSTANTS = frozenset({FORMAT_CONSTANT, MAP_CONSTANT})
+_SCALE_CONSTANTS = frozenset({FORMAT_CONSTANT, SCALE_CONSTANT})
 _STAGED = frozenset({Shape.STAGED})
 _BOTH = tuple(Precision)
 
@@ -133,6 +135,21 @@ INTERFACES: dict[str, Interface] = {
     "ssim_uniform": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
     "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
     "psnr": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
+    "vif_decimate": Interface((*_SOURCE, "mean_shift", "sample_shift"), constants=_SCALE_CONSTANTS),
+    "vif_columns": Interface(
+        ("width", "height", "pitch", "plane", "mean_shift", "square_shift", "sample_shift"),
+        shapes=(Shape.STRIP,),
+        constants=_SCALE_CONSTANTS,
+    ),
+    "vif": Interface(
+        (
+            *("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials"),
+            *("mean_shift", "square_shift", "sample_shift", "gain_limit"),
+        ),
+        sources=2,
+        own_workgroup=_STAGED,
+        constants=_SCALE_CONSTANTS,
+    ),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
     "loss_gradient": Interface(
         _LOSS_PUSH,

@@ -15,7 +15,7 @@ from vkssim.types import Doubles, FrameFormat
 
 from .support import golden
 from .support.differences import check_number, check_scores
-from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_FAST, GOLDEN_PSNR, Tolerance
+from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_FAST, GOLDEN_PSNR, GOLDEN_VIF, Tolerance
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -62,7 +62,7 @@ def _metrics(name: str, key: str, backend: str) -> FrameMetrics:
 @pytest.mark.parametrize(("name", "key"), [pair for pair in golden.case_keys() if pair[1] != "libvmaf_clipped_db"])
 def test_case(name: str, key: str, backend: str) -> None:
     case = golden.load_case(name, key)
-    tolerance: Tolerance = GOLDEN_PSNR if key == "libvmaf_psnr" else TOLERANCES[backend]
+    tolerance: Tolerance = {"libvmaf_psnr": GOLDEN_PSNR, "libvmaf_vif": GOLDEN_VIF}.get(key, TOLERANCES[backend])
     check_scores(tolerance, f"{name} {key}", _scores(name, key, backend), case.scores)
 
 

@@ -12,14 +12,14 @@ from vkssim.shaders.interface import INTERFACES
 from .stress.mutations import GATE, MUTATIONS
 
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
-GENERATED = "constants.glsl"
+GENERATED = {"constants.glsl", "integer_constants.glsl"}
 ONLY_CHOOSE = {"format.glsl", "samples.glsl", "window.glsl", "map.glsl"}
 """Files without arithmetic of a score."""
 
 
 def _parts(path: Path) -> set[str]:
     """Return the names of all files that a shader includes, however deep."""
-    found = set(re.findall(r'^#include "(\w+\.glsl)"', path.read_text("utf-8"), re.MULTILINE)) - {GENERATED}
+    found = set(re.findall(r'^#include "(\w+\.glsl)"', path.read_text("utf-8"), re.MULTILINE)) - GENERATED
     return found.union(*(_parts(SHADERS / "include" / name) for name in found))
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from vkssim import Scorer
 from vkssim.metrics import FEATURES, with_options
 frames = np.random.default_rng(0).random((5, 600, 401), np.float32)
-features = [with_options(name, enable_lcs=True, scale=2) for name in FEATURES]
+features = [with_options(name, enable_lcs=True, scale=2) for name, metric in FEATURES.items() if not metric.reads_integers]
 with Scorer(401, 600, dtype=np.float32, data_range=1, features=features, batch=2) as scorer:
     print(len(list(scorer.score((frame, frame) for frame in frames))))
 """

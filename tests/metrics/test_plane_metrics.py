@@ -15,7 +15,7 @@ from ..support.metrics import SIMILARITIES
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-EVERY_METRIC = [with_options(name, enable_lcs=True, scale=1) for name in FEATURES]
+EVERY_METRIC = [with_options(name, enable_lcs=True, scale=1) for name, metric in FEATURES.items() if metric.has_chroma]
 Planes = tuple[Samples, ...]
 
 

@@ -137,7 +137,7 @@ def test_partial_sums_lie_side_by_side(shape: KernelShape, size: tuple[int, int]
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_dispatch_stays_within_its_buffers(shape: KernelShape, name: str) -> None:
     frame = FRAMES[name]
-    plan = _plan(frame, shape, *(with_options(name, scale=2) for name in FEATURES))
+    plan = _plan(frame, shape, *(with_options(name, scale=2) for name, metric in FEATURES.items() if not metric.reads_integers))
     for dispatch, spec in itertools.product(plan.dispatches, plan.buffers):
         push = push_of(dispatch)
         if spec.name in dispatch.sources:
@@ -147,6 +147,28 @@ def test_every_dispatch_stays_within_its_buffers(shape: KernelShape, name: str) 
         if spec.name in dispatch.targets and "target_plane" in push:
             assert 2 * 4 * push["target_plane"] <= spec.frame_bytes
     assert all(spec.frame_bytes % 16 == 0 for spec in plan.buffers)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("bits", [8, 10])
+def test_vif_makes_a_scale_while_it_sums_another(shape: KernelShape, bits: int) -> None:
+    """Each scale is a quarter of the one before; the strip shape sums what it filtered a step earlier."""
+    plan = _plan(FrameFormat.of_bits(577, 323, bits), shape, "vif")
+    steps = [sorted(stem_of(dispatch) for dispatch in step) for step in plan.steps]
+    if shape.shape is Shape.STRIP:
+        every = ["vif", "vif_columns", "vif_decimate"]
+        assert steps == [every[1:], every, every, every[:2], every[:1]]
+    else:
+        assert steps == [["vif", "vif_decimate"]] * 3 + [["vif"]]
+    sizes = [push_of(dispatch) for dispatch in plan.dispatches if stem_of(dispatch) == "vif"]
+    assert [(push["width"], push["height"]) for push in sizes] == [(577, 323), (288, 161), (144, 80), (72, 40)]
+    place = 0
+    for dispatch in (dispatch for dispatch in plan.dispatches if stem_of(dispatch) == "vif"):
+        push = push_of(dispatch)
+        assert push["first_partial"] == place
+        assert 4 * push["frame_partials"] == plan.buffer(dispatch.targets[0]).frame_bytes
+        place += 8 * dispatch.groups[0] * dispatch.groups[1]
+    assert 4 * place <= plan.buffer("vif.partials").frame_bytes < 4 * place + 16
 
 
 def _sample_bytes(dispatch: Dispatch) -> int:

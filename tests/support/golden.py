@@ -20,6 +20,7 @@ FEATURES = {
     "libvmaf_scale1": ("float_ssim=enable_lcs=true:scale=1",),
     "libvmaf_clipped_db": ("float_ms_ssim=enable_db=true:clip_db=true", "float_ssim=enable_db=true:clip_db=true"),
     "libvmaf_psnr": ("float_psnr",),
+    "libvmaf_vif": ("vif",),
 }
 """The features that each key of a case holds the scores of."""
 

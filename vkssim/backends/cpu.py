@@ -49,7 +49,9 @@ def _empty_frame(planes: Sequence[PlaneMetrics]) -> tuple[Samples, ...]:
 
 
 def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples) -> list[Doubles]:
-    pairs = [
-        tuple(ingest(samples, plane.format.factor) for samples in pair) for pair in zip(references, distorteds, strict=True)
+    stored = list(zip(references, distorteds, strict=True))
+    scaled = [tuple(ingest(samples, plane.format.factor) for samples in pair) for pair in stored]
+    return [
+        np.stack([scorer.reference_means(*pair) for pair in (stored if scorer.reads_integers else scaled)])
+        for scorer in plane.scorers
     ]
-    return [np.stack([scorer.reference_means(*pair) for pair in pairs]) for scorer in plane.scorers]

@@ -77,13 +77,13 @@ _FORMATS = {
 """A kernel is compiled for each type of samples that it reads, and samples of an unusual range are converted first."""
 
 
-def _scores(feature: str, *right: float, with_map: bool = False) -> Iterator[Case]:
-    """Yield the cases of a metric, one for each of its numbers `right`, in the order of the formats."""
+def _scores(feature: str, *right: float | tuple[float, ...], with_map: bool = False) -> Iterator[Case]:
+    """Yield the cases of a metric, one for each format: the first of its scores are the numbers `right`."""
     for (samples, frame), value in zip(_FORMATS.items(), right, strict=False):
-        yield _score(feature, samples, frame, value, with_map)
+        yield _score(feature, samples, frame, value if isinstance(value, tuple) else (value,), with_map)
 
 
-def _score(feature: str, samples: str, frame: FrameFormat, right: float, with_map: bool) -> Case:
+def _score(feature: str, samples: str, frame: FrameFormat, right: tuple[float, ...], with_map: bool) -> Case:
     """Return the case of a metric; with `with_map` of the kernel that also writes a map."""
 
     def planes() -> PlaneMetrics:
@@ -96,10 +96,11 @@ def _score(feature: str, samples: str, frame: FrameFormat, right: float, with_ma
     def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
         plane = planes()
         scorer = plane.scorers[0]
-        return scorer.finish(_computed(plane, _samples(frame), device, twin)[0])[scorer.name]
+        scores = scorer.finish(_computed(plane, _samples(frame), device, twin)[0])
+        return np.concatenate([scores[name] for name in scorer.names[: len(right)]])
 
     name = feature + samples + " from its map" * with_map
-    return Case(name, lambda shape: frame_plan([planes()], shape)[0], numbers, (right,))
+    return Case(name, lambda shape: frame_plan([planes()], shape)[0], numbers, right)
 
 
 def _samples(frame: FrameFormat) -> tuple[Samples, Samples]:
@@ -211,6 +212,7 @@ CASES = (
     *_scores("float_ms_ssim=precision=fast", 0.968322, 0.968240),
     *_scores("float_ms_ssim", 0.968322, 0.968240),
     *_scores("float_psnr", 30.913967, 30.868376, 30.913967),
+    *_scores("vif", (0.295463, 0.854009, 0.890572, 0.893658), (0.294751, 0.854016, 0.890570, 0.893537)),
     _largest_sample(" of 10 bits", 1500.0),
     _largest_sample(" of range 250", 252.0),
     _interleaved_chroma(8),

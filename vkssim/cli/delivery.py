@@ -237,7 +237,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
 
     if not (count and report.frames):
         return
-    names = [name for name in report.names if name in FEATURES]
+    names = [name for name in report.names if name in FEATURES] or list(report.names)
     frames = worst_frames(report, names[0], count)
     timed = any(frame.time is not None for frame in frames)
     rows = [

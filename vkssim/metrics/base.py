@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch
 from ..report.results import decibel
-from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from ..types import DoublePlane, Doubles, FrameFormat
 from ..utils.values import Value
 from .dispatches import KernelShape, PlanePair
 from .options import OptionValue, option_text, parse_options
@@ -42,8 +42,12 @@ class FrameScorer(ABC):
     name: ClassVar[str]
     options: ClassVar[Mapping[str, Value]]
     """The options that it declares, by name."""
+    reads_integers: ClassVar[bool] = False
+    """Whether `reference_means` gets samples as they are, in place of samples on the 0..255 scale."""
+    has_chroma: ClassVar[bool] = True
+    """Whether it is defined for planes of chroma too."""
     names: tuple[str, ...]
-    """The names of its scores, in the order in which they are written; the first one is `name`."""
+    """The names of its scores, in the order in which they are written. The first one is `name`, or libvmaf's name of it."""
     similarities: tuple[str, ...] = ()
     """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
     settings: dict[str, OptionValue]
@@ -73,8 +77,8 @@ class FrameScorer(ABC):
         """Return (frames, terms) means from (frames, n) partial sums, added in double precision."""
 
     @abstractmethod
-    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-        """Return (terms,) means of one frame from two (H, W) planes on the 0..255 scale, computed by NumPy."""
+    def reference_means(self, reference: Any, distorted: Any) -> DoublePlane:
+        """Return (terms,) means of one frame from two (H, W) planes, computed by NumPy; see `reads_integers`."""
 
     @abstractmethod
     def score(self, means: Doubles) -> Doubles:

@@ -60,6 +60,9 @@ class FrameMetrics:
         self.planes = tuple(
             PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
         )
+        of_luma = [scorer.name for scorer in self.planes[0].scorers if not scorer.has_chroma]
+        if of_luma and len(formats) > 1:
+            raise OptionError(f"{of_luma[0]} is a metric of the luma, as in libvmaf; planes=y scores the luma alone")
         metrics = [scorer.name for scorer in self.planes[0].scorers]
         for metric in metrics:
             if metrics.count(metric) > 1:

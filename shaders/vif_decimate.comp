@@ -1,0 +1,99 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+// Makes the planes of the next scale of vif, (w / 2) x (h / 2) samples of 16 bits.
+//
+// Each sample is a Gaussian mean around every second sample of every second row. Columns come first, and each pass is rounded to
+// 16 bits. A thread makes a unit of a row: 8 samples in the strip shape, 2 in the staged shape.
+// Constants: 0 workgroup size, 1 sample format, 5 the scale that is made. y: row. z: plane.
+
+layout(local_size_x_id = 0) in;
+
+#include "integer_constants.glsl"
+#include "vif.glsl"
+
+layout(push_constant) uniform Push {
+    int width;  // of the source
+    int height;
+    int pitch;
+    int plane;
+    int target_pitch;  // words
+    int target_plane;
+    int mean_shift;    // of the sums of a column
+    int sample_shift;  // the bits by which samples lie higher in their type
+    int first_workgroup_y;
+    int first_workgroup_z;
+};
+
+#include "workgroup.glsl"
+#include "integers.glsl"
+
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uint target[]; };
+
+#ifdef STAGED
+const int OUTPUTS = 2;
+#else
+const int OUTPUTS = 8;
+#endif
+const int LEAD = 4;  // the largest margin
+const int SPAN = 2 * OUTPUTS - 1 + 2 * LEAD;
+
+// Returns the samples of a row from LEAD columns before those of a unit.
+uint[SPAN] samples_of(int row, int unit) {
+    uint samples[SPAN];
+    int first = 2 * OUTPUTS * unit - LEAD;
+#ifndef STAGED
+    if (first >= 0 && first + SPAN <= width) {
+        uint words[16];  // from the word of the first sample
+        if (FORMAT == UINT8) {
+            uvec4 block = texelFetch(blocks, row + unit);
+            words[0] = texelFetch(blocks, row + unit - 1).w;
+            [[unroll]] for (int i = 0; i < 4; ++i) words[i + 1] = block[i];
+            words[5] = texelFetch(blocks, row + unit + 1).x;
+            [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 2], 8 * (i & 3), 8);
+        } else {
+            [[unroll]] for (int b = -1; b < 3; ++b) {
+                uvec4 block = texelFetch(blocks, row + 2 * unit + b);
+                [[unroll]] for (int i = 0; i < 4; ++i) {
+                    int word = 4 * b + i + 2;
+                    if (word >= 0 && word < 16) words[word] = block[i];
+                }
+            }
+            [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 1], 16 * (i & 1), 16) >> sample_shift;
+        }
+        return samples;
+    }
+#endif
+    [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = integer_at(row, clamp(mirrored(first + i, width), 0, width - 1));
+    return samples;
+}
+
+void main() {
+    int unit = int(gl_GlobalInvocationID.x);
+    if (unit * OUTPUTS >= width / 2) return;
+    int y = workgroup_id().y, z = workgroup_id().z;
+
+    uint sums[SPAN];
+    [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] = 0u;
+    [[unroll]] for (int distance = -LEAD; distance <= LEAD; ++distance) {
+        if (abs(distance) <= MARGIN) {
+            uint samples[SPAN] = samples_of(z * plane + mirrored(2 * y + distance, height) * pitch, unit);
+            uint weight = tap(abs(distance));
+            [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] += weight * samples[i];
+        }
+    }
+    [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] = (sums[i] + ((1u << mean_shift) >> 1)) >> mean_shift;
+
+    [[unroll]] for (int pair = 0; pair < OUTPUTS / 2; ++pair) {
+        uint word = 0u;
+        [[unroll]] for (int i = 0; i < 2; ++i) {
+            int centre = 2 * (2 * pair + i) + LEAD;
+            uint sum = 32768u;
+            [[unroll]] for (int d = -LEAD; d <= LEAD; ++d) {
+                if (abs(d) <= MARGIN) sum += tap(abs(d)) * sums[centre + d];
+            }
+            word |= (sum >> 16) << (16 * i);
+        }
+        target[z * target_plane + y * target_pitch + unit * (OUTPUTS / 2) + pair] = word;
+    }
+}

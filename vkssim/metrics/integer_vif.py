@@ -1,0 +1,223 @@
+"""vif: visual information fidelity over four scales, in integers like libvmaf's extractor of this name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError
+from ..host.plan import BufferSpec, Dispatch, Role
+from ..shaders.constants import STRIP_COLUMNS, VIF_FILTERS, VIF_WORKGROUP
+from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
+from ..types import DoublePlane, Doubles, FrameFormat, Samples
+from ..utils.values import Value, values_of
+from .base import FeaturePlan, FrameScorer, sum_groups
+from .dispatches import KernelShape, PlaneLayout, PlanePair, WindowWalk, aligned, ceil_div, dispatch, partials
+from .options import OptionValue
+from .vif import GAIN_LIMIT, VIF_SCALES, VifSums, check_size, log_table, vif_scores, vif_sums
+
+MAX_GAIN = int(GAIN_LIMIT)
+
+
+_DIGITS = np.array(
+    [
+        [1, 2**16, 0, 0, 0, 0, 0, 0],
+        [0, 0, 1, 2**16, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 2**16, 2**32, 0],
+        [0, 0, 0, 0, 0, 0, 0, 1],
+    ],
+    np.float64,
+)
+"""The weights of a workgroup's eight sums in the four numbers of `VifSums`; see shaders/vif.comp."""
+
+_SUMS = len(_DIGITS[0])
+
+_ROWS = {Shape.STRIP: 32, Shape.STAGED: 64}
+_OUTPUTS = {Shape.STRIP: 8, Shape.STAGED: 2}  # that a thread of vif_decimate.comp makes
+_LOGARITHMS = "vif.logarithms"
+
+
+class VifOptions(TypedDict, total=False):
+    """The options of vif."""
+
+    vif_enhn_gain_limit: Annotated[
+        int,
+        Value(
+            default=MAX_GAIN,
+            help="the largest gain of contrast that counts; 1 for none, as in the NEG models",
+            choices=range(1, MAX_GAIN + 1),
+        ),
+    ]
+
+
+class VifScorer(FrameScorer):
+    """vif for frames of one format, as in libvmaf's integer_vif.c.
+
+    A scale has one score, num / den, the quotient of two float32: the information that the distorted plane keeps of the
+    reference's. Raises FrameError for samples that are no integers of 8 to 16 bits, and below 16x16.
+    """
+
+    name = "vif"
+    options = values_of(VifOptions)
+    reads_integers = True
+    has_chroma = False
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        check_size(frame.width, frame.height)
+        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
+            raise FrameError(
+                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
+            )
+        super().__init__(frame, options)
+        self._frame = frame
+        self._bits = int(frame.peak).bit_length()
+        self._limit: int = self._options["vif_enhn_gain_limit"]
+        end = "" if self._limit == MAX_GAIN else f"_egl_{self._limit}"
+        self.names = tuple(f"integer_vif_scale{scale}{end}" for scale in range(VIF_SCALES))
+
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return the dispatches of four scales: in each step, the next scale is made while this one is summed.
+
+        The strip shape sums a scale a step later, from the columns that it has filtered in this step.
+        """
+        scales = [_Scale(0, planes, self._frame.shift, self._bits, 2 * (self._bits - 8))]
+        scales += [_Scale(scale, level, 0, 16, 16) for scale, level in enumerate(_levels(planes), 1)]
+        walks = [_walk(shape, scale) for scale in scales]
+        groups = tuple(walk.count for walk in walks)
+        target = partials("vif.partials", _SUMS * sum(groups))
+        table = BufferSpec(_LOGARITHMS, Role.TABLE, 1 << 16, log_table()[1 << 15 :].astype("<u2").tobytes())
+
+        buffers: list[BufferSpec] = [*(scale.planes.spec(Role.WORK) for scale in scales[1:]), table, target]
+        steps: list[list[Dispatch]] = [[] for _ in range(VIF_SCALES + 1)]
+        for scale, walk in zip(scales, walks, strict=True):
+            if scale.number + 1 < VIF_SCALES:
+                steps[scale.number].append(_decimate(shape, scale, scales[scale.number + 1].planes))
+            source, place = scale.planes, scale.number
+            if shape.shape is Shape.STRIP:
+                source, place = scale.moments, scale.number + 1
+                buffers.append(source.spec(Role.WORK))
+                steps[scale.number].append(_filter_columns(shape, scale))
+            first = _SUMS * sum(groups[: scale.number])
+            steps[place].append(_sum_windows(shape, scale, source, walk, target, first, self._limit))
+        return FeaturePlan(tuple(buffers), tuple(tuple(step) for step in steps if step), target, groups)
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return (frames, 16) numbers: those of `VifSums` of each scale, which are whole."""
+        sums: Doubles = sum_groups(partial_sums, plan.groups, _SUMS) @ _DIGITS.T
+        return sums.reshape(len(partial_sums), -1)
+
+    def reference_means(self, reference: Samples, distorted: Samples) -> DoublePlane:
+        """Return (16,) numbers of a frame, computed by NumPy."""
+        return np.array(vif_sums(reference, distorted, self._bits, gain_limit=self._limit), np.float64).reshape(-1)
+
+    def score(self, means: Doubles) -> Doubles:
+        """Return the score of scale 0."""
+        return self._scores(means)[:, 0]
+
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return the score, which has no other unit."""
+        return score
+
+    def terms(self, means: Doubles) -> list[Doubles]:
+        """Return the scores of the other scales."""
+        return list(self._scores(means).T[1:])
+
+    def _scores(self, means: Doubles) -> Doubles:
+        frames = means.reshape(len(means), VIF_SCALES, -1).astype(np.int64).tolist()
+        return np.array([vif_scores([VifSums(*scale) for scale in frame]) for frame in frames], np.float64).reshape(
+            -1, VIF_SCALES
+        )
+
+
+# -- dispatches -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The planes of a scale, and the shifts of their samples and of the sums of their columns."""
+
+    number: int
+    planes: PlaneLayout
+    sample_shift: int
+    mean_shift: int
+    square_shift: int
+
+    @property
+    def moments(self) -> PlaneLayout:
+        """Return the layout of the filtered columns, 16 bytes for each sample."""
+        planes = self.planes
+        return PlaneLayout(f"vif.moments{self.number}", planes.width, planes.height, SampleCode.FLOAT32, 16 * planes.width)
+
+
+def _levels(planes: PlanePair) -> Iterator[PlanePair]:
+    """Yield the layouts of the planes of all scales but the first."""
+    width, height = planes.width, planes.height
+    for scale in range(1, VIF_SCALES):
+        width, height = width // 2, height // 2
+        yield PlanePair(f"vif.scale{scale}", width, height, SampleCode.UINT16, aligned(2 * width))
+
+
+def _walk(shape: KernelShape, scale: _Scale) -> WindowWalk:
+    columns = STRIP_COLUMNS * shape.workgroup
+    if shape.shape is Shape.STAGED:
+        columns = VIF_WORKGROUP - len(VIF_FILTERS[scale.number]) + 1
+    return WindowWalk.in_strips(shape, ceil_div(scale.planes.width, columns), scale.planes.height, _ROWS)
+
+
+def _decimate(shape: KernelShape, scale: _Scale, target: PlaneLayout) -> Dispatch:
+    groups = ceil_div(ceil_div(target.width, _OUTPUTS[shape.shape]), shape.workgroup), target.height
+    return dispatch(
+        shape,
+        "vif_decimate",
+        scale.planes,
+        target,
+        groups,
+        scale.planes.count,
+        label=f"vif decimate to scale {scale.number + 1}",
+        constants={SCALE_CONSTANT: scale.number + 1},
+        mean_shift=scale.mean_shift,
+        sample_shift=scale.sample_shift,
+    )
+
+
+def _filter_columns(shape: KernelShape, scale: _Scale) -> Dispatch:
+    groups = ceil_div(ceil_div(scale.planes.width, STRIP_COLUMNS), shape.workgroup), scale.planes.height
+    return dispatch(
+        shape,
+        "vif_columns",
+        scale.planes,
+        scale.moments,
+        groups,
+        label=f"vif columns of scale {scale.number}",
+        constants={SCALE_CONSTANT: scale.number},
+        sample_shift=scale.sample_shift,
+        mean_shift=scale.mean_shift,
+        square_shift=scale.square_shift,
+    )
+
+
+def _sum_windows(
+    shape: KernelShape, scale: _Scale, source: PlaneLayout, walk: WindowWalk, target: BufferSpec, first: int, limit: int
+) -> Dispatch:
+    return dispatch(
+        shape,
+        "vif",
+        source,
+        source,
+        walk.groups,
+        label=f"vif scale {scale.number}",
+        sources=(source.buffer, _LOGARITHMS),
+        targets=(target.name,),
+        constants={SCALE_CONSTANT: scale.number},
+        strip=walk.strip,
+        first_partial=first,
+        frame_partials=target.frame_bytes // 4,
+        sample_shift=scale.sample_shift,
+        mean_shift=scale.mean_shift,
+        square_shift=scale.square_shift,
+        gain_limit=limit,
+    )
