@@ -27,9 +27,10 @@ def _scores(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], bits: int,
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("case", CASES)
 def test_every_digit_of_the_cases(case: str, limit: float) -> None:
+    """Of the first frames; tests/metrics/test_integer_vif.py has all of them, by the kernels."""
     references, distorted, bits = vmaf_clips(case)
-    scores = [_scores(*pair, bits, limit) for pair in zip(references, distorted, strict=True)]
-    np.testing.assert_array_equal(scores, case_scores(case, *(name + LIMITS[limit] for name in NAMES)))
+    scores = [_scores(*pair, bits, limit) for pair in zip(references[:1], distorted[:1], strict=True)]
+    np.testing.assert_array_equal(scores, case_scores(case, *(name + LIMITS[limit] for name in NAMES))[:1])
 
 
 @pytest.mark.parametrize("clip", CLIPS)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from vkssim.host.device import Device
 from vkssim.host.executor import Bytes, Executor
+from vkssim.host.pipelines import PipelineBuilder
 from vkssim.host.plan import BufferSpec, Dispatch, Plan, Role
 from vkssim.metrics.dispatches import PlaneLayout, PlanePair
 from vkssim.shaders import load_module
@@ -80,13 +81,16 @@ def stem_of(dispatch: Dispatch) -> str:
 # -- plans over float buffers -----------------------------------------------------------------------------------------
 
 
-def run_buffers(device: Device, plan: Plan, contents: Mapping[str, npt.NDArray[Any]]) -> dict[str, Floats]:
+def run_buffers(
+    device: Device, plan: Plan, contents: Mapping[str, npt.NDArray[Any]], pipelines: PipelineBuilder | None = None
+) -> dict[str, Floats]:
     """Run a plan over (frames, floats) arrays by buffer name; returns the same of what the host reads.
 
-    What is read and not written begins with garbage if `contents` lacks it; so does what is written.
+    What is read and not written begins with garbage if `contents` lacks it; so does what is written. `pipelines` has kernels
+    that other tests have compiled.
     """
     frames = len(next(iter(contents.values())))
-    with Executor(device, plan, load_module, batch=frames, slots=1) as executor:
+    with Executor(device, plan, pipelines or load_module, batch=frames, slots=1) as executor:
         slot = executor.slots[0]
         for name, memory in {**slot.inputs, **slot.outputs}.items():
             if name in contents:

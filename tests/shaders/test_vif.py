@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from vkssim.host.device import Device
+from vkssim.host.pipelines import PipelineBuilder
 from vkssim.host.plan import Dispatch, Plan, Role
 from vkssim.metrics import make_scorer, vif
 from vkssim.metrics.base import FeaturePlan
@@ -39,11 +42,26 @@ def _plan(frame: FrameFormat, shape: KernelShape, limit: int = 100) -> tuple[Fea
     return make_scorer(f"vif=vif_enhn_gain_limit={limit}", frame).plan(shape, source), source
 
 
-def _sums(device: Device, shape: KernelShape, frame: FrameFormat, planes: Samples, limit: int = 100) -> list[list[list[int]]]:
+@dataclass(frozen=True)
+class Kernels:
+    """A device, the shape of its kernels, and those that are compiled."""
+
+    device: Device
+    shape: KernelShape
+    pipelines: PipelineBuilder
+
+
+@pytest.fixture
+def kernels(device: Device, kernel_shape: KernelShape, pipelines: PipelineBuilder) -> Kernels:
+    return Kernels(device, kernel_shape, pipelines)
+
+
+def _sums(kernels: Kernels, frame: FrameFormat, planes: Samples, limit: int = 100) -> list[list[list[int]]]:
     """Return the sums of each scale of each frame, as the host makes them of the kernels' digits."""
-    plan, source = _plan(frame, shape, limit)
+    plan, source = _plan(frame, kernels.shape, limit)
     whole = Plan((source.spec(Role.INPUT), *plan.buffers), plan.steps)
-    partials = run_buffers(device, whole, {source.buffer: pack(source, planes).view(np.float32)})[plan.partials.name]
+    contents = {source.buffer: pack(source, planes).view(np.float32)}
+    partials = run_buffers(kernels.device, whole, contents, kernels.pipelines)[plan.partials.name]
     means = make_scorer(f"vif=vif_enhn_gain_limit={limit}", frame).means(partials, plan)
     return means.reshape(len(planes), vif.VIF_SCALES, 4).astype(np.int64).tolist()
 
@@ -53,45 +71,45 @@ def _expected(planes: Samples, bits: int, limit: int = 100) -> list[list[list[in
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_every_size(device: Device, kernel_shape: KernelShape, width: int, height: int) -> None:
+def test_every_size(kernels: Kernels, width: int, height: int) -> None:
     frame = _format(width, height, 8)
     planes = _noise(frame)
-    assert _sums(device, kernel_shape, frame, planes) == _expected(planes, 8)
+    assert _sums(kernels, frame, planes) == _expected(planes, 8)
 
 
 @pytest.mark.parametrize("beside", [-1, 0, 1])
-def test_columns_where_a_workgroup_begins(device: Device, kernel_shape: KernelShape, beside: int) -> None:
+def test_columns_where_a_workgroup_begins(kernels: Kernels, beside: int) -> None:
     columns = VIF_WORKGROUP - len(VIF_FILTERS[0]) + 1
-    if kernel_shape.shape is Shape.STRIP:
-        columns = STRIP_COLUMNS * kernel_shape.workgroup
+    if kernels.shape.shape is Shape.STRIP:
+        columns = STRIP_COLUMNS * kernels.shape.workgroup
     frame = _format(columns + beside, 20, 8)
     planes = _noise(frame)
-    assert _sums(device, kernel_shape, frame, planes) == _expected(planes, 8)
+    assert _sums(kernels, frame, planes) == _expected(planes, 8)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
 @pytest.mark.parametrize("bits", BITS)
-def test_every_depth_and_limit(device: Device, kernel_shape: KernelShape, bits: int, limit: int) -> None:
+def test_every_depth_and_limit(kernels: Kernels, bits: int, limit: int) -> None:
     frame = _format(101, 67, bits)
     planes = _noise(frame, seed=bits)
-    assert _sums(device, kernel_shape, frame, planes, limit) == _expected(planes, bits, limit)
+    assert _sums(kernels, frame, planes, limit) == _expected(planes, bits, limit)
 
 
 @pytest.mark.parametrize("bits", BITS)
-def test_black_against_white(device: Device, kernel_shape: KernelShape, bits: int) -> None:
+def test_black_against_white(kernels: Kernels, bits: int) -> None:
     """Edges of the largest contrast, whose moments are the largest that there are, and flat frames."""
     frame = _format(70, 40, bits)
     planes = np.zeros((3, 2, 40, 70), frame.dtype)
     planes[0, :, :, 35:] = planes[1, 0] = planes[2, 0, ::2] = planes[2, 1, 1::2] = int(frame.peak)
-    assert _sums(device, kernel_shape, frame, planes) == _expected(planes, bits)
+    assert _sums(kernels, frame, planes) == _expected(planes, bits)
 
 
-def test_samples_in_the_upper_bits(device: Device, kernel_shape: KernelShape) -> None:
+def test_samples_in_the_upper_bits(kernels: Kernels) -> None:
     """As a hardware decoder writes 10 bits."""
     frame = _format(90, 50, 10)
     planes = _noise(frame)
     surfaces = frame.in_surfaces()
-    assert _sums(device, kernel_shape, surfaces, planes << surfaces.shift) == _expected(planes, 10)
+    assert _sums(kernels, surfaces, planes << surfaces.shift) == _expected(planes, 10)
 
 
 def _stages(dispatches: tuple[tuple[Dispatch, ...], ...], stem: str) -> list[Dispatch]:
@@ -99,19 +117,17 @@ def _stages(dispatches: tuple[tuple[Dispatch, ...], ...], stem: str) -> list[Dis
 
 
 @pytest.mark.parametrize("bits", [8, 10])
-def test_the_planes_of_each_scale(device: Device, kernel_shape: KernelShape, bits: int) -> None:
+def test_the_planes_of_each_scale(kernels: Kernels, bits: int) -> None:
     frame = _format(75, 58, bits)
     planes: Samples = _noise(frame)
-    plan, source = _plan(frame, kernel_shape)
+    plan, source = _plan(frame, kernels.shape)
     for scale, dispatch in enumerate(_stages(plan.steps, "vif_decimate"), 1):
         width, height = planes.shape[3] // 2, planes.shape[2] // 2
         (spec,) = (spec for spec in plan.buffers if spec.name == dispatch.targets[0])
         target = spec.__class__(spec.name, Role.OUTPUT, spec.frame_bytes)
-        made = run_buffers(
-            device,
-            Plan((source.spec(Role.INPUT), target), ((dispatch,),)),
-            {source.buffer: pack(source, planes).view(np.float32)},
-        )[target.name]
+        contents = {source.buffer: pack(source, planes).view(np.float32)}
+        plan_of_one = Plan((source.spec(Role.INPUT), target), ((dispatch,),))
+        made = run_buffers(kernels.device, plan_of_one, contents, kernels.pipelines)[target.name]
         rows = made.view(np.uint16).reshape(len(planes), 2, height, -1)[..., :width]
         expected = np.array([[vif.halve(plane, bits, scale - 1) for plane in pair] for pair in planes])
         np.testing.assert_array_equal(rows, expected)
