@@ -248,7 +248,6 @@ MUTATIONS = (
         "vif",
         _include("vif_statistic"),
         ("the rounding of squared means lost", "return high + (low >> 31);", "return high;"),
-        ("a quotient without a rest not truncated below itself", "float(rest) < 2.0 * less", "false"),
         ("the quotient not corrected", "turn < 2; ++turn", "turn < 0; ++turn"),
         ("flat windows counted as textured", "if (v1 < VIF_NOISE)", "if (v1 < 0)"),
         ("the carry of the halves of flat windows lost", "sums.flat_high + (sums.flat_low >> 16)", "sums.flat_high"),
