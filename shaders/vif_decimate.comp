@@ -38,34 +38,44 @@ const int OUTPUTS = 8;
 const int LEAD = 4;  // the largest margin
 const int SPAN = 2 * OUTPUTS - 1 + 2 * LEAD;
 
-// Returns the samples of a row from LEAD columns before those of a unit.
+// Returns the samples of a row from LEAD columns before those of a unit. What is beyond an edge is some sample of the row.
 uint[SPAN] samples_of(int row, int unit) {
     uint samples[SPAN];
-    int first = 2 * OUTPUTS * unit - LEAD;
-#ifndef STAGED
-    if (first >= 0 && first + SPAN <= width) {
-        uint words[16];  // from the word of the first sample
-        if (FORMAT == UINT8) {
-            uvec4 block = texelFetch(blocks, row + unit);
-            words[0] = texelFetch(blocks, row + unit - 1).w;
-            [[unroll]] for (int i = 0; i < 4; ++i) words[i + 1] = block[i];
-            words[5] = texelFetch(blocks, row + unit + 1).x;
-            [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 2], 8 * (i & 3), 8);
-        } else {
-            [[unroll]] for (int b = -1; b < 3; ++b) {
-                uvec4 block = texelFetch(blocks, row + 2 * unit + b);
-                [[unroll]] for (int i = 0; i < 4; ++i) {
-                    int word = 4 * b + i + 2;
-                    if (word >= 0 && word < 16) words[word] = block[i];
-                }
+#ifdef STAGED
+    [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = integer_at(row, clamp(2 * OUTPUTS * unit + i - LEAD, 0, width - 1));
+#else
+    uint words[16];  // from the word of the first sample
+    if (FORMAT == UINT8) {
+        int last = (width - 1) >> 4;
+        uvec4 block = texelFetch(blocks, row + unit);
+        words[0] = texelFetch(blocks, row + max(unit - 1, 0)).w;
+        [[unroll]] for (int i = 0; i < 4; ++i) words[i + 1] = block[i];
+        words[5] = texelFetch(blocks, row + min(unit + 1, last)).x;
+        [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 2], 8 * (i & 3), 8);
+    } else {
+        int last = (width - 1) >> 3;
+        [[unroll]] for (int b = -1; b < 3; ++b) {
+            uvec4 block = texelFetch(blocks, row + clamp(2 * unit + b, 0, last));
+            [[unroll]] for (int i = 0; i < 4; ++i) {
+                int word = 4 * b + i + 2;
+                if (word >= 0 && word < 16) words[word] = block[i];
             }
-            [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 1], 16 * (i & 1), 16) >> sample_shift;
         }
-        return samples;
+        [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 1], 16 * (i & 1), 16) >> sample_shift;
     }
 #endif
-    [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = integer_at(row, clamp(mirrored(first + i, width), 0, width - 1));
     return samples;
+}
+
+// Mirrors the sums of columns beyond an edge. A branch would cost more: CPUs execute both of its sides.
+void mirror_columns(inout uint sums[SPAN], int unit) {
+    [[unroll]] for (int i = 0; i < LEAD; ++i) sums[i] = unit == 0 ? sums[2 * LEAD - i] : sums[i];
+    int edge = width - 1 - (2 * OUTPUTS * unit - LEAD);  // the place of the last column
+    [[unroll]] for (int i = LEAD; i < SPAN; ++i) {
+        [[unroll]] for (int beyond = 1; beyond <= LEAD; ++beyond) {
+            if (i - 2 * beyond >= 0) sums[i] = i == edge + beyond ? sums[i - 2 * beyond] : sums[i];
+        }
+    }
 }
 
 void main() {
@@ -83,6 +93,7 @@ void main() {
         }
     }
     [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] = (sums[i] + ((1u << mean_shift) >> 1)) >> mean_shift;
+    mirror_columns(sums, unit);
 
     [[unroll]] for (int pair = 0; pair < OUTPUTS / 2; ++pair) {
         uint word = 0u;
