@@ -10,8 +10,8 @@ import pytest
 from vkssim.engine.options import ScoreOptions
 from vkssim.engine.ranges import PIXELS_A_SECOND
 from vkssim.frames.options import Selection
-from vkssim.ladder import forecast as module
-from vkssim.ladder.forecast import Forecast, forecast
+from vkssim.ladder import batch
+from vkssim.ladder.batch import Forecast, forecast
 from vkssim.ladder.manifest import read_manifest
 
 from ..support.clips import raw_bytes, raw_flags, write
@@ -67,7 +67,7 @@ def test_what_cannot_be_opened_is_said(tmp_path: Path, raw: list[dict[str, str]]
 
 
 def test_of_many_pairs_some_are_looked_at(tmp_path: Path, raw: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_OPENED", 4)
+    monkeypatch.setattr(batch, "MAX_OPENED", 4)
     expected = _forecast(tmp_path, raw * 10)
     assert (expected.pairs, expected.opened, expected.frames, expected.tasks) == (10, 4, 10 * FRAMES, 10)
 

@@ -188,7 +188,7 @@ def score_rows(
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:
-    from ..ladder.forecast import forecast
+    from ..ladder.batch import forecast
 
     kinds, cores = workers.kinds()
     expected = forecast(pairs, options, kinds, cores, task_seconds)
