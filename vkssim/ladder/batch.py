@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from .tables import CLIP_COLUMNS, SCORING, Row, as_rows, check_labels, check_res
 _LONGEST_NAME = 80
 _NOT_OF_SCORES = ("decode", "decoder")  # options that no score depends on
 _ASKED_AT_ONCE = 32
+_as_json = partial(json.dumps, sort_keys=True)
 
 
 def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
@@ -66,10 +67,6 @@ def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
     return keys
 
 
-def _as_json(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
 def _frames_file(pair: Pair, key: str) -> str:
     """Return the name of the file with the scores of each frame: the distorted clip's, made harmless, and a part of the key."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(redact_url(pair.distorted)).stem)[:_LONGEST_NAME]
@@ -86,11 +83,10 @@ class BatchSettings:
     progress: ProgressBar | None = None
     """The bar that shows the frames, and how many pairs are finished."""
     on_note: Callable[[str], None] = lambda _text: None
-    """A function that gets notes for the user."""
     warn: Callable[[str], None] = lambda _text: None
-    """A function that gets warnings about workers that fail."""
+    """It gets warnings about workers that fail."""
     worded: Callable[[str], str] = str
-    """A function that rewrites the message of an error for its record: the command line inserts the names of its flags."""
+    """It rewrites the message of an error for its record: the command line inserts the names of its flags."""
 
 
 def score_manifest(
@@ -202,11 +198,11 @@ def _report_of(pair: Pair, outcome: ScoreReport | Exception) -> tuple[ScoreRepor
     error, report = (outcome, getattr(outcome, "report", None)) if isinstance(outcome, Exception) else (None, outcome)
     if report is None or not report.frames:
         return None, error
-    if pair.merge is not None:
-        try:
+    try:
+        if pair.merge is not None:
             merge_report(report, Path(pair.merge))
-        except InputError as failure:
-            error = error or failure
+    except InputError as failure:
+        error = error or failure
     return report, error
 
 
@@ -216,18 +212,13 @@ def _record(
     failure = None
     if error is not None:
         # The name of the error's type; of a type that is internal, that of the public one from which it derives.
-        types = (kind.__name__ for kind in type(error).__mro__ if kind.__name__ in errors.__all__)
-        kind = next(types, type(error).__name__)
+        names = (kind.__name__ for kind in type(error).__mro__)
+        kind = next(filter(errors.__all__.__contains__, names), type(error).__name__)
         # A row of results without a message counts as scored, so an error without one gets its name.
         failure = {"type": kind, "message": worded(str(error) or kind)}
 
-    record: dict[str, Any] = {
-        "key": key,
-        "reference": redact_url(pair.reference),
-        "distorted": redact_url(pair.distorted),
-        "error": failure,
-    }
-
+    clips = {"reference": redact_url(pair.reference), "distorted": redact_url(pair.distorted)}
+    record: dict[str, Any] = {"key": key, **clips, "error": failure}
     if report is not None and report.scoring is not None:
         distorted = report.scoring.distorted
         record |= {
@@ -276,8 +267,7 @@ class Forecast:
 def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str], cores: int, task_seconds: float) -> Forecast:
     """Return the estimate for pairs on workers of these `kinds` (`WorkerSpec.kind`), which share `cores` cores.
 
-    Clips are opened, but nothing is scored. The speeds come from `ranges`, so the time is right within a factor, not within
-    percents.
+    Clips are opened, but nothing is scored. The time is right within a factor, not within percents.
     """
     chosen = pairs if len(pairs) <= MAX_OPENED else [pairs[len(pairs) * n // MAX_OPENED] for n in range(MAX_OPENED)]
 
@@ -290,26 +280,19 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
     with ThreadPoolExecutor(min(32, 4 * (os.cpu_count() or 1))) as pool:
         estimates = list(pool.map(look, chosen))
 
+    failed = tuple(estimate for estimate in estimates if isinstance(estimate, str))
     readable = [estimate for estimate in estimates if not isinstance(estimate, str)]
     scale = len(pairs) / len(chosen)
-    seconds = scale * sum(seconds for _, _, seconds in readable)
-    return Forecast(
-        pairs=len(pairs),
-        opened=len(chosen),
-        failed=tuple(estimate for estimate in estimates if isinstance(estimate, str)),
-        frames=round(scale * sum(frames for frames, _, _ in readable)),
-        tasks=round(scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in readable)),
-        bytes=round(scale * sum(read for _, read, _ in readable)),
-        seconds=seconds,
-        elapsed=seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds),
-    )
+    frames, read, seconds = (scale * sum(column) for column in zip(*readable, strict=True)) if readable else (0, 0, 0.0)
+    tasks = scale * sum(max(1, round(seconds / task_seconds)) for _, _, seconds in readable)
+    elapsed = seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds)
+    return Forecast(len(pairs), len(chosen), failed, round(frames), round(tasks), round(read), seconds, elapsed)
 
 
 def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> tuple[int, int, float]:
     """Return the frames, the bytes to read and the seconds of a pair."""
     selection, raw = options.selection, pair.clips.raw
-    # the search for black bars would take longer than everything else here
-    pictures = replace(options.pictures, crop=None)
+    pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than all the rest here
     pairs = pair_frames(
         *pair.clips.paths, raw=raw, selection=selection, sync=options.sync, pictures=pictures, chroma=options.chroma
     )

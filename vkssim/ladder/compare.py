@@ -26,7 +26,7 @@ class Change:
     max_drop: float
     """The largest drop of a frame, below 0 if all frames rose; NaN if a frame has no score in one of the reports."""
     max_drop_frame: int | None
-    """The number of this frame in the first report; None if there is no such drop."""
+    """The number of this frame in the first report; None if `max_drop` is NaN."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +87,17 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
         first, second = (", ".join(report.names) or "none" for report in (before, after))
         raise InputError(f"no score in both reports: one has {first}, the other {second}")
     shift = before.selection.first_reference - after.selection.first_reference  # reports count from the first pair
-    places = {frame.index - shift: place for place, frame in enumerate(after.frames)}
-    shared = [(place, places[frame.index]) for place, frame in enumerate(before.frames) if frame.index in places]
-    if not shared:
+    numbers = [frame.index for frame in before.frames], [frame.index - shift for frame in after.frames]
+    shared, of_before, of_after = np.intersect1d(*numbers, return_indices=True)
+    if not len(shared):
         raise InputError("no frame is in both reports; were they scored with the same `subsample`?")
-    of_before, of_after = np.array(shared).T
-    numbers = [before.frames[place].index for place in of_before]
+
     changes = {}
     for name in names:
         first, second = before.column(name)[of_before], after.column(name)[of_after]
         drops = drop_of(first, second)
         worst = int(np.argmax(drops))  # argmax returns a NaN if there is one
-        number = None if np.isnan(drops[worst]) else numbers[worst]
+        number = None if np.isnan(drops[worst]) else int(shared[worst])
         changes[name] = Change(pool(first), pool(second), float(drops[worst]), number)
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
 
