@@ -1,7 +1,12 @@
-"""Access to the `vulkan` binding: it is loaded at the first call, and its failures become errors of this package."""
+"""Access to the `vulkan` binding: it is loaded at the first call, and its failures become errors of this package.
+
+A fork of a process that uses Vulkan has no access: the driver's state and threads are the parent's, and the child lacks them.
+"""
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import functools
 import os
 import threading
@@ -9,8 +14,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from . import fork
-from .errors import DOCTOR, INSTALL_DRIVER, LOG, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
+from .errors import (
+    DOCTOR,
+    INSTALL_DRIVER,
+    LOG,
+    DeviceError,
+    DeviceLostError,
+    DeviceMemoryError,
+    ForkError,
+    NoDeviceError,
+    NoLoaderError,
+)
 from .gpus import FILTERS, NAMED_FILES, unlisted_gpus
 
 ALONE = ("vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkDestroyDevice")
@@ -142,8 +156,8 @@ class Api:
 
     Importing the binding opens the loader's library, and fails if there is none. So it is imported at the first use. A call
     that returns an error code raises the matching `DeviceError`. `VkTimeout` and `VkNotReady` are passed on, because they are
-    answers and not failures. In a fork without Vulkan (host/fork.py) every call raises ForkError, except those that destroy or
-    free: they do nothing, because the objects belong to the parent.
+    answers and not failures. In a fork of a process that had opened Vulkan every call raises ForkError, except those that
+    destroy or free: they do nothing, because the objects belong to the parent.
     """
 
     order: CallOrder | None = None
@@ -180,8 +194,8 @@ class Api:
 
         @functools.wraps(function)
         def call(*args: Any) -> Any:
-            if fork.is_forked():
-                return None if lets_go else fork.check()
+            if _forked:
+                return None if lets_go else check_fork()
             try:
                 if self.order is None:
                     return function(*args)
@@ -196,3 +210,46 @@ class Api:
 
 
 vk = Api()
+
+
+# -- forks ------------------------------------------------------------------------------------------------------------
+
+_opener: int | None = None
+_forked = False
+
+
+def vulkan_is_opened() -> None:
+    """Record that this process loads a driver. Its later forks cannot use Vulkan, even if everything was closed before."""
+    global _opener
+    _opener = os.getpid()
+
+
+def is_forked() -> bool:
+    """Return True in a fork of a process that had opened Vulkan, and in forks of such a fork."""
+    return _forked
+
+
+def check_fork() -> None:
+    """Raise ForkError in such a fork. Call this before you write to mapped memory, which belongs to the parent."""
+    if _forked:
+        raise ForkError(
+            f"process {os.getpid()} was forked from process {_opener}, which had opened Vulkan before: drivers do not survive"
+            ' that. Start it by spawn (`multiprocessing.get_context("spawn")`; a PyTorch DataLoader takes'
+            ' `multiprocessing_context="spawn"`), or fork before anything opens a device'
+        )
+
+
+def _in_child() -> None:
+    global _forked
+    if _opener is not None and not _forked:
+        _forked = True
+        # The exit handlers that drivers registered with the C library are skipped: Mesa's would wait for threads that do not
+        # exist. The handler that was registered last is called first, with the exit code. Only glibc has `on_exit`.
+        library = ctypes.CDLL(None)
+        if hasattr(library, "on_exit"):
+            atexit.register(library.fflush, None)
+            library.on_exit(library._exit, None)
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_in_child)

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from . import fork, vectors
-from .api import CallOrder, debug_messenger, vk
+from . import vectors
+from .api import CallOrder, check_fork, debug_messenger, is_forked, vk, vulkan_is_opened
 from .closing import Closable, closing_on_error
 from .errors import ValidationError
 
@@ -44,7 +44,7 @@ class Instance(Closable):
     """
 
     def __init__(self, validation: bool | None = None) -> None:
-        fork.check()
+        check_fork()
         vectors.choose_width()
         setting = _validation_asked() if validation is None else "1" if validation else ""
         self.validation = bool(setting)
@@ -95,7 +95,7 @@ class Instance(Closable):
             ppEnabledExtensionNames=extensions,
         )
 
-        fork.vulkan_is_opened()
+        vulkan_is_opened()
         return vk.vkCreateInstance(info, None)
 
     def _listen(self) -> None:
@@ -125,7 +125,7 @@ class Instance(Closable):
 
     def close(self) -> None:
         """Destroy the instance; a second call and a call in a fork do nothing."""
-        if not fork.is_forked():
+        if not is_forked():
             self._stack.close()
             self.check()
 
@@ -136,7 +136,7 @@ def shared_instance() -> Instance:
     It is never closed before the end of the process, because open devices need it. Loading and unloading a driver repeatedly is
     slow, and a process can load NVIDIA's only some dozen times. Call `check` on the instance after you closed a device.
     """
-    fork.check()
+    check_fork()
     with _making:  # two threads could make two instances, and one of them would never be destroyed
         setting = _validation_asked()
         if setting not in shared_instances:
@@ -154,7 +154,7 @@ shared_instances: dict[str, Instance] = {}
 def _fail_if_reported() -> None:
     """End the process with a failure if the layer reported anything: at exit, nobody may be left to catch an error."""
     messages = [message for instance in shared_instances.values() for message in instance.validation_messages]
-    if messages and not fork.is_forked():
+    if messages and not is_forked():
         sys.stdout.flush()
         print("the validation layer reported:", *messages, sep="\n", file=sys.stderr, flush=True)
         os._exit(3)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..host import fork
+from ..host.api import check_fork
 from ..host.closing import Closable, closing_on_error
 from ..host.executor import Bytes, Executor, Slot
 from ..host.sharing import Timelines
@@ -115,7 +115,7 @@ class LossEngine(LossExecutor, Closable):
         mean, if there is one scale, or of the plane's whole value, if there are several. It must be given if the engine was
         made for it.
         """
-        fork.check()
+        check_fork()
         executor = self.room_for(len(distorted))
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
         pending: list[tuple[Slot, int]] = []  # with the first plane

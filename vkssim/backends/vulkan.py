@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
-from ..host import fork
+from ..host.api import check_fork
 from ..host.closing import closing_on_error
 from ..host.devices import DeviceInfo
 from ..host.executor import Bytes, Executor, Slot
@@ -198,7 +198,7 @@ class VulkanBackend(Backend):
 
     def check_process(self) -> None:
         """Raise ForkError in a fork of the process that opened the device."""
-        fork.check()
+        check_fork()
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Start the plan on the batch."""

@@ -24,7 +24,7 @@ from ..backends.loss_engine import LossExecutor, LossStep
 from ..backends.selftest import check
 from ..backends.sessions import Session, use_engine
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, UnsuitableDeviceError
-from ..host import fork
+from ..host.api import check_fork, is_forked
 from ..host.closing import closing_on_error
 from ..host.device import Device
 from ..host.executor import Executor, Slot
@@ -147,7 +147,7 @@ def _use(index: int, gpu: str, action: Callable[[Sharing], Result]) -> Result:
 
 def _try_sharing(index: int) -> str:
     """Return the UUID of a CUDA device, after memory was shared with it."""
-    fork.check()
+    check_fork()
     if index in _refusals:
         raise UnsuitableDeviceError(_refusals[index])
     try:
@@ -185,7 +185,7 @@ class _Memory:
 
 def _close(blocks: dict[int, _Block], release_device: Callable[[], None]) -> None:
     """Close all blocks, and let their device be closed. In a fork they are the parent's."""
-    if not fork.is_forked():
+    if not is_forked():
         for block in blocks.values():
             block.close()
         release_device()
