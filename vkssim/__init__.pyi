@@ -9,7 +9,9 @@ from .clips import describe_clip as describe_clip
 from .clips import pair_frames as pair_frames
 from .clips import read_frames as read_frames
 from .errors import VkssimError as VkssimError
+from .files import PairScores as PairScores
 from .files import score_files as score_files
+from .files import score_many as score_many
 from .frames.options import PictureOptions as PictureOptions
 from .frames.options import RawDescription as RawDescription
 from .frames.options import Selection as Selection
@@ -17,8 +19,6 @@ from .frames.options import SourcePictures as SourcePictures
 from .frames.pairing.offset import find_offset as find_offset
 from .gradients import ms_ssim_and_grad as ms_ssim_and_grad
 from .gradients import ssim_and_grad as ssim_and_grad
-from .many import PairScores as PairScores
-from .many import score_many as score_many
 from .report.results import FrameScores as FrameScores
 from .report.results import ScoreReport as ScoreReport
 from .scorer import Scorer as Scorer
