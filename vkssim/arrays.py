@@ -5,8 +5,8 @@ The device stays open between calls, with its compiled kernels. `Scorer` gives c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Literal, TypeVar, Unpack, overload
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,6 @@ from .metrics.options import OptionValue, documents, option_text, parse_options
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 from .utils.float_range import SampleRows, warn_of_range
-from .utils.thread_pool import Closable
-
-Engine = TypeVar("Engine", bound=Closable)
-Result = TypeVar("Result")
 
 _SSIM_DEFAULTS: dict[str, OptionValue] = {"scale": 1}
 """The options of float_ssim that have another default for arrays: nothing is downscaled unless this is requested."""
@@ -214,28 +210,26 @@ def _computed(
                 f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
             )
     text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
-    key = with_map, frame, dtype, text, batch
 
-    def open_mapper(session: Session | None) -> SsimMapper:
-        return SsimMapper(frame, settled, backend=backend, device=session, batch=batch)
+    def make(session: Session | None) -> SsimMapper | Scorer:
+        selected: dict[str, Any] = {"backend": backend, "device": session, "batch": batch}
+        if with_map:
+            return SsimMapper(frame, settled, **selected)
+        return Scorer(width, height, dtype=dtype, data_range=frame.peak, features=[text], **selected)
 
-    def open_scorer(session: Session | None) -> Scorer:
-        where: dict[str, Any] = {"backend": backend, "device": session, "batch": batch}
-        return Scorer(width, height, dtype=dtype, data_range=frame.peak, features=[text], **where)
+    def compute(engine: SsimMapper | Scorer) -> tuple[Doubles, FloatMaps | None]:
+        if isinstance(engine, Scorer):
+            engine._begin_stack()
+            scores = engine.score(zip(references, distorteds, strict=True))
+            return np.array([scored.metrics[feature] for scored in scores]), None
+        return engine.run(references, distorteds)
 
-    def score(scorer: Scorer) -> tuple[Doubles, None]:
-        scorer._begin_stack()
-        scores = scorer.score(zip(references, distorteds, strict=True))
-        return np.array([scored.metrics[feature] for scored in scores]), None
-
-    def map_windows(mapper: SsimMapper) -> tuple[Doubles, FloatMaps]:
-        return mapper.run(references, distorteds)
-
-    scores, maps = (
-        _with_engine(backend, device, key, open_mapper, map_windows)
-        if with_map
-        else _with_engine(backend, device, key, open_scorer, score)
-    )
+    check_backend(backend, device)
+    if backend == "vulkan":
+        scores, maps = use_engine(device, (with_map, frame, dtype, text, batch), make, compute)
+    else:
+        with make(None) as engine:
+            scores, maps = compute(engine)
     if first.ndim == 3:
         return scores, maps
     return float(scores[0]), None if maps is None else maps[0]
@@ -257,18 +251,3 @@ def _stacks(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[npt.NDAr
     if not len(first):
         raise FrameError(f"an array of shape {first.shape} has no image")
     return first, second
-
-
-def _with_engine(
-    backend: str,
-    device: str | int | None,
-    key: Hashable,
-    make: Callable[[Session | None], Engine],
-    action: Callable[[Engine], Result],
-) -> Result:
-    """Return the result of `action` with an engine that a session keeps, or with a new one of a backend without devices."""
-    check_backend(backend, device)
-    if backend == "vulkan":
-        return use_engine(device, key, make, action)
-    with make(None) as engine:
-        return action(engine)
