@@ -11,8 +11,7 @@ from __future__ import annotations
 
 try:
     from .cuda import empty, empty_cache, host_staging
-    from .functions import fused_ssim, ms_ssim, ssim
-    from .modules import MS_SSIM, SSIM
+    from .functions import MS_SSIM, SSIM, fused_ssim, ms_ssim, ssim
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise

@@ -1,20 +1,21 @@
-"""The functions, with the arguments of the packages after which they are named."""
+"""The functions, and those of pytorch-msssim as modules, with the arguments of the packages after which they are named."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..backends.open import check_backend
 from ..errors import FrameError, OptionError
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
-from ..utils.limits import real_number, real_numbers
+from ..utils.limits import integer, real_number, real_numbers
 from .autograd import LossJob, value
 from .traced import traced_value
 
@@ -131,7 +132,7 @@ def ssim(
         As for `fused_ssim`.
 
     """
-    check_window(win_size, win_sigma, win)
+    _check_window(win_size, win_sigma, win)
     negative = Negative.CLAMP if nonnegative_ssim else Negative.KEEP
     options = {"padding": chosen(Padding, padding), "negative": negative, **constants(data_range, K)}
     return _value(X, Y, options, backend, device, average=size_average)
@@ -192,7 +193,7 @@ def ms_ssim(
        Asilomar Conference on Signals, Systems and Computers, 2003.
 
     """
-    check_window(win_size, win_sigma, win)
+    _check_window(win_size, win_sigma, win)
     options = {
         "padding": chosen(Padding, padding),
         "pyramid": chosen(Pyramid, pyramid),
@@ -203,7 +204,7 @@ def ms_ssim(
     return _value(X, Y, options, backend, device, average=size_average)
 
 
-def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
+def _check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
     """Raise OptionError for any window except the one that is compiled in."""
     if win is not None:
         raise OptionError("win is given; the window is compiled in, 11 taps of standard deviation 1.5: leave win out")
@@ -263,3 +264,101 @@ def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding)
 def _described(image: Tensor) -> str:
     """Return shape, type and device as text."""
     return f"{tuple(image.shape)} {str(image.dtype).removeprefix('torch.')} on {image.device}"
+
+
+# -- modules -----------------------------------------------------------------------------------------------------------
+
+
+class _Similarity(nn.Module):
+    """A function of two batches with its `arguments`, which may be changed between calls."""
+
+    def __init__(self, function: Callable[..., Tensor], given: Mapping[str, Any]) -> None:
+        super().__init__()
+        _check_window(given["win_size"], given["win_sigma"], None)
+        if integer("spatial_dims", given["spatial_dims"]) != 2:
+            raise OptionError(f"spatial_dims is {given['spatial_dims']}; images of 2 dimensions are possible")
+        chosen(Padding, given["padding"])
+        self.function = function
+        self.arguments = {name: given[name] for name in signature(function).parameters if name in given}
+
+    def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803 - pytorch-msssim's names
+        """Return the similarity of two batches, as the function of the same name does."""
+        return self.function(X, Y, **self.arguments)
+
+
+class SSIM(_Similarity):
+    """`ssim` as a module.
+
+    Parameters
+    ----------
+    data_range, size_average, win_size, win_sigma : optional
+        As for `ssim`.
+    channel, spatial_dims : int
+        `channel` may be any number, because the images have their channels; `spatial_dims` must be 2.
+    K, nonnegative_ssim, padding, backend, device : optional
+        As for `ssim`.
+
+    Raises
+    ------
+    OptionError
+        An argument has an invalid value.
+
+    """
+
+    def __init__(
+        self,
+        data_range: float = 255,
+        size_average: bool = True,
+        win_size: int = 11,
+        win_sigma: float = 1.5,
+        channel: int = 3,
+        spatial_dims: int = 2,
+        K: Sequence[float] = (0.01, 0.03),  # noqa: N803 - pytorch-msssim's names
+        nonnegative_ssim: bool = False,
+        *,
+        padding: str = "valid",
+        backend: str = "vulkan",
+        device: str | int | None = None,
+    ) -> None:
+        super().__init__(ssim, dict(locals()))
+
+
+class MS_SSIM(_Similarity):  # noqa: N801
+    """`ms_ssim` as a module.
+
+    Parameters
+    ----------
+    data_range, size_average, win_size, win_sigma : optional
+        As for `ms_ssim`.
+    channel, spatial_dims : int
+        `channel` may be any number, because the images have their channels; `spatial_dims` must be 2.
+    weights, K, pyramid, padding, negative, backend, device : optional
+        As for `ms_ssim`.
+
+    Raises
+    ------
+    OptionError
+        An argument has an invalid value.
+
+    """
+
+    def __init__(
+        self,
+        data_range: float = 255,
+        size_average: bool = True,
+        win_size: int = 11,
+        win_sigma: float = 1.5,
+        channel: int = 3,
+        spatial_dims: int = 2,
+        weights: Sequence[float] | None = None,
+        K: Sequence[float] = (0.01, 0.03),  # noqa: N803
+        *,
+        pyramid: str = "average",
+        padding: str = "valid",
+        negative: str = "clamp",
+        backend: str = "vulkan",
+        device: str | int | None = None,
+    ) -> None:
+        chosen(Pyramid, pyramid)
+        chosen(Negative, negative)
+        super().__init__(ms_ssim, dict(locals()))
