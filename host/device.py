@@ -18,27 +18,20 @@ SHARING_EXTENSIONS = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd
 
 
 class Device(Closable):
-    """A logical device, its compute queue, and its upload queue if it has one; use with `with`.
-
-    `upload_family` and `upload_queue` belong to a queue family that can only copy; its copies overlap with kernels. They are
-    None if there is no such family, or if nothing has to be copied.
+    """A logical device, which threads may share, each with executors of its own; use with `with`.
 
     `sharing` enables the extensions for sharing memory with another API (host/sharing.py). Raises UnsuitableDeviceError if the
     driver does not offer them.
-
-    Threads may use one device, each with executors of its own.
-
-    `live_objects` counts, by kind, the Vulkan objects that `create` and `own` have and that are not yet destroyed, so that
-    tests can detect leaks. `memory_in_use` is the number of bytes that are allocated on the device now. `abandoned` is set for
-    a device that does not answer. All objects on it are left alone from then on, because to destroy an object in use is
-    undefined.
     """
 
     def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
         self.info = info
         self.live_objects: Counter[str] = Counter()
+        """The objects that are not yet destroyed, by kind, so that tests can detect leaks."""
         self.memory_in_use = 0
+        """The bytes that are allocated on the device."""
         self.abandoned = False
+        """Whether it does not answer. Its objects are left alone then: to destroy an object in use is undefined."""
         self._queue_lock = threading.RLock()
         self._count_lock = threading.RLock()
         self._stack = ExitStack()
@@ -47,6 +40,7 @@ class Device(Closable):
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits: int = families[self.queue_family].timestampValidBits
         self.upload_family = None if self.unified else _copy_family(families)
+        """A queue family that can only copy, beside kernels; None if there is none, or if nothing has to be copied."""
         used = dict.fromkeys(family for family in (self.queue_family, self.upload_family) if family is not None)
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
 

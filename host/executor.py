@@ -26,16 +26,14 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class _Work(NamedTuple):
-    """The key of a recording: the plan for a number of frames, with or without copies.
-
-    `max_work` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for
-    `SubmissionBudget`.
-    """
+    """The key of a recording: the plan for a number of frames, with or without copies."""
 
     frames: int
     copies: bool
     max_work: int | None
+    """The work of one submission; None if one submission has all of it."""
     measured: bool
+    """Whether there are timestamps for `SubmissionBudget`."""
 
 
 _Recording = tuple[Any, tuple[Any, ...]]  # the submission of the upload, if it has a queue of its own, and those of the kernels

@@ -92,20 +92,19 @@ _FAST = 8
 
 
 class SubmissionBudget:
-    """The work that one submission on a device may have, in bytes, from the time that earlier submissions took there.
+    """The work that one submission on a device may have, from the time that earlier submissions took there.
 
-    `kind` decides about the first submissions, before anything is measured. `batch_work` is the work of the largest batch. A
-    device that cannot measure has no timestamps; the work of a submission then stays at that of the first ones.
-
-    `max_work` is the work that a submission may have, or None if there is no limit. `measuring` is True if the time of the next
-    batch should be measured and passed to `note`. docs/adr/0008-divided-submissions.md has the reasons for the numbers.
+    `kind` decides about the first submissions, and about all of them on a device that cannot measure. `batch_work` is the work
+    of the largest batch. docs/adr/0008-divided-submissions.md has the reasons for the numbers.
     """
 
     def __init__(self, kind: DeviceKind, batch_work: int, *, can_measure: bool = True) -> None:
         self._batch_work = batch_work
         has_limit = kind is not DeviceKind.CPU  # nothing ends the work of a software driver
         self.max_work = _FIRST_WORK.get(kind, _FIRST_WORK_OF_OTHER_KINDS) if has_limit else None
+        """The bytes of work that a submission may have; None if there is no limit."""
         self.measuring = has_limit and can_measure
+        """Whether the time of the next batch should be measured and passed to `note`."""
 
     def note(self, work: int, seconds: float) -> None:
         """Learn that the device took `seconds` for a batch with `work` bytes of work.
