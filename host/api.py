@@ -123,7 +123,6 @@ def _device_error(module: Any, name: str, error: Exception) -> DeviceError:
 
 
 def _no_driver() -> NoDeviceError:
-    """Return the error for a loader that found no driver."""
     signs = "; ".join(unlisted_gpus())
     variables = " and ".join(name for name in FILTERS if os.environ.get(name))
     unset = f"Unset {variables}, by which the loader leaves drivers out. " if variables else ""

@@ -16,7 +16,6 @@ COMPILE_LOG = LOG.getChild("compile")
 DOCTOR = "Run `vkssim doctor` for a fix"
 """The advice in each message about a missing Vulkan loader, driver or device; doctor has it for each distribution."""
 
-
 INSTALL_DRIVER = f"`apt install mesa-vulkan-drivers` installs one for any CPU on Debian and Ubuntu. {DOCTOR}"
 """The advice if there is no driver or no device."""
 

@@ -161,6 +161,5 @@ def _fail_if_reported() -> None:
 
 
 def _validation_asked() -> str:
-    """Return the value of VKSSIM_VALIDATION; empty for no validation."""
     setting = os.environ.get(VALIDATION_VARIABLE, "")
     return "" if setting == "0" else setting

@@ -30,11 +30,9 @@ from .utils.thread_pool import Closable
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 """A frame: its luma, (H, W), or its planes Y, Cb and Cr if all planes are scored."""
 
-
 _LARGE_FRAME_BYTES = 1 << 19
 _CORES_TO_SPARE = 4
 _OWN_REFERENCES = 2  # references to the base of a lent array: that of the array, and that of the code that counts
-
 
 _scorers: weakref.WeakSet[Scorer] = weakref.WeakSet()
 

@@ -19,6 +19,8 @@ FloatPlane = npt.NDArray[np.float32]
 
 DoublePlane = npt.NDArray[np.float64]
 
+Doubles = npt.NDArray[np.float64]
+
 Samples = npt.NDArray[Any]
 """(H, W) luma in its original type: uint8, uint16, float32 or float64."""
 
@@ -86,7 +88,6 @@ CHROMA_STEPS = {
 
 PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 """The pixel formats of raw files."""
-
 
 _PEAK_OF_BYTES = 255
 _SMALLER_DEPTHS = 8, 10, 12, 14
@@ -312,6 +313,3 @@ class FrameFormat:
             return True
         bits = 8.0 - float(np.log2(self.stored_factor))
         return not (bits.is_integer() and (self.code is SampleCode.UINT16 or bits == 8))
-
-
-Doubles = npt.NDArray[np.float64]

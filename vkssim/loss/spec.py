@@ -129,7 +129,6 @@ class Loss:
 
 Chosen = TypeVar("Chosen", bound=Enum)
 
-
 _BY_WORD: dict[Any, dict[str, Any]] = {
     kind: {choice.value: choice for choice in kind if choice is not Negative.KEEP} for kind in (Padding, Pyramid, Negative)
 }

@@ -138,13 +138,16 @@ def scored_pictures(
     device: str | int | None = None,
     urls: bool = False,
 ) -> Iterator[FramePictures]:
-    """Return `frame_pictures` of the clips that a report names, read as they were when it was made, with its window.
+    """Return `frame_pictures` of the clips that a report names, read as they were when it was made.
 
-    Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
+    Its window is the first that the report names, otherwise the Gaussian. Raises OptionError for a clip at a URL unless `urls`
+    is True: otherwise the author of the report would choose the servers.
     """
     named = next(filter(is_url, (report.reference, report.distorted)), None)
     if named is not None and not urls:
         raise OptionError(f"the report names the URL {redact_url(named)}; `urls` allows connections to the URLs of a report")
+    features = () if report.scoring is None else report.scoring.features
+    windows = (str(feature.options["window"]) for feature in features if "window" in feature.options)
     return frame_pictures(
         report.reference,
         report.distorted,
@@ -153,17 +156,10 @@ def scored_pictures(
         selection=report.selection,
         sync=report.sync,
         pictures=report.pictures,
-        window=_window_of(report),
+        window=next(windows, "gaussian11"),
         backend=backend,
         device=device,
     )
-
-
-def _window_of(report: ScoreReport) -> str:
-    """Return the window of the maps for the scores of a report; the Gaussian if the report names none."""
-    features = () if report.scoring is None else report.scoring.features
-    found = (str(feature.options["window"]) for feature in features if "window" in feature.options)
-    return next(found, "gaussian11")
 
 
 def check_can_reopen(paths: Iterable[str]) -> None:

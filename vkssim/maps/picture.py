@@ -75,7 +75,6 @@ def _lines(frame: FramePictures, report: ScoreReport) -> list[str]:
 
 
 def _cut(text: str, columns: int, font: Any) -> str:
-    """Return the part of a text that fits."""
     if font.getlength(text) <= columns:
         return text
     while text and font.getlength(f"{text}…") > columns:

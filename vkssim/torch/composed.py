@@ -39,7 +39,6 @@ def _mean(loss: Loss, first: Tensor, second: Tensor, *, with_luminance: bool) ->
 
 
 def _filter(planes: Tensor, padding: Padding) -> Tensor:
-    """Return the weighted mean of each window."""
     taps = planes.new_tensor(WINDOW)
     border = RADIUS - padding.margin
     rows = F.conv2d(planes, taps.view(1, 1, -1, 1), padding=(border, 0))

@@ -262,7 +262,6 @@ def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding)
 
 
 def _described(image: Tensor) -> str:
-    """Return shape, type and device as text."""
     return f"{tuple(image.shape)} {str(image.dtype).removeprefix('torch.')} on {image.device}"
 
 
