@@ -38,7 +38,7 @@ const int OUTPUTS = 8;
 const int LEAD = 4;  // the largest margin
 const int SPAN = 2 * OUTPUTS - 1 + 2 * LEAD;
 
-// Returns the samples of a row from LEAD columns before those of a unit. What is beyond an edge is some sample of the row.
+// Returns the samples of a row from LEAD columns before those of a unit. Those beyond an edge are other samples of the row.
 uint[SPAN] samples_of(int row, int unit) {
     uint samples[SPAN];
 #ifdef STAGED

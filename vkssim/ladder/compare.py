@@ -94,11 +94,11 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
 
     changes = {}
     for name in names:
-        first, second = before.column(name)[of_before], after.column(name)[of_after]
-        drops = drop_of(first, second)
+        scores, later = before.column(name)[of_before], after.column(name)[of_after]
+        drops = drop_of(scores, later)
         worst = int(np.argmax(drops))  # argmax returns a NaN if there is one
         number = None if np.isnan(drops[worst]) else int(shared[worst])
-        changes[name] = Change(pool(first), pool(second), float(drops[worst]), number)
+        changes[name] = Change(pool(scores), pool(later), float(drops[worst]), number)
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
 
 
