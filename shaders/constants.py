@@ -105,3 +105,20 @@ VIF_SMALLEST_SIDE = 16
 
 MOTION_FILTER = VIF_FILTERS[2]
 """The taps of motion: libvmaf's `integer_motion.h`."""
+
+ADM_LOW_PASS = (15826, 27411, 7345, -4240)
+"""The taps of adm's low-pass, 32768 times Daubechies' wavelet of two vanishing moments (db2): libvmaf's `integer_adm.h`."""
+
+ADM_HIGH_PASS = (-4240, -7345, 27411, -15826)
+"""The taps of adm's high-pass. They sum to 0, so that a flat picture has no bands."""
+
+ADM_SCALES = 4
+
+ADM_THIRTIETH = (4369, 143165577)
+"""A thirtieth, the weight of a neighbour in the threshold: 2^17 times for scale 0, 2^32 times later."""
+
+ADM_FIFTEENTH = (8738, 286331153)
+"""A fifteenth, the weight of the place itself, times the same."""
+
+ADM_SMALLEST_SIDE = 33
+"""The smallest width and height for four scales of adm: three halvings leave the 5 samples that its border rule needs."""

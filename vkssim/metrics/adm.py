@@ -1,0 +1,339 @@
+"""Twin of adm, libvmaf's integer extractor (`integer_adm.c`), by stage: every integer equals that of its C code.
+
+The metric is that of S. Li, F. Zhang, L. Ma, K. N. Ngan, "Image quality assessment by separately evaluating detail losses and
+additive impairments", IEEE TMM 2011. Each scale is:
+
+    planes ──► wavelet ──► decouple ──► weigh ──► threshold ──► masked_sums ──► numerator
+      │           │           └── restored ────────────────────────┘
+      │           └── bands of the reference ──► band_sums ──► denominator
+      └──► approximation ──► the planes of the next scale
+
+aim is the same with restored and additive bands exchanged. Bands are (3, H, W) int32: horizontal (high-pass along the columns),
+vertical (high-pass along the rows), diagonal. Their magnitudes are LARGEST[scale] at most.
+
+A border repeats the edge sample at the bottom and at the right, and does not repeat it at the top and at the left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError
+from ..shaders.constants import (
+    ADM_FIFTEENTH,
+    ADM_HIGH_PASS,
+    ADM_LOW_PASS,
+    ADM_SCALES,
+    ADM_SMALLEST_SIDE,
+    ADM_THIRTIETH,
+)
+from .adm_csf import Viewing, Weights, band_weights
+
+Int64s = npt.NDArray[np.int64]
+Int32Plane = npt.NDArray[np.int32]
+Bands = npt.NDArray[np.int32]
+"""(3, H, W): the horizontal, the vertical and the diagonal band."""
+
+GAIN_LIMIT = 100.0
+"""The default of adm_enhn_gain_limit."""
+NOISE_WEIGHT = 0.03125
+"""The default of adm_noise_weight."""
+DLM_WEIGHT = 0.5
+"""The default of adm_dlm_weight."""
+
+LARGEST = (22_931, 2_103_300_000, 1_471_900_000, 2_060_000_000)
+"""The magnitudes of the bands and of the approximation of each scale are at most these."""
+
+_DOWN_SHIFTS = (None, 0, 16, 16)  # of the vertical pass of each scale; at scale 0, the bits of a sample
+_ACROSS_SHIFTS = (16, 15, 16, 15)  # of the horizontal pass
+_ONE = 1 << 15  # a gain of 1
+_COS_SQUARED = float(np.float32(math.cos(math.pi / 180.0) ** 2))  # of the angle below which contrast counts as enhanced
+
+
+def _rounded(values: Any, shift: Any) -> Any:
+    """Return values divided by 2^shift, a half rounded up."""
+    return (values + ((1 << shift) >> 1)) >> shift
+
+
+def _column(values: tuple[int, int, int]) -> Int64s:
+    return np.array(values, np.int64)[:, None, None]
+
+
+class Level(NamedTuple):
+    """A plane, halved: its approximation (H, W) and its bands (3, H, W), both int32."""
+
+    approximation: Int32Plane
+    bands: Bands
+
+
+def tap_indices(length: int) -> Int64s:
+    """Return the samples that the four taps of each output read, (4, outputs) int64, for (length + 1) // 2 outputs."""
+    index = 2 * np.arange((length + 1) // 2) + np.arange(-1, 3)[:, None]
+    index = np.where(index < 0, -index, index)
+    return np.where(index >= length, 2 * length - 1 - index, index)
+
+
+def wavelet(plane: npt.NDArray[Any], scale: int, bits: int = 8) -> Level:
+    """Return the next level of an (H, W) plane, each side halved and rounded up.
+
+    At scale 0 the plane has unsigned samples of `bits`, else it is the approximation of the scale before. Every sum of scale 0,
+    and of the vertical pass of scale 1, fits in int32: libvmaf's partial sums of 16 bits exceed it and come back. The other sums
+    have 48 bits.
+    """
+    shift = _DOWN_SHIFTS[scale]
+    if shift is None:
+        plane = plane.astype(np.int64) - (1 << (bits - 1))  # the taps of the high-pass sum to 0
+        shift = bits
+    rows = plane.astype(np.int64)[tap_indices(plane.shape[0])]
+    low, high = (_rounded(np.tensordot(taps, rows, 1), shift) for taps in (ADM_LOW_PASS, ADM_HIGH_PASS))
+
+    columns = tap_indices(plane.shape[1])
+
+    def across(source: Int64s, taps: tuple[int, ...]) -> Int32Plane:
+        total = sum(tap * source[:, column] for tap, column in zip(taps, columns, strict=True))
+        result: Int32Plane = _rounded(total, _ACROSS_SHIFTS[scale]).astype(np.int32)
+        return result
+
+    bands = np.stack([across(high, ADM_LOW_PASS), across(low, ADM_HIGH_PASS), across(high, ADM_HIGH_PASS)])
+    return Level(across(low, ADM_LOW_PASS), bands)
+
+
+class Decoupled(NamedTuple):
+    """The bands of the distorted plane, as a part of the reference and an addition. Both add up to the bands."""
+
+    restored: Bands
+    additive: Bands
+
+
+def gains(reference: Bands, distorted: Bands) -> Int64s:
+    """Return distorted / reference in units of 1/32768, held to 0 ... 32768; 32768 if the reference is 0.
+
+    The divisor is the 15 leading bits of the reference, rounded, and the quotient is taken by its reciprocal 2^30 // divisor.
+    """
+    magnitude = np.abs(reference.astype(np.int64))
+    shift = np.maximum(np.frexp(magnitude.astype(np.float64))[1].astype(np.int64) - 15, 0)
+    divisor = _rounded(magnitude, shift)
+    reciprocal = (1 << 30) // np.maximum(divisor, 1)
+    quotient = _rounded(np.sign(reference) * reciprocal * distorted, 15 + shift)
+    return np.where(reference == 0, _ONE, np.clip(quotient, 0, _ONE))
+
+
+def nearly_parallel(reference: Bands, distorted: Bands) -> npt.NDArray[np.bool_]:
+    """Return (H, W): if the gradients (horizontal, vertical) of both planes differ by less than a degree.
+
+    The three products are below 2^31 at scale 0 and below 2^63 later. They are rounded to float32, and compared in double.
+    """
+    h1, v1 = reference[:2].astype(np.int64)
+    h2, v2 = distorted[:2].astype(np.int64)
+    inner, square1, square2 = (
+        sums.astype(np.float32).astype(np.float64) / 4096.0
+        for sums in (h1 * h2 + v1 * v2, h1 * h1 + v1 * v1, h2 * h2 + v2 * v2)
+    )
+    parallel: npt.NDArray[np.bool_] = (inner >= 0) & (inner * inner >= _COS_SQUARED * square1 * square2)
+    return parallel
+
+
+def decouple(reference: Bands, distorted: Bands, gain_limit: float = GAIN_LIMIT) -> Decoupled:
+    """Return the decoupled bands. If the gradients are parallel, contrast may be enhanced by up to `gain_limit`, 1 to 100.
+
+    A restored band has the sign of its reference, or is 0. Without enhancement it is not larger than either band, but for the
+    rounding of the divisor.
+    """
+    gain = gains(reference, distorted)
+    restored = _rounded(gain * reference, 15)
+    enhanced = restored * gain_limit
+    enhanced = np.where(reference > 0, np.minimum(enhanced, distorted), np.maximum(enhanced, distorted))
+    enhancing = nearly_parallel(reference, distorted) & (gain > 0) & (reference != 0)
+    restored = np.where(enhancing, np.trunc(enhanced).astype(np.int64), restored).astype(np.int32)
+    return Decoupled(restored, distorted - restored)
+
+
+def weigh(bands: Bands, weights: Weights, scale: int) -> Bands:
+    """Return bands times their weights: 2^6 times at scale 0, in 16 bits, 2^4 times later. The products need 32 and 63 bits."""
+    products = bands.astype(np.int64) * _column(weights.integers)
+    if scale:
+        rounded: Bands = _rounded(products, 28).astype(np.int32)
+        return rounded
+    shifted: Bands = ((products + _column((16384, 16384, 65535))) >> _column((15, 15, 17))).astype(np.int16).astype(np.int32)
+    return shifted
+
+
+def threshold(weighted: Bands, scale: int) -> Int32Plane:
+    """Return the masking threshold of each place, (H, W) int32: a thirtieth of its eight neighbours and a fifteenth of itself.
+
+    The three bands are added. At scale 0 each term has 16 bits and wraps, which a fifteenth does above 15360. Later a term is
+    the high word of a product less 2^31, because libvmaf's half does not fit its int32: so a term of 0 is -1.
+    """
+    magnitude = np.abs(weighted.astype(np.int64))
+    factors = (ADM_THIRTIETH[scale > 0], ADM_FIFTEENTH[scale > 0])
+    if scale:
+        outer, inner = (((factor * magnitude - (1 << 31)) >> 32).sum(axis=0) for factor in factors)
+    else:
+        outer, inner = (_rounded(factor * magnitude, 12).astype(np.int16).sum(axis=0, dtype=np.int64) for factor in factors)
+
+    height, width = outer.shape
+    padded = np.pad(np.pad(outer, ((1, 0), (1, 0)), mode="reflect"), ((0, 1), (0, 1)), mode="edge")
+    lines = padded[:height] + padded[1 : height + 1] + padded[2:]
+    squares = lines[:, :width] + lines[:, 1 : width + 1] + lines[:, 2:]
+    result: Int32Plane = (squares - outer + inner).astype(np.int32)
+    return result
+
+
+class Window(NamedTuple):
+    """The part of a scale that counts: a tenth of each side is left out."""
+
+    rows: slice
+    columns: slice
+    area: int
+
+
+def window(height: int, width: int) -> Window:
+    """Return the part of the bands that counts."""
+    top, left = (int(side * 0.1 - 0.5) for side in (height, width))
+    return Window(slice(top, height - top), slice(left, width - left), (height - 2 * top) * (width - 2 * left))
+
+
+class Sums(NamedTuple):
+    """A sum of each band, (3,) int64, and the powers of two that it must be divided by."""
+
+    values: Int64s
+    points: tuple[int, int, int]
+
+
+def _add_rows(cubes: Int64s, shift: int) -> Int64s:
+    """Each row is rounded before the rows are added."""
+    sums: Int64s = _rounded(cubes.sum(axis=2), shift).sum(axis=1)
+    return sums
+
+
+def masked_sums(bands: Bands, weights: Weights, thresholds: Int32Plane, scale: int) -> Sums:
+    """Return the sums of the cubes of weighted bands above the threshold.
+
+    Weighted bands and shifted squares have 31 bits, squares and cubes 62 bits before their shifts, and a row's sum 62 bits.
+    """
+    height, width = thresholds.shape
+    rows, columns, _ = window(height, width)
+    shift_of_rows, bits_of_width = (height - 1).bit_length(), (width - 1).bit_length()
+    weighted = bands[:, rows, columns].astype(np.int64) * _column(weights.integers)
+    limits = np.broadcast_to(thresholds[rows, columns].astype(np.int64), weighted.shape)
+    if scale:
+        weighted = _rounded(weighted, 28)
+        shift_of_squares, shift_of_cubes = (30, 30, 30), (bits_of_width,) * 3
+        point = (45, 39, 36)[scale - 1]
+        points = (point, point, point)
+    else:
+        limits = (limits << _column((10, 10, 12))).astype(np.int32).astype(np.int64)
+        shift_of_squares, shift_of_cubes = (29, 29, 30), (bits_of_width - 4, bits_of_width - 4, bits_of_width - 3)
+        points = (52, 52, 57)
+
+    excess = np.maximum((np.abs(weighted) - limits).astype(np.int32), 0).astype(np.int64)
+    squares = _rounded(excess * excess, _column(shift_of_squares)).astype(np.int32)
+    cubes = _rounded(squares * excess, _column(shift_of_cubes))
+    first, second, third = (point - shift - shift_of_rows for point, shift in zip(points, shift_of_cubes, strict=True))
+    return Sums(_add_rows(cubes, shift_of_rows), (first, second, third))
+
+
+def band_sums(bands: Bands, scale: int) -> Sums:
+    """Return the sums of the cubes of bands, without weights. A sum needs 62 bits."""
+    rows, columns, area = window(*bands.shape[1:])
+    magnitude = np.abs(bands[:, rows, columns].astype(np.int64))
+    height, width = magnitude.shape[1:]
+    if scale:
+        shift_of_squares, point = (31, 30, 31)[scale - 1], (32, 27, 23)[scale - 1]
+        shift_of_cubes, shift_of_rows = (width - 1).bit_length(), (height - 1).bit_length()
+        squares = (magnitude * magnitude + (1 << shift_of_squares)) >> shift_of_squares  # libvmaf adds 1 here, not a half
+        cubes = _rounded(squares * magnitude, shift_of_cubes)
+        point -= shift_of_cubes
+    else:
+        shift_of_rows, point = max((area - 1).bit_length() - 20, 0), 18
+        cubes = magnitude**3
+    return Sums(_add_rows(cubes, shift_of_rows), (point - shift_of_rows,) * 3)
+
+
+def _cube_root(value: float) -> np.float32:
+    return np.float32(float(np.float32(value)) ** float(np.float32(1) / np.float32(3)))
+
+
+def _pooled(cubes: list[float], noise: float) -> np.float32:
+    first, second, third = (_cube_root(cube) + _cube_root(noise) for cube in cubes)
+    return np.float32(first + second + third)
+
+
+def numerator(sums: Sums, scale: int, noise: float) -> np.float32:
+    """Return the sum over the bands of the cube roots of masked sums and of the noise."""
+    convert = np.float32 if scale else np.float64
+    return _pooled([float(convert(value)) / 2.0**point for value, point in zip(*sums, strict=True)], noise)
+
+
+def denominator(sums: Sums, weights: Weights, noise: float) -> np.float32:
+    """Return the sum over the bands of the cube roots of weighted sums and of the noise."""
+    terms = zip(*sums, weights.floats, strict=True)
+    return _pooled([float(value) / 2.0**point * weight**3 for value, point, weight in terms], noise)
+
+
+def adm_terms(
+    reference: npt.NDArray[Any],
+    distorted: npt.NDArray[Any],
+    bits: int,
+    *,
+    gain_limit: float = GAIN_LIMIT,
+    noise_weight: float = NOISE_WEIGHT,
+    viewing: Viewing | None = None,
+    skip_aim: bool = False,
+    skip_scale0: bool = False,
+) -> npt.NDArray[np.float32]:
+    """Return num, den and num of aim of the four scales, (4, 3) float32, of two (H, W) planes of `bits`, 8 to 16.
+
+    Raises FrameError below 33x33, because libvmaf then reads outside the planes, and OptionError as `band_weights`.
+    """
+    height, width = reference.shape
+    if min(height, width) < ADM_SMALLEST_SIDE:
+        raise FrameError(f"adm needs {ADM_SMALLEST_SIDE}x{ADM_SMALLEST_SIDE} at least, got {width}x{height}")
+
+    terms = np.zeros((ADM_SCALES, 3), np.float32)
+    for scale in range(ADM_SCALES):
+        weights = band_weights(scale, viewing or Viewing())
+        first, second = wavelet(reference, scale, bits), wavelet(distorted, scale, bits)
+        reference, distorted = first.approximation, second.approximation
+        if scale == 0 and skip_scale0:
+            terms[scale, 1] = 1e-10
+            continue
+
+        noise = window(*reference.shape).area * noise_weight
+        restored, additive = decouple(first.bands, second.bands, gain_limit)
+        masked = masked_sums(restored, weights, threshold(weigh(additive, weights, scale), scale), scale)
+        terms[scale, 0] = numerator(masked, scale, noise)
+        terms[scale, 1] = denominator(band_sums(first.bands, scale), weights, noise)
+        if not skip_aim:
+            masked = masked_sums(additive, weights, threshold(weigh(restored, weights, scale), scale), scale)
+            terms[scale, 2] = numerator(masked, scale, 0.0)
+    return terms
+
+
+class Scores(NamedTuple):
+    """The scores of a frame, as libvmaf names them."""
+
+    adm2: float
+    aim: float
+    adm3: float
+    scales: tuple[float, ...]
+    """adm_scale0 to adm_scale3."""
+
+
+def adm_scores(terms: npt.NDArray[np.float32], pixels: int, *, dlm_weight: float = DLM_WEIGHT, min_val: float = 0.0) -> Scores:
+    """Return the scores of (4, 3) terms, in double, of frames of `pixels` samples.
+
+    adm2 is num / den. adm3 is the mean of adm2, by `dlm_weight`, and of 1 - aim, at least `min_val`. Without noise, a flat
+    reference has adm2 of 1 and aim of 0; libvmaf's aim is undefined there, and its scales are too.
+    """
+    limit = 1e-10 * pixels / (1920.0 * 1080.0)
+    num, den, aim_num = (float(sum(float(value) for value in column)) for column in terms.T)
+    num, den = (0.0 if value < limit else value for value in (num, den))
+    adm2, aim = (num / den, aim_num / den) if den else (1.0, 0.0)
+    adm3 = max(adm2 * dlm_weight + (1 - aim) * (1 - dlm_weight), min_val)
+    scales = tuple(float(num) / float(den) if den else math.nan for num, den, _ in terms)
+    return Scores(adm2, aim, adm3, scales)
