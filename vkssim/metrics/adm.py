@@ -81,7 +81,7 @@ def wavelet(plane: npt.NDArray[Any], scale: int, bits: int = 8) -> Level:
     """Return the next level of an (H, W) plane, each side halved and rounded up.
 
     At scale 0 the plane has unsigned samples of `bits`, else it is the approximation of the scale before. Every sum of scale 0,
-    and of the vertical pass of scale 1, fits in int32: libvmaf's partial sums of 16 bits exceed it and come back. The other sums
+    and of the vertical pass of scale 1, fits in int32: libvmaf's partial sums of 16 bits exceed it and come back. The others
     have 48 bits.
     """
     shift = _DOWN_SHIFTS[scale]
@@ -255,6 +255,7 @@ def band_sums(bands: Bands, scale: int) -> Sums:
 
 
 def _cube_root(value: float) -> np.float32:
+    """In double, so that every machine rounds alike: glibc's powf rounds about one root in a thousand the other way."""
     return np.float32(float(np.float32(value)) ** float(np.float32(1) / np.float32(3)))
 
 
