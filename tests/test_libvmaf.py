@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from gate_matrix import FIXTURES, LARGE_PAIRS, CasePair, stored_samples, stored_scores
 
+from vkssim import Scorer
+
 from .support import golden
 from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
-from .support.hard_pictures import hard_pair
-from .support.libvmaf import Scores, libvmaf_scores
+from .support.hard_pictures import KINDS, hard_pair
+from .support.libvmaf import DEPTHS, Scores, libvmaf_scores, libvmaf_vif
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -67,6 +69,22 @@ def test_scores_of_large_frames_are_those_of_libvmaf(pair: CasePair) -> None:
     with np.load(FIXTURES / "cases.npz") as archive:
         (scores,) = libvmaf_scores([stored_samples(pair, archive)], case["bitdepth"], BOTH)
     assert {name: None if score is None else round(score, 6) for name, score in scores.items()} == stored_scores(pair, case)
+
+
+@pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning")  # of dark pictures
+@pytest.mark.parametrize("bits", DEPTHS)
+def test_vif_of_hard_pairs(bits: int) -> None:
+    """The kernels give the float32 numbers of libvmaf for every kind of picture, with and without a limit of the gain."""
+    rng = np.random.default_rng(bits)
+    for seed, kind in enumerate(KINDS):
+        width, height = (int(side) for side in rng.integers(64, 300, 2))
+        limit = (100, 1)[seed % 2]
+        pair = hard_pair(kind, seed, (width, height), bits)
+        (expected,) = libvmaf_vif([(pair.reference, pair.distorted)], bits, limit)
+        with Scorer(width, height, bits=bits, features=f"vif=vif_enhn_gain_limit={limit}") as scorer:
+            (scores,) = scorer.score([(pair.reference, pair.distorted)])
+        got = [np.float32(score) for score in scores.metrics.values()]
+        assert got == [np.float32(score) for score in expected.values()], (str(pair), limit)
 
 
 TERMS: Scores = {f"float_ms_ssim_{term}_scale{scale}": 0.5 for term in "lcs" for scale in range(5)}

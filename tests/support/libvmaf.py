@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -36,13 +36,28 @@ def libvmaf_scores(
 
     `scale` is the option of float_ssim.
     """
+    options = {feature: {"enable_lcs": True, **({"scale": scale} if feature == "float_ssim" else {})} for feature in features}
+    return [_with_all_digits(scores) for scores in _scored(pairs, bits, options)]
+
+
+def libvmaf_vif(pairs: Sequence[tuple[Picture, Picture]], bits: int, limit: int) -> list[Scores]:
+    """Return libvmaf's vif of the four scales, from its vector code, with a limit of the gain."""
+    features = [f"VMAF_integer_feature_vif_scale{scale}_score" for scale in range(4)]
+    options = {feature: {"vif_enhn_gain_limit": limit} for feature in features}
+    digits = [_with_all_digits(scores) for scores in _scored(pairs, bits, options)]
+    return [{f"integer_vif_scale{scale}": found[feature] for scale, feature in enumerate(features)} for found in digits]
+
+
+def _scored(
+    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Mapping[str, dict[str, int]]
+) -> list[dict[str, float | None]]:
+    """Return the frames of libvmaf's log for features with their options."""
     height, width = pairs[0][0].shape
     with tempfile.TemporaryDirectory(prefix="vkssim-libvmaf-") as name:
         folder = Path(name)
         for number, side in enumerate(("reference", "distorted")):
             _write(folder / f"{side}.yuv", [pair[number] for pair in pairs], bits)
-        for feature in features:
-            options = {"enable_lcs": True, **({"scale": scale} if feature == "float_ssim" else {})}
+        for feature, options in features.items():
             (folder / f"{feature}.json").write_text(json.dumps(_model(feature, options)), encoding="utf-8")
 
         pixels = "yuv444p" if bits == 8 else f"yuv444p{bits}le"
@@ -54,9 +69,8 @@ def libvmaf_scores(
         assert process.returncode == 0, process.stderr
         log = json.loads((folder / "log.json").read_text(encoding="utf-8"))
 
-    scores = [_with_all_digits(frame["metrics"]) for frame in log["frames"]]
-    assert len(scores) == len(pairs), f"libvmaf scored {len(scores)} of {len(pairs)} frames"
-    return scores
+    assert len(log["frames"]) == len(pairs), f"libvmaf scored {len(log['frames'])} of {len(pairs)} frames"
+    return [frame["metrics"] for frame in log["frames"]]
 
 
 def _write(path: Path, frames: Iterable[Picture], bits: int) -> None:
