@@ -86,16 +86,14 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 
     freedom = count - _PARAMETERS
     squares = float(np.sum((fitted - opinions) ** 2))
-    rmse = math.sqrt(squares / freedom)
     edges = [math.sqrt(squares / stats.chi2.ppf(share, freedom)) for share in ((1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2)]
-
     return Correlation(
         count,
         _by_fisher(plcc, 1 / (count - 3)),
         _by_fisher(plcc_raw, 1 / (count - 3)),
         _by_fisher(srocc, (1 + srocc**2 / 2) / (count - 3)),
         _by_fisher(krocc, 0.437 / (count - 4)),
-        Estimate(rmse, *edges),
+        Estimate(math.sqrt(squares / freedom), *edges),
         fit,
     )
 
@@ -103,8 +101,8 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float]:
     """Return the parameters of `logistic` with the least squared error.
 
-    For a given middle and width, the best `best` and `worst` are a linear problem. The middle and the width are searched within
-    bounds, from several starts. The bounds handle opinions on a straight line, whose logistic function has no finite ends.
+    For a given middle and width, the best `best` and `worst` are a linear problem. The bounds of middle and width handle
+    opinions on a straight line, whose logistic function has no finite ends.
     """
     from scipy.optimize import least_squares
     from scipy.special import expit

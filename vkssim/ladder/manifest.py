@@ -66,11 +66,10 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
     vkssim connects to. Raises InputError, which names the line.
     """
     name, folder = redact_url(path), parent_of(path)
-    rows = (
-        (line, {column: value.strip() if isinstance(value, str) else value for column, value in row.items()})
-        for line, row in read_rows(path)
-    )
-    pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in rows]
+    pairs = []
+    for line, row in read_rows(path):
+        stripped = {column: value.strip() if isinstance(value, str) else value for column, value in row.items()}
+        pairs.append(_pair(f"{name}, line {line}", stripped, folder, raw or RawDescription()))
     for pair in () if urls else pairs:
         for clip in filter(is_url, (pair.reference, pair.distorted)):
             raise InputError(f"{name} names the URL {redact_url(clip)}; with `urls` vkssim connects to the URLs of a manifest")
@@ -100,23 +99,19 @@ def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, 
     for line, entry in enumerate(text, 1):
         if not entry.strip():
             continue
+
+        def as_object(entries: list[tuple[str, Any]], line: int = line) -> dict[str, Any]:
+            if twice := _twice(key for key, _ in entries):  # JSON itself leaves open which of the values counts
+                raise InputError(f"{path}, line {line} has more than one key {twice}")
+            return dict(entries)
+
         try:
-            row = json.loads(entry, object_pairs_hook=_object)
+            row = json.loads(entry, object_pairs_hook=as_object)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
-        except InputError as error:
-            raise InputError(f"{path}, line {line} has {error}") from None
         if not isinstance(row, dict):
             raise InputError(f'{path}, line {line} is not an object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
-
-
-def _object(entries: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON. Raises InputError if it has a key twice: JSON itself leaves open which of the values counts."""
-    twice = _twice(key for key, _ in entries)
-    if twice:
-        raise InputError(f"more than one key {twice}")
-    return dict(entries)
 
 
 def _twice(names: Iterable[str]) -> str:
@@ -130,8 +125,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
         header = [name.strip() for name in next(reader, [])]
         if len(header) > MAX_COLUMNS:
             raise InputError(f"{path} has {len(header)} columns; the limit is {MAX_COLUMNS}")
-        twice = _twice(header)
-        if twice:
+        if twice := _twice(header):
             raise InputError(f"{path} has more than one column {twice}")
         for cells in reader:
             if not any(cells):
@@ -145,6 +139,10 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
 
 def _pair(row_name: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
     reference, distorted = (_file(row_name, row, name) for name in ("reference", "distorted"))
+    merge = str(row.get("merge") or "").strip()
+    if merge and (is_url(merge) or not _is_file_name(merge)):
+        raise InputError(f"{row_name}: merge is {redact_url(merge)[:80]!r}; it must be the name of a file on this machine")
+
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if any(encodable(text) != text for text in (name, value) if isinstance(text, str)):
@@ -154,7 +152,8 @@ def _pair(row_name: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescrip
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{row_name}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
     clips = Clips(_place(row_name, reference, folder), _place(row_name, distorted, folder), _described(row_name, row, raw))
-    return Pair(reference, distorted, clips, labels, *_own_options(row_name, row), _merge(row_name, row, folder))
+    added = _place(row_name, merge, folder) if merge else None
+    return Pair(reference, distorted, clips, labels, *_own_options(row_name, row), added)
 
 
 def _place(row_name: str, name: str, folder: PathOrUrl) -> str:
@@ -169,9 +168,8 @@ def _place(row_name: str, name: str, folder: PathOrUrl) -> str:
 
 def _file(row_name: str, row: dict[str, Any], name: str) -> str:
     if name not in row:
-        raise InputError(
-            f"{row_name}: no column {name}. The columns are {', '.join(row) or 'none'}; reference and distorted are needed"
-        )
+        columns = ", ".join(row) or "none"
+        raise InputError(f"{row_name}: no column {name}. The columns are {columns}; reference and distorted are needed")
     value = row[name]
     if not isinstance(value, str) or not _is_file_name(value):
         raise InputError(f"{row_name}: {name} is {redact_url(str(value))[:80]!r}; it must be the name of a file")
@@ -187,14 +185,6 @@ def _is_file_name(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return 0 < len(text) <= LONGEST_PATH and "\0" not in text
-
-
-def _merge(row_name: str, row: dict[str, Any], folder: PathOrUrl) -> str | None:
-    """Return the path of the file whose scores are added to those of the row; None if there is none."""
-    name = str(row.get("merge") or "").strip()
-    if name and (is_url(name) or not _is_file_name(name)):
-        raise InputError(f"{row_name}: merge is {redact_url(name)[:80]!r}; it must be the name of a file on this machine")
-    return _place(row_name, name, folder) if name else None
 
 
 def _own_options(row_name: str, row: dict[str, Any]) -> tuple[int | None, dict[str, str]]:

@@ -37,7 +37,7 @@ class PageClip:
     ladder: str
     """The name of the ladder that it belongs to."""
     rate: float | None
-    """Its bit rate in that ladder; None if it is unknown."""
+    """Its bit rate in that ladder."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Its labels in the manifest."""
 
@@ -49,18 +49,15 @@ def read_clips(
 
     After them come the unit of their bit rates, and (distorted clip, error) of the pairs that a batch could not score.
 
-    A row without its report with the scores of each frame contributes only its pooled scores. `ladder` are the columns of
-    tables that identify a ladder; without them ``codec``, or the codec of the clip. `rate` is the column with the bit rates;
-    without it ``bitrate`` if all clips come from tables that have it, otherwise the measured bit rate of the video in kbit/s.
-
-    Raises InputError for a file that cannot be read, or is neither a report nor results, and OptionError for a column that does
-    not exist, or more than `MAX_CLIPS` clips.
+    `ladder` are the columns of tables that identify a ladder; without them ``codec``, or the codec of the clip. `rate` is the
+    column with the bit rates; without it ``bitrate`` if all clips come from tables that have it, otherwise the measured bit
+    rate of the video in kbit/s. Raises InputError for a file that cannot be read, or is neither a report nor results, and
+    OptionError for a column that does not exist, or more than `MAX_CLIPS` clips.
     """
     tables = {path: read_table(path) for path in paths if suffix_of(path) in _TABLES}
     for path, rows in tables.items():
         if not is_results(rows):
-            instead = "for single clips give the JSON reports"
-            raise InputError(f"{path} is a table, but not the results of `vkssim batch`; {instead}")
+            raise InputError(f"{path} is not the results of `vkssim batch`; for single clips give the JSON reports")
 
     if rate is None:
         rate = RATES[0] if tables and all(path in tables and RATES[0] in tables[path][0] for path in paths) else RATES[1]
@@ -70,10 +67,15 @@ def read_clips(
     failed: list[tuple[str, str]] = []
     for path in paths:
         if path not in tables:
-            clips.append(_of_report(path, rate))
+            report = read_report(path)
+            if rate != RATES[1]:
+                raise OptionError(f"`rate={rate}` is a column of a table; {path} is the report of a single clip")
+            clips.append(PageClip(str(path), path, report, *codec_and_kbps(report)))
             continue
-        names = _checked(path, tables[path][0], ladder) or [next(name for name in _LADDERS if name in tables[path][0])]
-        _checked(path, tables[path][0], [rate])
+        columns = tables[path][0]
+        if unknown := [name for name in (*ladder, rate) if name not in columns]:
+            raise OptionError(f"{path} has no column {unknown[0]!r}. The columns are {', '.join(columns)}")
+        names = ladder or [next(name for name in _LADDERS if name in columns)]
         for row in tables[path]:
             if row["error"] not in (None, ""):
                 failed.append((str(row["distorted"]), str(row["error"])))
@@ -86,21 +88,6 @@ def read_clips(
     if len(clips) > MAX_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MAX_CLIPS} at most. Make several pages")
     return clips, _MEASURED if rate == RATES[1] else rate, failed
-
-
-def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
-    """Return the names of columns. Raises OptionError if one does not exist."""
-    for name in names:
-        if name not in row:
-            raise OptionError(f"{path} has no column {name!r}. The columns are {', '.join(row)}")
-    return list(names)
-
-
-def _of_report(path: Path, rate: str) -> PageClip:
-    report = read_report(path)
-    if rate != RATES[1]:
-        raise OptionError(f"`rate={rate}` is a column of a table; {path} is the report of a single clip")
-    return PageClip(str(path), path, report, *codec_and_kbps(report))
 
 
 def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str, labels: Sequence[str]) -> PageClip:
@@ -118,9 +105,8 @@ def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
     if not place:
         return path, _pooled(row)
     if is_url(place):
-        return path, _pooled(
-            row, f"the scores of its frames are at {redact_url(place)}; a page is made of files on this machine"
-        )
+        shown = redact_url(place)
+        return path, _pooled(row, f"the scores of its frames are at {shown}; a page is made of files on this machine")
     places = [Path(place), path.parent / place]
     file = next((place for place in places if place.is_file()), places[0])
     try:
@@ -130,10 +116,16 @@ def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
 
 
 def _pooled(row: Row, warning: str = "") -> PooledReport:
-    scoring = scoring_of(row)
-
-    names = tuple(scores_of([row]))
-    values = {name: _pooled_values(row, name) for name in names}
+    """Return the pooled scores of a row. An empty cell stands for null, which is NaN; only a metric itself has dB."""
+    scoring, names = scoring_of(row), tuple(scores_of([row]))
+    values = {
+        name: {
+            pooling: math.nan if row[column] in (None, "") else number(row, column)
+            for pooling in POOLED
+            if (column := f"{name}_{pooling}") in row and (pooling != "mean_db" or row[column] not in (None, ""))
+        }
+        for name in names
+    }
     return PooledReport(
         reference=str(row["reference"] if scoring is None else scoring.reference.path),
         distorted=str(row["distorted"] if scoring is None else scoring.distorted.path),
@@ -151,16 +143,6 @@ def _pooled(row: Row, warning: str = "") -> PooledReport:
         values=values,
         count=_whole(row, "frames"),
     )
-
-
-def _pooled_values(row: Row, name: str) -> dict[str, float]:
-    """Return the pooled values of a score. An empty cell, which stands for null, is NaN. Only a metric itself has dB."""
-    columns = {pooling: f"{name}_{pooling}" for pooling in POOLED if f"{name}_{pooling}" in row}
-    return {
-        pooling: math.nan if row[column] in (None, "") else number(row, column)
-        for pooling, column in columns.items()
-        if pooling != "mean_db" or row[column] not in (None, "")
-    }
 
 
 def _whole(row: Row, name: str) -> int:

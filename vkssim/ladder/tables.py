@@ -95,29 +95,24 @@ def check_labels(pairs: Sequence[Pair]) -> None:
 
 def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[str | None]) -> list[Row]:
     """Return flat rows that all have the same columns. `reports` are the files with the scores of each pair's frames."""
-    labels = _typed_labels(pairs)
-    scores = _score_columns(records)
-    missing = dict.fromkeys(scores.values())
+    names = dict.fromkeys(name for pair in pairs for name in pair.labels)
+    labels = {name: _typed([pair.labels.get(name) for pair in pairs]) for name in names}
+    scores = [
+        {f"{name}_{pooling}": value for name, pooled in record.get("pooled", {}).items() for pooling, value in pooled.items()}
+        for record in records
+    ]
+    missing = dict.fromkeys(column for own in scores for column in own)
+
     rows = []
-    for pair, given, record, report in zip(pairs, labels, records, reports, strict=True):
+    for place, (pair, record, report, own) in enumerate(zip(pairs, records, reports, scores, strict=True)):
         error = record["error"] or {}
-        row: Row = {"reference": redact_url(pair.reference), "distorted": redact_url(pair.distorted), **given}
+        row: Row = {"reference": redact_url(pair.reference), "distorted": redact_url(pair.distorted)}
+        row |= {name: column[place] for name, column in labels.items()}
         row |= {name: record.get(name) for name in COLUMNS[2:]}
         row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
-        row |= {"report": report, "error_type": error.get("type"), "error": error.get("message"), **missing}
-        for name, pooled in record.get("pooled", {}).items():
-            row |= {scores[name, pooling]: value for pooling, value in pooled.items()}
+        row |= {"report": report, "error_type": error.get("type"), "error": error.get("message"), **missing, **own}
         rows.append(row)
     return rows
-
-
-def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
-    """Return the column of each score and pooling that any record has, in the order of the records."""
-    columns = {}
-    for record in {id(record): record for record in records}.values():  # many rows may share one pair
-        for name, pooled in record.get("pooled", {}).items():
-            columns.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled})
-    return columns
 
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
@@ -128,9 +123,7 @@ def render_rows(rows: Sequence[Row], form: str) -> bytes:
     if form == ".parquet":
         return _parquet(list(entries))
     lines = _csv_lines(entries) if form == ".csv" else (json.dumps(entry, allow_nan=False) + "\n" for entry in entries)
-    target = io.BytesIO()
-    target.writelines(line.encode() for line in lines)
-    return target.getvalue()
+    return b"".join(line.encode() for line in lines)
 
 
 def _csv_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -160,9 +153,8 @@ def read_table(path: PathOrUrl) -> list[Row]:
         raise InputError(f"{shown} has no rows")
     columns: Row = dict.fromkeys(name for row in rows for name in row)
     if len(rows) * len(columns) > MAX_CELLS:
-        raise InputError(
-            f"{shown} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')}; the limit is {MAX_CELLS} cells"
-        )
+        size = f"{counted(len(rows), 'row')} of {counted(len(columns), 'column')}"
+        raise InputError(f"{shown} has {size}; the limit is {MAX_CELLS} cells")
     for line, row in enumerate(rows, 1):
         for name, value in row.items():
             if isinstance(value, list | dict):
@@ -172,7 +164,7 @@ def read_table(path: PathOrUrl) -> list[Row]:
 
 def is_results(rows: Sequence[Row]) -> bool:
     """Return True for the rows of a batch's results, False for the rows of a manifest."""
-    return all(name in rows[0] for name in _OLDEST_COLUMNS)
+    return rows[0].keys() >= set(_OLDEST_COLUMNS)
 
 
 def how_scored(rows: Iterable[Row]) -> list[Scored]:
@@ -235,10 +227,8 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
     unknown = [name for name in names if name not in available]
     if unknown or not available:
         hint = did_you_mean(unknown[0], available) if unknown else ""
-        raise OptionError(
-            f"no score {', '.join(unknown) or 'at all'} in the results{hint}. Available scores:"
-            f" {', '.join(available) or 'none'}"
-        )
+        listed = ", ".join(available) or "none"
+        raise OptionError(f"no score {', '.join(unknown) or 'at all'} in the results{hint}. Available scores: {listed}")
     columns = {name: f"{name}_{pooling}" for name in names or available}
     for name, column in columns.items():
         if column not in rows[0]:
@@ -277,13 +267,6 @@ def number(row: Row, column: str) -> float:
     return parsed
 
 
-def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Label]]:
-    """Return the labels of each pair, with the same names for all pairs."""
-    names = dict.fromkeys(name for pair in pairs for name in pair.labels)
-    columns = {name: _typed([pair.labels.get(name) for pair in pairs]) for name in names}
-    return [{name: columns[name][row] for name in names} for row in range(len(pairs))]
-
-
 def _typed(values: list[Label]) -> list[Label]:
     """Return a column in one type: numbers if every text is a number, text if types are mixed; an empty value is None."""
     given = [value for value in values if value not in (None, "")]
@@ -311,14 +294,19 @@ def _read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
 
     Parquet can unpack to far more than its file size, so the declared sizes are checked first.
     """
-    parquet, arrow = _require_arrow("pyarrow.parquet"), _require_arrow("pyarrow")
+    parquet, arrow, compute = map(_require_arrow, ("pyarrow.parquet", "pyarrow", "pyarrow.compute"))
     data, path = read_whole(place, LARGEST_TABLE_BYTES), redact_url(place)
+    limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
     try:
-        limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
         texts = _check_declared(path, parquet.ParquetFile(io.BytesIO(data), **limits))
         # Texts are read as a dictionary with indices, so a long text that repeats is in memory once.
         table = parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts, **limits).read(use_threads=False)
-        _check_unpacked(path, table, arrow)
+        size = table.nbytes
+        for chunk in (chunk for column in table.columns for chunk in column.chunks):
+            if arrow.types.is_dictionary(chunk.type):
+                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                size += compute.sum(lengths).as_py() or 0
+        _check_unpacked(path, size)
         return list(table.to_pylist())
     except (arrow.ArrowException, ValueError, OverflowError, MemoryError, OSError) as error:
         raise InputError(f"{path} is not Parquet that can be read: {error}") from None
@@ -340,19 +328,10 @@ def _check_declared(path: str, file: Any) -> list[str]:
         if column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _LONGEST_DECIMAL:
             raise InputError(f"{path}: the column {column.path} has values of {column.length} bytes, which are not numbers")
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    unpacked = sum(abs(group.total_byte_size) for group in groups)
-    if unpacked > LARGEST_TABLE_BYTES:
-        raise InputError(f"{path} unpacks to {unpacked} bytes; the limit is {LARGEST_TABLE_BYTES}")
+    _check_unpacked(path, sum(abs(group.total_byte_size) for group in groups))
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
-def _check_unpacked(path: str, table: Any, arrow: Any) -> None:
-    compute = _require_arrow("pyarrow.compute")
-    size = table.nbytes
-    for column in table.columns:
-        for chunk in column.chunks:
-            if arrow.types.is_dictionary(chunk.type):
-                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
-                size += compute.sum(lengths).as_py() or 0
+def _check_unpacked(path: str, size: int) -> None:
     if size > LARGEST_TABLE_BYTES:
         raise InputError(f"{path} unpacks to {size} bytes; the limit is {LARGEST_TABLE_BYTES}")
