@@ -96,13 +96,14 @@ class SettingCurve:
         for length in (1, 2):
             for first in range(len(trials) - length + 1):
                 group, rest = trials[first : first + length], [*trials[:first], *trials[first + length :]]
-                if group[0][0] - group[-1][0] >= self.near:
+                places = [place for place, _ in group]
+                if places[0] - places[-1] >= self.near:
                     continue
                 without = replace(self, trials=rest, damaged=set())
-                means, deviations = without.predict([place for place, _ in group])
+                means, deviations = without.predict(places)
                 off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * without._surprise() + _FAR * self.prior.noise
                 if all(score < min(least, self.limit) for (_, score), least in zip(group, means - off, strict=True)):
-                    return [place for place, _ in group]
+                    return places
         return []
 
     def _sound(self) -> tuple[Doubles, Doubles, Doubles]:
@@ -143,16 +144,9 @@ class SettingCurve:
 
         `deviation` is how far the level may be off, and `slope_spread` how far the slope, in parts of it.
         """
-        level, own = self.at(place)
-        slope = self.slope(place)
-        prior = replace(
-            self.prior,
-            middle=float(place),
-            level=level,
-            level_deviation=math.hypot(own, deviation),
-            slope=slope,
-            slope_deviation=abs(slope) * slope_spread,
-        )
+        (level, own), slope = self.at(place), self.slope(place)
+        level_deviation, slope_deviation = math.hypot(own, deviation), abs(slope) * slope_spread
+        prior = Prior(float(place), level, level_deviation, slope, slope_deviation, self.prior.bend, self.prior.noise)
         return SettingCurve(prior, self.limit, self.highest)
 
     def _surprise(self) -> float:
@@ -161,20 +155,18 @@ class SettingCurve:
         return math.sqrt((_USUAL + float(off @ np.linalg.solve(own, off))) / (_USUAL + len(tried)))
 
     def _line(self, places: Doubles) -> Doubles:
-        line: Doubles = self.prior.level + self.prior.slope * (places - self.prior.middle)
-        return line
+        return np.asarray(self.prior.level + self.prior.slope * (places - self.prior.middle), np.float64)
 
     def _covariance(self, first: Doubles, second: Doubles) -> Doubles:
         """Return the covariance of the scores at places that broadcast: level, slope, and an integrated Wiener process.
 
-        The process starts at `middle` and runs to both sides of it, so that the line is what is expected there.
+        The process starts at `middle` and runs to both sides of it.
         """
         left, right = first - self.prior.middle, second - self.prior.middle
         near = np.minimum(np.abs(left), np.abs(right))
         spline = np.where(left * right > 0, near**3 / 3 + near**2 * np.abs(left - right) / 2, 0.0)
         line = self.prior.level_deviation**2 + self.prior.slope_deviation**2 * left * right
-        covariance: Doubles = line + self.prior.bend**2 * spline
-        return covariance
+        return np.asarray(line + self.prior.bend**2 * spline, np.float64)
 
 
 class SettingsModel:
@@ -205,12 +197,12 @@ class SettingsModel:
     @property
     def damaged(self) -> list[int]:
         """Return the settings whose score is far too low for the scores of other settings; see `SettingCurve`."""
-        return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
+        return sorted(set().union(*(curve.damaged for curve in self.curves)) & self.tried.keys())
 
     @property
     def outdone(self) -> list[int]:
         """Return the settings of `damaged` whose damage a cheaper setting proves: an encoder may also get worse all at once."""
-        return sorted(place for place in self.tried if any(place in curve.outdone for curve in self.curves))
+        return sorted(set().union(*(curve.outdone for curve in self.curves)) & self.tried.keys())
 
     @property
     def failed(self) -> list[int]:
@@ -234,15 +226,13 @@ class SettingsModel:
         least = np.maximum.accumulate(np.where(rather, chances, 0.0)[::-1])[::-1]
         most = np.minimum.accumulate(np.where(rather, 1.0, chances))
         chances = np.where(rather, least, most)
-        for place, meets in self.tried.items():
-            chances[place] = float(meets)
+        chances[list(self.tried)] = list(self.tried.values())
         chances[list(self.unusable)] = 0.0
         return chances
 
     def _alone(self) -> Doubles:
         """Return how probable it is that a trial of each setting meets all targets, whatever other trials say."""
-        chances: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
-        return chances
+        return np.asarray(np.min([curve.probabilities(range(self.count)) for curve in self.curves], axis=0), np.float64)
 
     def _untried(self) -> list[int]:
         """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
@@ -290,19 +280,12 @@ class SettingsModel:
         beyond = sorted((place for place in self._untried() if alone[place] >= ENOUGH), key=lambda place: -alone[place])
         return next(iter([*places, *edges, *beyond]), None)
 
-    def cheapest(self, sure: float, otherwise: int | None) -> int | None:
-        """Return the cheapest setting that meets the targets with a probability of `sure`, if no trial of it is there."""
-        chances = self.probabilities()
-        place = max((place for place in range(self.count) if chances[place] >= sure), default=None)
-        return otherwise if otherwise is None or place is None or place in self.tried else place
-
     def likely(self) -> int | None:
         """Return the cheapest setting that meets the targets rather than not, among those better than each that failed.
 
         If there is none, it is the setting that `next` returns.
         """
-        low = min(self.failed, default=self.count)
-        chances = self.probabilities()
+        low, chances = min(self.failed, default=self.count), self.probabilities()
         rather = [place for place in range(low) if place not in self.tried and chances[place] >= 0.5]
         return max(rather, default=self.next())
 
@@ -312,6 +295,4 @@ class SettingsModel:
         Scores need not fall from each setting to the next, so those beyond one that failed count as well.
         """
         rest = self._untried()
-        if not rest:
-            return 1.0
-        return float(1 - self._alone()[rest].max()) * (1 - _ODD)
+        return float(1 - self._alone()[rest].max()) * (1 - _ODD) if rest else 1.0

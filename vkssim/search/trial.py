@@ -115,17 +115,15 @@ class Target:
         It includes how far a trial is off the curve of the settings. Pooled values that few frames decide have more: these
         frames are seldom in a sample.
         """
-        pooling = self.threshold.pooling
+        count, pooling = len(encoded), self.threshold.pooling
         rare = math.hypot(_DEVIATION_OF_RARE.get(pooling, 0.0), noise_of(pooling))
-        if len(encoded) < 2:
+        if count < 2:
             return math.hypot(_DEVIATION_OF_ONE, rare)
+        others = ([n for n in range(count) if n != without] for without in range(count))
         left: Doubles = np.array(
-            [
-                self.unit(self.value([*encoded[:n], *encoded[n + 1 :]], [*weights[:n], *weights[n + 1 :]]))
-                for n in range(len(encoded))
-            ]
+            [self.unit(self.value([encoded[n] for n in rest], [weights[n] for n in rest])) for rest in others]
         )
-        return math.hypot(float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2))), rare)
+        return math.hypot(float(np.sqrt((count - 1) / count * np.sum((left - left.mean()) ** 2))), rare)
 
     def probability(self, value: float, deviation: float) -> float:
         """Return the probability that the whole clip meets the target, for a value of samples and its standard deviation."""
@@ -138,19 +136,13 @@ class Target:
 def targets_of(scorer: Scorer, thresholds: Sequence[Threshold]) -> list[Target]:
     """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
     check_names(thresholds, scorer.names, scorer.similarities)
-    for threshold in thresholds:
-        if (
-            threshold.limit is not None
-            and threshold.limit > 1
-            and threshold.name in scorer.similarities
-            and threshold.pooling != "mean_db"
-        ):
-            raise OptionError(
-                f"`targets` {threshold.name}:{threshold.pooling}={threshold.limit:g}: it is 1 at most; mean_db is in dB"
-            )
-    return [
+    targets = [
         Target(threshold, threshold.name in scorer.similarities and threshold.pooling != "mean_db") for threshold in thresholds
     ]
+    for target in targets:
+        if target.decibels and target.limit > 1:
+            raise OptionError(f"`targets` {target.name}={target.limit:g}: it is 1 at most; mean_db is in dB")
+    return targets
 
 
 def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> int:
@@ -161,35 +153,32 @@ def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe:
     """
     if sampling.is_whole:
         return encoded[0].bytes
+    pairs = list(zip(encoded, sampling.samples, strict=True))
     header = encoded[0].header_bytes
     keys, frames = sum(coded.key_frames for coded in encoded), sum(coded.frames for coded in encoded)
     ordinary = sum(coded.other_bytes for coded in encoded) / max(1, frames - keys)
     extra_of_key = sum(coded.first_bytes for coded in encoded) / len(encoded) - header - ordinary
     size = header + extra_of_key
-    for coded, sample in zip(encoded, sampling.samples, strict=True):
+    for coded, sample in pairs:
         begins = 0 if sample.lead else header + extra_of_key  # that is in the sample, and no other part of the clip has it
         size += sample.weight * (coded.bytes - begins)
-    return round(size + extra_of_key * _periodic_keys(encoded, sampling, recipe))
 
-
-def _periodic_keys(encoded: Sequence[EncodedSample], sampling: Sampling, recipe: Recipe) -> float:
-    """Return how many more key frames the clip has than the samples stand for."""
     cuts = sampling.cuts if recipe.keys_at_cuts else (0,)
     shots = [end - first for first, end in pairwise((*cuts, sampling.frames))]
     if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
-        return sum((count - 1) // recipe.key_frames for count in shots)
-    stood_for = sum(
-        sample.weight * (coded.key_frames - (sample.lead == 0)) for coded, sample in zip(encoded, sampling.samples, strict=True)
-    )
-    return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
+        more_keys: float = sum((count - 1) // recipe.key_frames for count in shots)
+    else:
+        stood_for = sum(sample.weight * (coded.key_frames - (sample.lead == 0)) for coded, sample in pairs)
+        more_keys = sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
+    return round(size + extra_of_key * more_keys)
 
 
 def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, similarity: bool) -> dict[str, float]:
     """Return the pooled values of one score over samples that stand for different numbers of frames.
 
-    `scores` has the score of each frame of each sample, NaN for a frame without a score, and `weights` the number of frames of
-    the clip for which each frame of a sample stands. The values are those of `POOLINGS`, as `ScoreReport.pooled` has them for
-    equal weights; NaN if a frame has no score. A `similarity` has a ``mean_db`` too.
+    `scores` has the score of each frame of each sample, and `weights` the number of frames of the clip for which each frame of a
+    sample stands. The values are those of `POOLINGS`, as `ScoreReport.pooled` has them for equal weights; NaN if a frame has no
+    score. A `similarity` has a ``mean_db`` too.
     """
     values = np.concatenate(scores)
     if len(set(weights)) == 1:
@@ -217,23 +206,18 @@ def _percentiles(values: Doubles, share: Doubles) -> list[float]:
     places = np.cumsum(sorted_share) - sorted_share / 2
     places -= places[0]
     shares = np.array(PERCENTILES) / 100
-    percentiles: list[float] = np.interp(shares, places / max(float(places[-1]), 1e-12), values[order]).tolist()
-    return percentiles
+    return list(np.interp(shares, places / max(float(places[-1]), 1e-12), values[order]).tolist())
 
 
 class TrialHistory(SettingsModel):
-    """The trials by the place of their setting, and a model of each target over all settings.
-
-    `curves` are those of the targets, without trials. A setting meets the targets if the whole clip does with a probability of
-    `sure`.
-    """
+    """The trials by the place of their setting, and a model of each target over all settings."""
 
     def __init__(
         self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[SettingCurve], sure: float = 0.5
     ) -> None:
         super().__init__(len(parameter.values), curves)
         self.targets = targets
-        self.sure = sure
+        self.sure = sure  # a setting meets the targets if the whole clip does with this probability
         self.parameter = parameter
         self._trials: dict[int, Trial] = {}
 
@@ -256,9 +240,11 @@ class TrialHistory(SettingsModel):
         The last trial is for a setting that probably meets the targets, if there is one that is cheaper than the answer so far.
         """
         left = (most if self.tried else min(most, MAX_UNUSABLE)) - len(self)
-        if left <= 0:
-            return None
-        return self.cheapest(self.sure, self.next()) if left == 1 else self.next()
+        following = self.next() if left > 0 else None
+        if left > 1 or following is None:
+            return following
+        sure = np.flatnonzero(self.probabilities() >= self.sure)
+        return following if not len(sure) or sure[-1] in self.tried else int(sure[-1])
 
     @property
     def notes(self) -> list[str]:
@@ -284,10 +270,9 @@ class TrialHistory(SettingsModel):
         return min(self.tried, key=missing)
 
     def _score(self, target: Target, trial: Trial) -> float:
-        """Return the score of a target that counts for a trial, in the unit of its curve.
+        """Return the score of a target for a trial, in the unit of its curve, lower by as much as the whole clip's may be.
 
-        A score of samples is lower than its value by as much as the whole clip's score may be, so that it reaches the limit if
-        the whole clip does with a probability of `sure`.
+        So it reaches the limit if the whole clip does with a probability of `sure`.
         """
         score = target.score(trial)
         if target.decibels and score >= HIGHEST:
@@ -307,8 +292,5 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[SettingCurve
 
 def damage_notes(parameter: Parameter, outdone: Iterable[int]) -> list[str]:
     """Return a note for each setting whose score is far lower than that of a cheaper one."""
-    return [
-        f"{parameter.name} {parameter.text(place)} scores far lower than a cheaper setting: its stream may be damaged, and no"
-        " other setting is judged by it"
-        for place in outdone
-    ]
+    damage = "scores far lower than a cheaper setting: its stream may be damaged, and no other setting is judged by it"
+    return [f"{parameter.name} {parameter.text(place)} {damage}" for place in outdone]
