@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
@@ -62,18 +63,17 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
         return shell_script(dict(map(self._command, rungs))) if rungs else ""
 
     def _run(self) -> Generator[LadderTrial, None, LadderChoice]:
-        sampling = self._sample()
+        sampling, parameter, most = self._sample(), self.recipe.parameter, self._options.trials
         score, *targets = self.targets
         renditions = [self._rendition(size, score, targets) for size in self._recipes]
         unusable: list[EncodeError] = []
-        most = self._options.trials
 
         for rendition, place in islice(self._wanted(renditions, targets), most):
             try:
                 done = self._ladder_trial(sampling, rendition, place)
             except EncodeError as error:
                 rendition.history.drop(place, error)
-                unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
+                unusable.append(EncodeError(f"{_text(rendition.size)}, {error}"))
                 if not self.trials and len(unusable) >= MAX_UNUSABLE:
                     break
                 continue
@@ -88,20 +88,17 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             raise unusable[0]
         choice = choose(self.trials, self._ladder, score, targets, limited=len(self.trials) + len(unusable) >= most)
         commands = tuple(self._command(rung)[1] for rung in choice.rungs)
-        left_out = (f"{error}; it is left out" for error in unusable)
-        damaged = (
-            f"{size.width}x{size.height}, {note}"
-            for size in renditions
-            for note in damage_notes(self.recipe.parameter, size.outdone)
-        )
-        return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
+        left_out = [f"{error}; it is left out" for error in unusable]
+        for rendition in renditions:
+            left_out += [f"{_text(rendition.size)}, {note}" for note in damage_notes(parameter, rendition.outdone)]
+        return replace(choice, commands=commands, notes=(*self._notes, *left_out, *choice.notes))
 
     def _rendition(self, size: tuple[int, int], score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
         curve = replace(first_curves(recipe, [score])[0], limit=math.inf)
         rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(self.source.facts.rate))
         history = TrialHistory(targets, recipe.parameter, first_curves(recipe, targets))
-        return Rendition(*size, SettingCurve(rate, -math.inf), curve, history, size in self._ladder.sizes)
+        return Rendition(size, SettingCurve(rate, -math.inf), curve, history, size in self._ladder.sizes)
 
     def _wanted(self, renditions: Sequence[Rendition], targets: Sequence[Target]) -> Iterator[tuple[Rendition, int]]:
         """Yield the encodes that are worth it, each after the one before was learned from."""
@@ -112,15 +109,14 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
             while (encode := next_for_rate(candidates, math.log2(rate))) is not None:
                 yield encode
         for height, rate in self._ladder.fixed:
-            rendition = next(rendition for rendition in renditions if rendition.height == height)
+            rendition = next(rendition for rendition in renditions if rendition.size[1] == height)
             while (place := rendition.place_of(math.log2(rate))) not in rendition.history.tried:
                 yield rendition, place
 
     def _ladder_trial(self, sampling: Sampling, rendition: Rendition, place: int) -> LadderTrial:
         """Return the trial of a rendition with a setting. Raises EncodeError."""
-        size, scorer = (rendition.width, rendition.height), self._scorer
-        trial, encoded = self._encode(f"samples {size[0]}x{size[1]}", sampling, place, recipe=self._recipes[size])
-        weights = [sample.weight for sample in sampling.samples]
+        size, scorer, weights = rendition.size, self._scorer, [sample.weight for sample in sampling.samples]
+        trial, encoded = self._encode(f"samples {_text(size)}", sampling, place, recipe=self._recipes[size])
         pooled = {
             name: pooled_values([sample.column(name) for sample in encoded], weights, similarity=name in scorer.similarities)
             for name in scorer.names
@@ -129,7 +125,7 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
 
     def _command(self, rung: LadderTrial) -> tuple[str, str]:
         """Return the file of a rung, and FFmpeg's command that writes it."""
-        recipe = self._recipes[rung.width, rung.height]
+        recipe = self._recipes[rung.size]
         place = recipe.parameter.values.index(rung.trial.setting)
         return encode_name(self.source.path, recipe, place), self._command_line(recipe, place)
 
@@ -223,8 +219,8 @@ def search_ladder(
     clip = Source(os.fspath(source), pictures)
     sizes, notes = _sizes(heights, clip.facts)
     compared, more_notes = _rungs_to_compare(parse_fixed(fixed), clip.facts)
-    compared_sizes = [_size(height, clip.facts, "fixed") for height, _ in compared]
-    recipes = {size: make_recipe(spec, clip.facts, size) for size in dict.fromkeys([*sizes, *compared_sizes])}
+    all_sizes = dict.fromkeys([*sizes, *(_size(height, clip.facts, "fixed") for height, _ in compared)])
+    recipes = {size: make_recipe(spec, clip.facts, size) for size in all_sizes}
 
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _MIN_MS_SSIM
@@ -238,8 +234,8 @@ def _sizes(heights: Sequence[int], facts: VideoFacts) -> tuple[list[tuple[int, i
     """Return the sizes of a ladder, and a note if some heights are left out. Raises OptionError if no size is left."""
     if not heights:
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
-    above = [height for height in dict.fromkeys(heights) if height > facts.height]
-    sizes = [_size(height, facts) for height in dict.fromkeys(heights) if height not in above]
+    above = [height for height in heights if height > facts.height]
+    sizes = [_size(height, facts) for height in dict.fromkeys(heights) if height <= facts.height]
     larger = f"the source's height is {facts.height}"
     if not sizes:
         raise OptionError(f"`heights` {', '.join(map(str, above))}: {larger}; a ladder needs a size that is no larger")
@@ -249,13 +245,13 @@ def _sizes(heights: Sequence[int], facts: VideoFacts) -> tuple[list[tuple[int, i
 def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: VideoFacts) -> tuple[list[tuple[int, float]], list[str]]:
     """Return the rungs of a fixed ladder that are encoded for comparison, and notes about the other rungs."""
     low = [height for height, _ in rungs if height < facts.height and min(_scaled(height, facts)) < _MIN_SIDE]
+    larger = [height for height, _ in rungs if height > facts.height]
     notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_MIN_SIDE}")
-    compared = [(height, rate) for height, rate in rungs if height <= facts.height and height not in low]
-    if len(compared) < MIN_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+    compared = [(height, rate) for height, rate in rungs if height not in (*low, *larger)]
+    if rungs and len(compared) < MIN_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
         has = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
         needed = f"it needs {MIN_POINTS} rungs of the fixed ladder that are no larger than the source"
-        return [], [*notes, f"no BD-rate: {needed}; {has}"] if rungs else notes
-    larger = [height for height, _ in rungs if height > facts.height]
+        return [], [*notes, f"no BD-rate: {needed}; {has}"]
     return compared, notes + _left_out("rungs of the fixed ladder", larger, f"the source's height is {facts.height}")
 
 
@@ -268,14 +264,17 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
     """Return the rungs of a fixed ladder, (height, kbit/s), from ``HEIGHT:KBPS,HEIGHT:KBPS``. Raises OptionError."""
     rungs = []
     for part in text.split(",") if text else ():
-        height, _, rate = part.strip().partition(":")
-        try:
+        with suppress(ValueError):
+            height, rate = part.strip().split(":")
             rungs.append((int(height), float(rate)))
-        except ValueError:
-            rungs.append((0, 0.0))
-        if not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
-            raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
+            if rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf:
+                continue
+        raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
     return rungs
+
+
+def _text(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
 
 
 def _scaled(height: int, facts: VideoFacts) -> tuple[int, int]:

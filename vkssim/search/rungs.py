@@ -44,8 +44,8 @@ _BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: the loss by scal
 class Rendition:
     """The trials of one size."""
 
-    width: int
-    height: int
+    size: tuple[int, int]
+    """The width and the height."""
     rate: SettingCurve
     """The curve of the bit rate, in octaves (log2 of kbit/s), over the places of the settings."""
     score: SettingCurve
@@ -58,7 +58,7 @@ class Rendition:
     @property
     def pixels(self) -> int:
         """Return the pixels of a frame."""
-        return self.width * self.height
+        return self.size[0] * self.size[1]
 
     @property
     def damaged(self) -> list[int]:
@@ -123,15 +123,8 @@ def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int
     level = math.log2(_BITS_OF_PIXEL * pixels * frames_a_second / 1000)
     step = abs(parameter.values[-1] - parameter.values[0]) / max(1, len(parameter.values) - 1)
     slope = encoder.slope * _OCTAVES_OF_DECIBEL * step
-    return Prior(
-        middle=score.middle,
-        level=level,
-        level_deviation=_RATE_DEVIATION,
-        slope=slope,
-        slope_deviation=abs(slope) * _RATE_SLOPE_SPREAD,
-        bend=abs(slope) * _RATE_BEND,
-        noise=_RATE_NOISE,
-    )
+    spread, bend = abs(slope) * _RATE_SLOPE_SPREAD, abs(slope) * _RATE_BEND
+    return Prior(score.middle, level, _RATE_DEVIATION, slope, spread, bend, _RATE_NOISE)
 
 
 def learn_from(rendition: Rendition, tried: Rendition) -> None:
@@ -294,12 +287,17 @@ def choose(
         notes.append(f"the first rung has {has}, less than `least_bitrate`, which is {least:g}; a smaller one gives more rungs")
 
     deltas = None
-    if ladder.fixed:
-        try:
-            deltas = bjontegaard_deltas(_curve(FIXED, fixed, score), _curve(NEW, rungs, score))
+    try:
+        if ladder.fixed:
+            curves = (
+                # two rungs of a fixed ladder may have the same trial
+                RateCurve.of(name, list(dict.fromkeys((encode.kbps, score.score(encode.trial)) for encode in of)))
+                for name, of in ((FIXED, fixed), (NEW, rungs))
+            )
+            deltas = bjontegaard_deltas(*curves)
             notes += deltas.warnings
-        except VkssimError as error:
-            notes.append(f"no BD-rate: {error}")
+    except VkssimError as error:
+        notes.append(f"no BD-rate: {error}")
     meets = bool(rungs) and (not targets or rungs[0].trial.meets)
     return LadderChoice(score.name, tuple(rungs), fixed, deltas, meets, notes=tuple(notes))
 
@@ -308,24 +306,16 @@ def _choose_rungs(
     encodes: Collection[LadderTrial], ladder: LadderOptions, score: Target, top: LadderTrial | None
 ) -> list[LadderTrial]:
     """Return the best trial for each bit rate of the ladder, from the highest down. `top` is the first if it may be."""
-    places = {_point(encode, score): encode for encode in _able(encodes, ladder) if math.isfinite(_point(encode, score)[1])}
-    rungs: list[LadderTrial] = []
+    able = ((score.score(encode.trial), encode) for encode in _able(encodes, ladder))
+    points = {(encode.kbps, value): encode for value, encode in able if math.isfinite(value)}
+    rungs: list[tuple[float, float]] = []
     for rate in rung_rates(ladder, top):
         limit = min(rate * _NEAR, ladder.most_bitrate)
-        within = [encode for encode in places.values() if encode.kbps <= limit]
-        best = max(within, key=lambda encode: (_point(encode, score)[1], -encode.kbps), default=None)
+        within = (point for point in points if point[0] <= limit)
+        best = max(within, key=lambda point: (point[1], -point[0]), default=None)
         if not rungs and top is not None and top.kbps <= ladder.most_bitrate:
-            best = top
-        if best is not None and (not rungs or _point(best, score) < _point(rungs[-1], score)) and best not in rungs:
+            best = top.kbps, score.score(top.trial)
+            points[best] = top
+        if best is not None and (not rungs or best < rungs[-1]):
             rungs.append(best)
-    return rungs
-
-
-def _curve(name: str, encodes: Sequence[LadderTrial], score: Target) -> RateCurve:
-    """Return trials as a curve; two rungs of a fixed ladder may have the same trial. Raises InputError if there are too few."""
-    return RateCurve.of(name, list(dict.fromkeys((encode.kbps, _point(encode, score)[1]) for encode in encodes)))
-
-
-def _point(encode: LadderTrial, score: Target) -> tuple[float, float]:
-    """Return the coordinates of a trial: its bit rate in octaves, and its score in the unit of the model, NaN without one."""
-    return math.log2(encode.kbps), score.score(encode.trial)
+    return [points[point] for point in rungs]

@@ -176,9 +176,9 @@ def forecast_bytes(encoded: Sequence[EncodedSample], sampling: Sampling, recipe:
 def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, similarity: bool) -> dict[str, float]:
     """Return the pooled values of one score over samples that stand for different numbers of frames.
 
-    `scores` has the score of each frame of each sample, and `weights` the number of frames of the clip for which each frame of a
-    sample stands. The values are those of `POOLINGS`, as `ScoreReport.pooled` has them for equal weights; NaN if a frame has no
-    score. A `similarity` has a ``mean_db`` too.
+    `scores` has the score of each frame of each sample, and `weights` how many frames of the clip each of them stands for. The
+    values are those of `POOLINGS`, as `ScoreReport.pooled` has them for equal weights; NaN if a frame has no score. A
+    `similarity` has a ``mean_db`` too.
     """
     values = np.concatenate(scores)
     if len(set(weights)) == 1:
