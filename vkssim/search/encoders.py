@@ -77,11 +77,9 @@ class Encoder:
         low, high = first if least is None else least, last if most is None else most
 
         if chosen == "bitrate":
-            if not 1 <= low <= high < math.inf:
-                raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")
-            if math.ceil(low) > math.floor(high):
-                tried = "a search tries whole numbers, and there is none in it"
-                raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; {tried}")
+            if not 1 <= low <= high < math.inf or math.ceil(low) > math.floor(high):
+                needed = "both must be 1 or more, the lower one first, with a whole number between them"
+                raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; {needed}")
             low, high = math.ceil(low), math.floor(high)
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
             rates = (round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1))
@@ -101,21 +99,16 @@ class Encoder:
         values = parameter.values
         levels = (level for name, level in _SIMILARITIES.items() if decibels and metric.startswith(name))
         level, factor = next(levels, _OTHERS)
+        deviation = _LEVEL_DEVIATION
         if parameter.is_bitrate:
             middle, slope = len(values) / 2, -_DECIBELS_OF_DOUBLED_RATE * math.log2(_BITRATE_RATIO)
+            deviation *= 2
         else:
             step = values[1] - values[0] if len(values) > 1 else 1.0
             first, full = (high - low for low, high in (next(iter(self.parameters.values())), self.parameters[parameter.name]))
             middle, slope = (self.middle * full / first - values[0]) / step, self.slope * first / full * factor * step
-        return Prior(
-            middle=middle,
-            level=level,
-            level_deviation=_LEVEL_DEVIATION * (2 if parameter.is_bitrate else 1),
-            slope=slope,
-            slope_deviation=abs(slope) * _SLOPE_SPREAD,
-            bend=abs(slope) * _BEND,
-            noise=noise_of(pooling),
-        )
+        spread, bend = abs(slope) * _SLOPE_SPREAD, abs(slope) * _BEND
+        return Prior(middle, level, deviation, slope, spread, bend, noise_of(pooling))
 
 
 def noise_of(pooling: str) -> float:

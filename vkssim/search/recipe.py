@@ -107,7 +107,6 @@ class Recipe:
     encoder: Encoder
     parameter: Parameter
     facts: VideoFacts
-    """The facts about the clip."""
     format: str
     """FFmpeg's name of the pixel format of the encode."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -126,7 +125,9 @@ class Recipe:
     @property
     def bits(self) -> int:
         """Return the depth of the frames that are encoded."""
-        return int(_layout(self.format).components[0].bits)
+        import av
+
+        return int(av.VideoFormat(self.format).components[0].bits)
 
     @property
     def key_frames(self) -> int:
@@ -154,10 +155,8 @@ class Recipe:
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
         if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
             return self.facts.notes
-        return (
-            *self.facts.notes,
-            f"samples of chroma are left out: the encode is {':'.join(after)}, the source {':'.join(before)}",
-        )
+        lost = f"samples of chroma are left out: the encode is {':'.join(after)}, the source {':'.join(before)}"
+        return (*self.facts.notes, lost)
 
     def set_up(self, context: Any, place: int, run: tuple[int, str] | None = None) -> None:
         """Prepare the context of an encoder for a setting, before it is opened.
@@ -190,10 +189,9 @@ class Recipe:
                 options["b"] = "0"
             elif self.encoder.is_nvenc:
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
-        if self.encoder.own is not None:
-            own = {name: _SPECIAL.sub(r"\\\g<0>", value) for name, value in {**(more or {}), **self.own_options()}.items()}
-            if own:
-                options[self.encoder.own] = ":".join(f"{name}={value}" for name, value in own.items())
+        own = {**(more or {}), **self.own_options()}
+        if self.encoder.own is not None and own:
+            options[self.encoder.own] = ":".join(name + "=" + _SPECIAL.sub(r"\\\g<0>", value) for name, value in own.items())
         return options
 
     def own_options(self) -> dict[str, str]:
@@ -220,21 +218,17 @@ def make_recipe(spec: EncoderSpec, facts: VideoFacts, size: tuple[int, int] | No
     """
     encoder, parameter, options = encoder_of(spec.name), values_of(spec), split_options(spec.options)
     for name, value in options.items():
+        refused = ""
         if name in (*encoder.parameters, *_RATE_CONTROL):
-            raise OptionError(
-                f"`options` {name}: the search sets the quality itself, by {parameter.name}; `parameter` has others"
-            )
-        if name in _FRAME_RATE:
-            raise OptionError(
-                f"`options` {name}: the frame rate is that of the clip, by which the encoder spends its bits; leave it out"
-            )
-        if name == "flags" and _OF_PASSES.search(value):  # opening the encoder would write a file of statistics
-            raise OptionError(
-                "`options` flags: the search makes the passes itself, with `two_pass`; give flags by name, without pass1 and"
-                " pass2"
-            )
-        if name in (encoder.own, "x264opts"):  # libx264 has two names for it
-            raise OptionError(f"`options` {name}: give the options in it directly, NAME=VALUE with colons between them")
+            refused = f"the search sets the quality itself, by {parameter.name}; `parameter` has others"
+        elif name in _FRAME_RATE:
+            refused = "the frame rate is that of the clip, by which the encoder spends its bits; leave it out"
+        elif name == "flags" and _OF_PASSES.search(value):  # opening the encoder would write a file of statistics
+            refused = "the search makes the passes itself, with `two_pass`; give flags by name, without pass1 and pass2"
+        elif name in (encoder.own, "x264opts"):  # libx264 has two names for it
+            refused = "give the options in it directly, NAME=VALUE with colons between them"
+        if refused:
+            raise OptionError(f"`options` {name}: {refused}")
 
     if spec.two_pass and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
@@ -242,12 +236,11 @@ def make_recipe(spec: EncoderSpec, facts: VideoFacts, size: tuple[int, int] | No
     recipe = Recipe(encoder, parameter, facts, layout, options, two_passes=spec.two_pass, size=size)
 
     unknown = _try(recipe)
+    if unknown and encoder.own is None:
+        raise OptionError(f"`options`: {encoder.name} has no option {', '.join(unknown)}")
     if unknown:
-        if encoder.own is None:
-            raise OptionError(f"`options`: {encoder.name} has no option {', '.join(unknown)}")
-        own = {name: options[name] for name in unknown}
         rest = {name: value for name, value in options.items() if name not in unknown}
-        recipe = replace(recipe, options=rest, own=own)
+        recipe = replace(recipe, options=rest, own={name: options[name] for name in unknown})
         _try(recipe)
     return recipe
 
@@ -258,23 +251,22 @@ def _try(recipe: Recipe) -> list[str]:
 
     context: Any = av.CodecContext.create(recipe.encoder.name, "w")
     recipe.set_up(context, len(recipe.parameter.values) // 2)
-    width, height = context.width, context.height
-    clock = context.time_base, context.framerate
+    width, height, clock = context.width, context.height, (context.time_base, context.framerate)
     ffmpeg_log.listen()
     try:
         with ordinary_priority(), ffmpeg_log.hearing() as messages:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
         message = next((text.strip() for level, _, text in reversed(messages) if level <= av.logging.WARNING), str(error))
-        if recipe.options and _opens(replace(recipe, options={}, own={})):
-            raise OptionError(f"`options`: {recipe.encoder.name} says: {message}") from None
-        raise OptionError(refusal(recipe, width, height, message)) from None
+        if not (recipe.options or recipe.own):
+            raise OptionError(refusal(recipe, width, height, message)) from None
+        _try(replace(recipe, options={}, own={}))  # raises the error of the size, if options are not to blame
+        raise OptionError(f"`options`: {recipe.encoder.name} says: {message}") from None
     finally:
         ffmpeg_log.leave()
+
     if (context.width, context.height, context.pix_fmt) != (width, height, recipe.format):
-        raise OptionError(
-            "`options`: the size and the pixel format are those of the clip; `vkssim ladder` searches other sizes"
-        )
+        raise OptionError("`options`: the size and the pixel format are those of the clip; for other sizes use `vkssim ladder`")
     if (context.time_base, context.framerate) != clock:
         raise OptionError("`options` time_base: the times of the frames are those of the clip; leave it out")
     if context.flags & av.codec.context.Flags.global_header:
@@ -283,14 +275,6 @@ def _try(recipe: Recipe) -> list[str]:
         if text.startswith(_COMPLAINTS):
             raise OptionError(f"`options`: {recipe.encoder.name} says: {text.strip()}")
     return list(context.options)
-
-
-def _opens(recipe: Recipe) -> bool:
-    try:
-        _try(recipe)
-    except OptionError:
-        return False
-    return True
 
 
 def refusal(recipe: Recipe, width: int, height: int, message: str) -> str:
@@ -304,20 +288,17 @@ def refusal(recipe: Recipe, width: int, height: int, message: str) -> str:
         )
     rows, columns = CHROMA_STEPS[_chroma(recipe.format)] or (1, 1)
     if name not in _ANY_SIZE and (width % columns or height % rows):
-        return (
-            f"{name} cannot encode {width}x{height} {recipe.format}: its width must be a multiple of {columns} and its height"
-            f" of {rows}, because so many samples share one of chroma. Crop the clip first, or choose {' or '.join(_ANY_SIZE)}"
+        message = (
+            f"its width must be a multiple of {columns} and its height of {rows}, because so many samples share one of chroma."
+            f" Crop the clip first, or choose {' or '.join(_ANY_SIZE)}"
         )
     return f"{name} cannot encode {width}x{height} {recipe.format}: {message}"
 
 
 @contextmanager
 def ordinary_priority() -> Iterator[None]:
-    """Give the thread its scheduling back after a block, in which SVT-AV1 prints only errors.
-
-    As root, SVT-AV1 gives the thread that opens it the highest priority in real time.
-    """
-    os.environ.setdefault("SVT_LOG", "1")  # errors alone
+    """Give the thread its scheduling back: as root, SVT-AV1 takes the highest priority in real time when it is opened."""
+    os.environ.setdefault("SVT_LOG", "1")  # it prints errors alone
     before = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getscheduler") else None
     try:
         yield
@@ -327,16 +308,11 @@ def ordinary_priority() -> Iterator[None]:
                 os.sched_setscheduler(0, *before)
 
 
-def _layout(name: str) -> Any:
-    """Return PyAV's description of a pixel format of FFmpeg."""
-    import av
-
-    return av.VideoFormat(name, _SIDE, _SIDE)
-
-
 def _chroma(name: str) -> str:
     """Return the chroma format of a pixel format in Y'CbCr or grey, such as ``"420"``."""
-    layout = _layout(name)
+    import av
+
+    layout = av.VideoFormat(name)
     if len(layout.components) == 1:
         return "400"
     steps = _SIDE // layout.chroma_height(_SIDE), _SIDE // layout.chroma_width(_SIDE)
