@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -78,8 +77,8 @@ def encoded_pairs(
     """Encode the frames of a sample, and yield each with its decoded frame; count the packets in `encoded`.
 
     Each call of `frames` gives the frames from the first one on, also those before and after the sample, which are encoded but
-    neither yielded nor counted. The packets go to `output` if there is one. As many frames are held as the encoder looks ahead.
-    Raises EncodeError if the encoder fails, hangs or drops frames, or if its stream cannot be decoded.
+    neither yielded nor counted. The packets go to `output` if there is one. Raises EncodeError if the encoder fails, hangs or
+    drops frames, or if its stream cannot be decoded.
     """
     with _encode_errors(recipe), ExitStack() as stack:
         run = None
@@ -122,10 +121,8 @@ def _packets(encoder: Any, frames: Iterable[Any]) -> Generator[Any, None, None]:
     future: Future[Any] | None = None
     try:
         for frame in chain(frames, [None]):
-            packets, doing = (
-                encoder.encode_lazy(frame),
-                "take a frame" if frame is not None else "give the next of its last frames",
-            )
+            packets = encoder.encode_lazy(frame)
+            doing = "take a frame" if frame is not None else "give the next of its last frames"
             while True:
                 future = pool.submit(take, packets, None)
                 packet = _result_in_time(future, encoder.name, doing)
@@ -187,16 +184,8 @@ def _decoded(
     decoder.thread_type = "AUTO"
     if encoder.flags & av.codec.context.Flags.global_header:
         decoder.extradata = encoder.extradata
-    facts = recipe.facts
     # a rendition is scaled to the size of the source, as by ``vkssim score --scale reference``
-    scale = partial(
-        scaled_plane,
-        width=facts.width,
-        height=facts.height,
-        bits=recipe.bits,
-        scale=new_scaler(),
-        flags=interpolation(RESAMPLER),
-    )
+    size, scaler, flags = {"width": recipe.facts.width, "height": recipe.facts.height}, new_scaler(), interpolation(RESAMPLER)
     ticks: list[int] = []  # of the frames that the encoder got
     waiting: deque[Any] = deque()
     decoded = written = 0
@@ -219,15 +208,17 @@ def _decoded(
             try:
                 pictures = decoder.decode(packet)
             except av.FFmpegError as error:
-                message = error.strerror or error
-                raise EncodeError(f"{decoder_name} cannot decode the stream of {name}: {message}") from None
+                trouble = f"{decoder_name} cannot decode the stream of {name}: {error.strerror or error}"
+                raise EncodeError(trouble) from None
             for after in pictures:
                 if not waiting:
                     raise EncodeError(f"{name} gives more frames than it got")
                 before = waiting.popleft()
                 if decoded in counted:
                     luma = plane_of(after, 0)
-                    yield plane_of(before, 0), luma if recipe.scaled is None else scale(luma)
+                    if recipe.scaled is not None:
+                        luma = scaled_plane(luma, **size, bits=recipe.bits, scale=scaler, flags=flags)
+                    yield plane_of(before, 0), luma
                 decoded += 1
             if packet is not None and output is not None:
                 output.mux(packet)
@@ -244,17 +235,14 @@ def prepared(frames: Iterable[Any], recipe: Recipe) -> Iterator[tuple[Any, Any]]
 
     Side data that would bind the encoder to the decisions of the source's encoder are removed.
     """
-    span = recipe.facts.colours[3]
-    convert, scale = new_scaler(), new_scaler()
+    span = dict.fromkeys(("src_color_range", "dst_color_range"), recipe.facts.colours[3])
+    convert, scale, flags = new_scaler(), new_scaler(), interpolation(RESAMPLER)
     for frame in frames:
         made = small = frame
         if frame.format.name != recipe.format:
-            made = small = convert(frame, format=recipe.format, src_color_range=span, dst_color_range=span)
+            made = small = convert(frame, format=recipe.format, **span)
         if recipe.size not in (None, (made.width, made.height)):
-            width, height = recipe.size
-            small = scale(
-                made, width, height, src_color_range=span, dst_color_range=span, interpolation=interpolation(RESAMPLER)
-            )
+            small = scale(made, *recipe.size, interpolation=flags, **span)
         small.pts, small.time_base = frame.pts, frame.time_base
         small.pict_type = 0  # libx264 would put its key frames where the source has them
         yield made, small

@@ -60,14 +60,12 @@ def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: R
 class VideoOutput(Closable):
     """A video file that is written beside its final name; use it with `with`. It is removed unless `keep` is called.
 
-    `encoder` is the context that has to encode the video, opened with the headers of the file. It is None if the file is made
-    of `parts`, which are encoded one by one and have their headers in them. `notes` are on its losses against the source.
-    Raises OutputError.
+    It may be made of `parts`, which are encoded one by one and have their headers in them. Raises OutputError.
     """
 
     def __init__(self, path: str, source: str, recipe: Recipe, *, parts: bool = False) -> None:
-        self.notes: list[str] = []
-        self.encoder: Any = None
+        self.notes: list[str] = []  # on its losses against the source
+        self.encoder: Any = None  # encodes the video, opened with the headers of the file; None for parts
         self._last: int | None = None  # the decoding time of the last packet
         self._path = path
         self._ending = Path(path).suffix.lower()

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from inspect import GEN_RUNNING, getgeneratorstate
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any, Generic, TypeVar
@@ -42,14 +43,13 @@ Decision = TypeVar("Decision")
 class TrialStore(CheckedJournal):
     """The trials of a search in a journal beside a path, so that a search that was cut off continues from them.
 
-    `scan` is the stored scan of the clip, None if there is none. `trials` has the samples and the seconds of each stored trial,
-    by the name of its samples and its place. Raises OptionError if the journal belongs to another search, and the errors of
-    `CheckedJournal`.
+    Raises OptionError if the journal belongs to another search, and the errors of `CheckedJournal`.
     """
 
     def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
         head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
-        self.scan: Scan | None = None
+        self.scan: Scan | None = None  # until the clip was scanned
+        # the samples and the seconds of each trial, by the name of the samples and the place of the setting
         self.trials: dict[tuple[str, int], tuple[list[EncodedSample], float]] = {}
         super().__init__(journal_path(Path(path)), SEARCH, self._take)
         with closing_on_error(self):
@@ -67,10 +67,8 @@ class TrialStore(CheckedJournal):
         if "scan" in entry:
             self.scan = Scan(**entry["scan"])
         else:
-            self.trials[entry["ranges"], entry["place"]] = (
-                [EncodedSample(**sample) for sample in entry["encoded"]],
-                entry["seconds"],
-            )
+            encoded = [EncodedSample(**sample) for sample in entry["encoded"]]
+            self.trials[entry["ranges"], entry["place"]] = encoded, entry["seconds"]
 
     def add_scan(self, scan: Scan) -> None:
         """Store the scan of the clip. Raises OutputError."""
@@ -108,8 +106,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
 
         Raises VkssimError; earlier results stay. Raises OptionError in `progress`, which runs while a result is computed.
         """
-        place = 0
-        while True:
+        for place in count():
             with self._alone():
                 if place == len(self._results):
                     result = next(self._steps, None)
@@ -117,7 +114,6 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
                         return
                     self._results.append(result)
             yield self._results[place]
-            place += 1
 
     @property
     def parameter(self) -> str:
@@ -153,12 +149,10 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def _look(self) -> None:
         """Scan the clip, unless that is stored. Raises InputError; OutputError if a joined clip is to be written to a file."""
         store, output = self._store, self._options.output
-        if store is not None and store.scan is not None:
-            self._scan = store.scan
-        else:
-            self._scan = self.source.scan(self._options.progress)
-            if store is not None:
-                store.add_scan(self._scan)
+        stored = None if store is None else store.scan
+        self._scan = stored or self.source.scan(self._options.progress)
+        if store is not None and stored is None:
+            store.add_scan(self._scan)
         if output is not None and self._scan.joins:
             raise OutputError(
                 f"`output` {output}: the presentation times of {self.source.path} go back at frame {self._scan.joins[0]}, as in"
@@ -225,10 +219,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
         values = {target.name: target.value(encoded, weights) for target in self.targets}
         meets = all(values[target.name] >= target.limit for target in self.targets)
         deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in self.targets}
-        chances = (
-            float(meets) if whole else target.probability(values[target.name], deviations[target.name])
-            for target in self.targets
-        )
+        chances = [target.probability(values[target.name], deviations[target.name]) for target in self.targets if not whole]
 
         size = forecast_bytes(encoded, sampling, recipe)
         shown = self._scan.seconds(sampling.samples[0].first if whole else 0, sampling.frames, self.source.facts)
@@ -242,7 +233,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             seconds=seconds,
             whole=whole,
             deviations=deviations,
-            probability=min(chances, default=1.0),
+            probability=min(chances, default=float(meets)),
         )
 
     def _command_line(self, recipe: Recipe, place: int, zones: str | None = None) -> str:
@@ -308,7 +299,6 @@ class SampledSearch(SearchRun[Result, Decision]):
     def _sample(self) -> Sampling:
         """Choose the samples of the clip: of the requested length, or of _SHARE of the clip if that is longer."""
         scan, rate = self._scan, self.source.facts.rate
-        length = max(1, round(_SAMPLE_SECONDS * rate))
-        least = round((self._options.samples or 0.0) * rate)
+        length, least = max(1, round(_SAMPLE_SECONDS * rate)), round((self._options.samples or 0.0) * rate)
         self.sampling = choose_samples(scan, length=length, most=max(length, least, round(_SHARE * scan.count)))
         return self.sampling

@@ -78,17 +78,14 @@ class Scan:
 
 
 def frame_costs(width: int, height: int) -> Callable[[Any], int]:
-    """Return a function that gives the bytes of the next frame, which show how hard it is to encode.
-
-    They are those of FFmpeg's own MPEG-4 encoder, with small pictures at a constant quantiser.
-    """
+    """Return a function that gives the bytes of the next frame, small, in FFmpeg's own MPEG-4 at a constant quantiser."""
     import av
 
     divisor = max(2, -(-width // _COST_WIDTH))
     size = tuple(max(_COST_MIN_SIDE, side // divisor // 2 * 2) for side in (width, height))
     encoder: Any = av.CodecContext.create("mpeg4", "w")
-    encoder.width, encoder.height = size
-    encoder.pix_fmt, encoder.time_base, encoder.options = "yuv420p", Fraction(1, 25), dict(_COST_OPTIONS)
+    (encoder.width, encoder.height), encoder.pix_fmt = size, "yuv420p"
+    encoder.time_base, encoder.options = Fraction(1, 25), dict(_COST_OPTIONS)
     scale, numbers = new_scaler(), count()
 
     def cost(frame: Any) -> int:
@@ -102,8 +99,7 @@ def frame_costs(width: int, height: int) -> Callable[[Any], int]:
 class Source:
     """A clip that is encoded: its facts, and its frames by number, as `vkssim score` compares them.
 
-    They are cropped and turned as the clip says, and then changed as `pictures` says. Raises InputError if the clip cannot be
-    read, or is not in Y'CbCr or grey.
+    Raises InputError if the clip cannot be read, or is not in Y'CbCr or grey.
     """
 
     def __init__(self, path: str, pictures: SourcePictures = UNCHANGED) -> None:
@@ -168,10 +164,10 @@ class Source:
 
 
 def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
-    """Return the means of blocks of a picture on the 0..255 scale, of every row and column that a block needs for its mean."""
+    """Return the means of blocks of a picture on the 0..255 scale, from 8x8 or more samples of each."""
     height, width = plane.shape
     rows, columns = max(1, height // _SMALL_SIDE), max(1, width // _SMALL_SIDE)
-    skip_rows, skip_columns = max(1, rows // 8), max(1, columns // 8)  # 8x8 samples of a block are enough
+    skip_rows, skip_columns = max(1, rows // 8), max(1, columns // 8)
     cut = plane[: height // rows * rows, : width // columns * columns]
     blocks = cut.reshape(height // rows, rows, width // columns, columns)[:, ::skip_rows, :, ::skip_columns]
     small: npt.NDArray[np.float32] = blocks.mean(axis=(1, 3), dtype=np.float32) * np.float32(2.0 ** (8 - bits))
@@ -186,9 +182,7 @@ class Sample:
     """A range of frames that is encoded by itself, with frames around it, so that it is encoded as it is within the clip."""
 
     first: int
-    """The number of its first frame."""
     count: int
-    """The number of its frames."""
     weight: float = 1.0
     """How many frames of the clip each of its frames stands for."""
     lead: int = 0
@@ -268,19 +262,19 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
             weights.append(float(lengths[order[inside]].sum() / lengths[order[middle]]))
 
     corrected = corrected_weights(np.array(weights), np.stack([lengths, costs]), np.array(chosen))
-    samples = [
-        Sample(first, end - first, weight, min(LEAD, first), min(TAIL, scan.count - end))
-        for (first, end), weight in zip((pieces[place] for place in chosen), corrected.tolist(), strict=True)
-    ]
-    return Sampling(tuple(sorted(samples, key=lambda sample: sample.first)), scan.count, tuple(cuts))
+    samples = []
+    for place, weight in sorted(zip(chosen, corrected.tolist(), strict=True)):
+        first, end = pieces[place]
+        samples.append(Sample(first, end - first, weight, min(LEAD, first), min(TAIL, scan.count - end)))
+    return Sampling(tuple(samples), scan.count, tuple(cuts))
 
 
 def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) -> Doubles:
-    """Return weights of samples with which they have the totals of all pieces, changed as little as that allows.
+    """Return weights of samples with which they have the totals of all pieces, by the calibration of survey statistics.
 
-    This is the calibration of survey statistics by exponential factors. If these would be large, because too few samples cannot
-    have the totals, only the first column's total is met. `weights` is (samples,), `columns` has the numbers to total of every
-    piece, (columns, pieces), and `chosen` are the pieces that are samples.
+    Its factors are exponential. If they would be large, because too few samples cannot have the totals, only the first column's
+    total is met. `weights` is (samples,), `columns` has the numbers of every piece, (columns, pieces), and `chosen` are the
+    pieces that are samples.
     """
     scale = columns.mean(axis=1, keepdims=True)
     seen, totals = (columns / scale)[:, chosen], (columns / scale).sum(axis=1)
