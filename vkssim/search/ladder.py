@@ -192,10 +192,8 @@ def search_ladder(
 
     Raises
     ------
-    OptionError
-        An encoder, an option, a target, a height or a bit rate is not possible.
-    InputError
-        The source cannot be read, or cannot be encoded.
+    OptionError, InputError
+        As in `search_setting`.
 
     """
     arguments = dict(locals())

@@ -197,12 +197,12 @@ class SettingsModel:
     @property
     def damaged(self) -> list[int]:
         """Return the settings whose score is far too low for the scores of other settings; see `SettingCurve`."""
-        return sorted(set().union(*(curve.damaged for curve in self.curves)) & self.tried.keys())
+        return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
 
     @property
     def outdone(self) -> list[int]:
         """Return the settings of `damaged` whose damage a cheaper setting proves: an encoder may also get worse all at once."""
-        return sorted(set().union(*(curve.outdone for curve in self.curves)) & self.tried.keys())
+        return sorted(place for place in self.tried if any(place in curve.outdone for curve in self.curves))
 
     @property
     def failed(self) -> list[int]:

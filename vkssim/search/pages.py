@@ -32,12 +32,7 @@ def ladder_page(search: LadderSearch) -> str:
 
     def row(encode: LadderTrial, *more: str) -> TableRow:
         trial = encode.trial
-        cells = (
-            f"{encode.width}×{encode.height}",
-            shortest(trial.setting),
-            rate_text(trial.kbps),
-            *_score_cells(trial, [score]),
-        )
+        cells = (_size_text(encode.size), shortest(trial.setting), rate_text(trial.kbps), *_score_cells(trial, [score]))
         return TableRow((*cells, *more), sizes.index(encode.size), "pass" if targets and more == ("met",) else "")
 
     headings = ("size", search.parameter, "kbit/s", *_score_headings([score]))
@@ -48,13 +43,12 @@ def ladder_page(search: LadderSearch) -> str:
         (*headings, *([target] if targets else [])),
         tuple(row(encode, *more) for encode, more in zip(choice.rungs, met, strict=True)),
     )
-    script = search.script()
     listed = [
         {"width": encode.width, "height": encode.height, search.parameter: encode.trial.setting, "kbps": encode.trial.kbps}
         | encode.trial.values
         for encode in choice.rungs
     ]
-    copied = [*([Copied("FFmpeg's command for each rung", script)] if script else []), json_to_copy(listed)]
+    script = [Copied("FFmpeg's command for each rung", search.script())] if choice.rungs else []
     rows = sorted(map(row, sorted(trials, key=lambda encode: encode.trial.kbps)), key=lambda table_row: table_row.series or 0)
     folded = [Table(f"All trials ({len(trials)})", headings, tuple(rows))]
     if choice.fixed:
@@ -66,7 +60,7 @@ def ladder_page(search: LadderSearch) -> str:
             lead=_lead(search),
             tiles=_ladder_tiles(search, targets),
             table=rungs if choice.rungs else None,
-            copied=copied,
+            copied=[*script, json_to_copy(listed)],
             notes=choice.notes,
             plots=[_ladder_plot(search, sizes, score, targets)],
             folded=folded,
@@ -92,8 +86,12 @@ def _ladder_tiles(search: LadderSearch, targets: Sequence[Target]) -> list[Tile]
     return tiles
 
 
+def _size_text(size: tuple[int, int]) -> str:
+    return f"{size[0]}×{size[1]}"
+
+
 def _rung_name(search: LadderSearch, encode: LadderTrial) -> str:
-    return f"{encode.width}×{encode.height} {search.parameter} {shortest(encode.trial.setting)}"
+    return f"{_size_text(encode.size)} {search.parameter} {shortest(encode.trial.setting)}"
 
 
 def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: Target, targets: Sequence[Target]) -> Plot:
@@ -105,9 +103,9 @@ def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: 
         return tuple(sorted({(encode.trial.kbps, score.score(encode.trial)) for encode in of if encode in trials}))
 
     curves, legend = [], []
-    for number, (width, height) in enumerate(sizes):
-        curves.append(Curve(points([encode for encode in trials if encode.size == (width, height)]), "size", number))
-        legend.append(("size", number, f"{width}×{height}"))
+    for number, size in enumerate(sizes):
+        curves.append(Curve(points([encode for encode in trials if encode.size == size]), "size", number))
+        legend.append(("size", number, _size_text(size)))
     for kind, name, rungs in (("fixed", FIXED, choice.fixed), ("chosen", NEW, choice.rungs)):
         if rungs:
             curves.append(Curve(points(rungs), kind))
@@ -136,7 +134,7 @@ def search_page(search: Search) -> str:
     trial = choice.trial
 
     tiles = [Tile("setting" if choice.meets else "nearest setting", setting, choice.encoder + _options_text(search))]
-    tiles += [_target_tile(target, trial, "") for target in targets]
+    tiles += [_target_tile(target, trial) for target in targets]
     about = "the whole clip" if trial.whole else "forecast for the whole clip"
     tiles.append(Tile("size", f"{_megabytes(trial.bytes)} MB", f"{rate_text(trial.kbps)} kbit/s, {about}"))
     if not trial.whole:
@@ -148,12 +146,8 @@ def search_page(search: Search) -> str:
     rows = []
     for tried in sorted(trials, key=lambda tried: tried.setting):
         met = tried.meets if tried.whole else tried.probability >= choice.sure
-        cells = (
-            shortest(tried.setting),
-            "whole" if tried.whole else "samples",
-            *_size_cells(tried),
-            *_score_cells(tried, targets),
-        )
+        encoded = "whole" if tried.whole else "samples"
+        cells = shortest(tried.setting), encoded, *_size_cells(tried), *_score_cells(tried, targets)
         rows.append(_met_row(met, *cells, series=0))
     return render_answer(
         AnswerPage(
@@ -303,11 +297,11 @@ def _margin_text(target: Target, trial: Trial) -> str:
     return f"{margin:+.4f}{decibels}"
 
 
-def _target_tile(target: Target, trial: Trial, of: str) -> Tile:
+def _target_tile(target: Target, trial: Trial, of: str = "") -> Tile:
     value = trial.values[target.name]
     met = value >= target.limit
     more = f"target {shortest(target.limit)} {'met' if met else 'missed'}, margin {_margin_text(target, trial)}"
-    more = "; ".join(filter(None, (more, of)))
+    more += f"; {of}" if of else ""
     return Tile(_name(target.name), score_text(value, target.limit), more, state="pass" if met else "fail")
 
 
@@ -319,9 +313,9 @@ def _score_cells(trial: Trial, targets: Sequence[Target]) -> list[str]:
     cells = []
     for target in targets:
         cells.append(score_text(trial.values[target.name], target.limit))
-        cells += (
-            [f"{score:.2f}" if (score := target.score(trial)) < HIGHEST else f"over {HIGHEST:g}"] if target.decibels else []
-        )
+        if target.decibels:
+            score = target.score(trial)
+            cells.append(f"{score:.2f}" if score < HIGHEST else f"over {HIGHEST:g}")
     return cells
 
 
@@ -341,12 +335,8 @@ def _options_text(search: SearchRun[Any, Any]) -> str:
 
 def _lead(search: SearchRun[Any, Any]) -> str:
     facts, sampling = search.source.facts, getattr(search, "sampling", None)
-    parts = [
-        search.source.path,
-        f"{facts.width}×{facts.height}",
-        f"{float(facts.rate):g} frames/s",
-        f"{search.recipe.bits} bit",
-    ]
+    size = _size_text((facts.width, facts.height))
+    parts = [search.source.path, size, f"{float(facts.rate):g} frames/s", f"{search.recipe.bits} bit"]
     if sampling is not None and sampling.is_whole:
         parts.append(counted(sampling.frames, "frame"))
     elif sampling is not None:

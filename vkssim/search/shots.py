@@ -86,10 +86,8 @@ class ShotSearch(SearchRun[Shot, ScoreReport]):
     def _search_shot(self, sample: Sample, curves: Sequence[SettingCurve]) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and the curves that are expected for the next one."""
         history = TrialHistory(self.targets, self.recipe.parameter, curves)
-        sampling = Sampling((sample,), sample.count)
-        scores: dict[int, dict[str, list[float]]] = {}
-        for place, encoded in self._try_settings(history, f"shot {sample.first}+{sample.count}", sampling):
-            scores[place] = encoded[0].scores
+        tried = self._try_settings(history, f"shot {sample.first}+{sample.count}", Sampling((sample,), sample.count))
+        scores = {place: encoded[0].scores for place, encoded in tried}
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in history.notes]
         best = history.nearest
         trial, every = history[best], tuple(history[place] for place in sorted(scores))
@@ -159,12 +157,8 @@ def search_shots(
 
     Raises
     ------
-    OptionError
-        An encoder, an option, a target or a range is not possible.
-    InputError
-        The source cannot be read, or cannot be encoded.
-    OutputError
-        The output cannot be written.
+    OptionError, InputError, OutputError
+        As in `search_setting`.
 
     """
     arguments = dict(locals())
