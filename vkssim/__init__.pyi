@@ -25,5 +25,5 @@ from .scorer import Scorer as Scorer
 from .search.ladder import search_ladder as search_ladder
 from .search.recipe import EncoderSpec as EncoderSpec
 from .search.search import search_setting as search_setting
-from .search.shots import search_shots as search_shots
+from .search.search import search_shots as search_shots
 from .utils.version import __version__ as __version__

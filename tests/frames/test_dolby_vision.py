@@ -9,8 +9,7 @@ import av
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.search.search import search_setting
-from vkssim.search.shots import search_shots
+from vkssim.search.search import search_setting, search_shots
 from vkssim.search.source import Source
 
 from ..search.clips import ASKED as QUICK

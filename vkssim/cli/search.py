@@ -21,8 +21,7 @@ from .output import check_targets, json_text, print_text, say
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..search.search import Search, SettingChoice
-    from ..search.shots import ShotSearch
+    from ..search.search import Search, SettingChoice, ShotSearch
     from ..search.trial import Shot, Trial
 
 _OF_ONE_SETTING = ("sure", "samples", "whole", "two_pass")
@@ -198,7 +197,7 @@ def _search_for_shots(
     """Search, print a line for each shot, and write the files. Raises ThresholdError if a shot misses a target."""
     from ..report import render
     from ..search.pages import shots_page
-    from ..search.shots import search_shots
+    from ..search.search import search_shots
 
     for name in _OF_ONE_SETTING:
         if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:

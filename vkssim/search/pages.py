@@ -18,9 +18,8 @@ from ..report.numbers import percent, shortest, time_code
 from ..utils.wording import counted
 from .ladder import LadderSearch
 from .rungs import FIXED, NEW, LadderTrial
-from .search import Search
+from .search import Search, ShotSearch
 from .search_run import SearchRun
-from .shots import ShotSearch
 from .trial import HIGHEST, Target, Trial
 
 
