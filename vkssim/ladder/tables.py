@@ -201,9 +201,8 @@ def check_scored(rows: Sequence[Row]) -> None:
     """Raise InputError if a pair failed in the batch."""
     for row in rows:
         if row["error"] not in (None, ""):
-            raise InputError(
-                f"{row['distorted']} was not scored ({row['error']}); repair the cause and score it again, or leave its row out"
-            )
+            cure = "repair the cause and score it again, or leave its row out"
+            raise InputError(f"{row['distorted']} was not scored ({row['error']}); {cure}")
 
 
 def scores_of(rows: Sequence[Row]) -> list[str]:
@@ -318,10 +317,8 @@ def _check_declared(path: str, file: Any) -> list[str]:
     columns = [schema.column(number) for number in range(min(len(schema), MAX_COLUMNS + 1))]
     rows = metadata.num_rows
     if len(columns) > MAX_COLUMNS or rows > MAX_ROWS or rows * len(columns) > MAX_CELLS:
-        raise InputError(
-            f"{path} has {counted(len(schema), 'column')} and {counted(rows, 'row')};"
-            f" the limits are {MAX_COLUMNS} columns, {MAX_ROWS} rows and {MAX_CELLS} cells"
-        )
+        limits = f"{MAX_COLUMNS} columns, {MAX_ROWS} rows and {MAX_CELLS} cells"
+        raise InputError(f"{path} has {counted(len(schema), 'column')} and {counted(rows, 'row')}; the limits are {limits}")
     for column in columns:
         if column.max_repetition_level or column.max_definition_level > 1:
             raise InputError(f"{path}: the column {column.path} is nested; a table has one value in a cell")

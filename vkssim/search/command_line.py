@@ -46,50 +46,46 @@ _COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | frozenset(
 def command_line(path: str, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None) -> str:
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
-    The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied. A rendition has
-    none, because all renditions share them. Its line is part of a script, so that FFmpeg must not ask anything. FFmpeg turns
-    the pictures as the clip says, and numbers frames that have no times of their own (`renumbered`, see `Scan`). An encode in
-    two passes is a line with two commands. The file may differ from the encode of the search, because versions of an encoder
-    differ. `zones` are those of libx264; outside them the setting is `place`.
+    The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied, but not for a
+    rendition, because all renditions share them. FFmpeg turns the pictures as the clip says, and numbers frames that have no
+    times of their own (`renumbered`, see `Scan`). `zones` are those of libx264; outside them the setting is `place`.
     """
     output = encode_name(path, recipe, place if zones is None else None)
     if zones is not None:
         recipe = replace(recipe, own={**recipe.own, "zones": zones})
 
-    facts, quiet, copied = recipe.facts, ["-nostdin"], []
+    facts, read, copied = recipe.facts, ["ffmpeg"], []
     if recipe.size is None:
-        quiet, copied = [], copying_words(facts.subtitles, attachments=facts.attachments)
-    pictures = sequence(path)
-    by_image2 = {} if pictures is None else pictures.options  # by these FFmpeg finds the pictures of a sequence
-    read = [
-        *quiet,
-        *(word for name, value in by_image2.items() for word in (f"-{name}", value)),
-        "-i",
-        operand(path),
-        "-map",
-        f"0:v:{facts.video}",
-    ]
+        copied = copying_words(facts.subtitles, attachments=facts.attachments)
+    else:
+        read.append("-nostdin")  # the line is part of a script, so FFmpeg must not ask anything
+    if (pictures := sequence(path)) is not None:
+        read += _options(pictures.options)  # by these FFmpeg finds the pictures
+    read += ["-i", operand(path), "-map", f"0:v:{facts.video}"]
 
-    video = ["ffmpeg", *read, *_video(recipe, place, renumbered=renumbered)]
+    video = [*read, *_video(recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *copied, output])
     first, second = [*video, "-pass", "1", "-f", "null", "-"], [*video, "-pass", "2", *copied, output]
     return f"{shell_line(first)} && {shell_line(second)}"
 
 
+def _options(options: Mapping[str, str]) -> list[str]:
+    return [word for name, value in options.items() for word in (f"-{name}", value)]
+
+
 def encode_name(path: str, recipe: Recipe, place: int | None) -> str:
     """Return the name of the file that a command writes: the clip, the size of a rendition, the options and the setting.
 
-    If `place` is None, each shot has a setting of its own.
-    The name of the clip is cut if the whole would be longer than file systems allow.
+    If `place` is None, each shot has a setting of its own. A name is no longer than file systems allow.
     """
     clip = _OF_PICTURES.sub("", Path(path).stem) or "pictures"
-    size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
+    size = "" if recipe.size is None else f"{recipe.size[0]}x{recipe.size[1]}"
     given = {**recipe.options, **recipe.own}
     options = "_".join(f"{name}-{_NOT_OF_NAMES.sub('-', value)}" for name, value in given.items())[:_MAX_OPTION_LENGTH]
     setting = "shots" if place is None else f"{recipe.parameter.name}{recipe.parameter.text(place)}"
-    end = "_".join(("", *size, *filter(None, (options,)), setting)) + ".mkv"
-    return operand(file_name(clip, end))
+    end = "".join(f"_{part}" for part in (size, options, setting) if part)
+    return operand(file_name(clip, f"{end}.mkv"))
 
 
 def shell_script(commands: Mapping[str, str]) -> str:
@@ -102,7 +98,6 @@ def shell_script(commands: Mapping[str, str]) -> str:
 
 
 def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
-    """Return the words that say how the video is encoded."""
     facts, words = recipe.facts, ["-c:v", recipe.encoder.name]
     filters, scale = [], []
     if renumbered:
@@ -114,28 +109,23 @@ def _video(recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     filters += facts.filters
     if recipe.scaled is not None:
         scale += [f"{recipe.scaled[0]}:{recipe.scaled[1]}", f"flags={RESAMPLER}+accurate_rnd"]
-    full, grey = facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
-    if recipe.format != facts.coded_format and (full or grey):
+    converts, full, grey = recipe.format != facts.coded_format, facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
+    if converts and (full or grey):
         span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes unmarked grey for full
         scale += [f"in_range={span}", f"out_range={span}"]
-
     if scale:
         filters.append(f"scale={':'.join(scale)}")
+
     if filters:
         words += ["-vf", ",".join(filters)]
+    if converts:
+        words += ["-pix_fmt", recipe.format, *(["-color_range", "pc"] if full else [])]
 
-    if recipe.format != facts.coded_format:
-        words += ["-pix_fmt", recipe.format]
-        words += ["-color_range", "pc"] if full else []
-
-    options = dict(recipe.options_of(place))
-    rate = options.pop("b", None)
+    options = recipe.options_of(place)
+    rate = options.pop("b", "0" if recipe.encoder.is_nvenc else None)
     if recipe.parameter.is_bitrate:
         rate = f"{recipe.parameter.text(place)}k"
-    elif recipe.encoder.is_nvenc:
-        rate = "0"
-    for name, value in options.items():
-        words += [f"-{name}", value]
+    words += _options(options)
     return words if rate is None else [*words, "-b:v", rate]
 
 
@@ -226,16 +216,12 @@ def av1an_zones(shots: Sequence[Shot], recipe: Recipe) -> str:
     """
     program = _PROGRAMS.get(recipe.encoder.name)
     if program is None or recipe.parameter.name != "crf":
-        raise OptionError(
-            f"Av1an has no zones for {recipe.parameter.name} of {recipe.encoder.name}; it has them for crf of"
-            f" {', '.join(_PROGRAMS)}"
-        )
+        asked = f"{recipe.parameter.name} of {recipe.encoder.name}"
+        raise OptionError(f"Av1an has no zones for {asked}; it has them for crf of {', '.join(_PROGRAMS)}")
     given = {**recipe.options, **recipe.own_options()}
     if refused := [name for name in given if name in _NO_NAMES]:
-        raise OptionError(
-            f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; use a name of"
-            f" {program.name}, such as vbv-maxrate, or write .json"
-        )
+        instead = f"use a name of {program.name}, such as vbv-maxrate, or write .json"
+        raise OptionError(f"`options` {refused[0]}: Av1an gives options to {program.name} itself, which lacks it; {instead}")
     if program.joined and (deadline := given.pop("deadline", given.pop("quality", None))) is not None:
         given[{"realtime": "rt"}.get(deadline, deadline)] = "1"
     if recipe.bits > 8 and program.name in ("x264", "x265"):

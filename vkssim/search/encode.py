@@ -48,9 +48,7 @@ class EncodedSample:
     other_bytes: int = 0
     """The bytes of all but key frames."""
     frames: int = 0
-    """The number of frames."""
     key_frames: int = 0
-    """The number of key frames."""
 
     def column(self, name: str) -> Doubles:
         """Return one score of all frames."""

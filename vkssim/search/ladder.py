@@ -200,10 +200,8 @@ def search_ladder(
     check_types(search_ladder, arguments)
     low, high = _BITRATES
     if not low <= least_bitrate <= most_bitrate <= high:
-        raise OptionError(
-            f"`least_bitrate` is {least_bitrate:g} and `most_bitrate` {most_bitrate:g} kbit/s; both must be {low:g} to"
-            f" {high:g}, the least one no larger"
-        )
+        given = f"`least_bitrate` is {least_bitrate:g} and `most_bitrate` {most_bitrate:g} kbit/s"
+        raise OptionError(f"{given}; both must be {low:g} to {high:g}, the least one no larger")
     if not 1.05 <= factor <= 10:
         raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
 
@@ -286,9 +284,8 @@ def _size(height: int, facts: VideoFacts, name: str = "heights") -> tuple[int, i
     if height == facts.height:
         return size
     if height % 2 or not _MIN_SIDE <= height < facts.height:
-        raise OptionError(
-            f"`{name}` {height}: it must be even, between {_MIN_SIDE} and the source's height, which is {facts.height}"
-        )
+        limits = f"between {_MIN_SIDE} and the source's height, which is {facts.height}"
+        raise OptionError(f"`{name}` {height}: it must be even, {limits}")
     if width < _MIN_SIDE:
         raise OptionError(f"`{name}` {height}: the width would be {width}, and it must be {_MIN_SIDE} or more")
     return size

@@ -45,10 +45,8 @@ class SearchOptions:
         if self.trials < 1:
             raise OptionError(f"`trials` is {self.trials}; it must be 1 or more")
         if not 0.5 <= self.sure <= _MAX_SURE:
-            raise OptionError(
-                f"`sure` is {self.sure:g}; it must be 0.5 to {_MAX_SURE:g}, the probability that the whole clip meets the"
-                " targets"
-            )
+            meaning = "the probability that the whole clip meets the targets"
+            raise OptionError(f"`sure` is {self.sure:g}; it must be 0.5 to {_MAX_SURE:g}, {meaning}")
         if self.samples is not None and not 0 < self.samples < math.inf:
             raise OptionError(f"`samples` is {self.samples:g} seconds; it must be a number above 0")
 

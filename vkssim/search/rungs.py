@@ -1,7 +1,4 @@
-"""Model the renditions of a ladder, one for each size, choose the next encode, and in the end the rungs of them all.
-
-A rendition has the bit rate and the score over the settings.
-"""
+"""Model the renditions of a ladder, one for each size, choose the next encode, and in the end the rungs of them all."""
 
 from __future__ import annotations
 
@@ -289,12 +286,12 @@ def choose(
     deltas = None
     try:
         if ladder.fixed:
-            curves = (
+            anchor, new = (
                 # two rungs of a fixed ladder may have the same trial
                 RateCurve.of(name, list(dict.fromkeys((encode.kbps, score.score(encode.trial)) for encode in of)))
                 for name, of in ((FIXED, fixed), (NEW, rungs))
             )
-            deltas = bjontegaard_deltas(*curves)
+            deltas = bjontegaard_deltas(anchor, new)
             notes += deltas.warnings
     except VkssimError as error:
         notes.append(f"no BD-rate: {error}")

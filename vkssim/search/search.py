@@ -88,9 +88,8 @@ class Search(SampledSearch[Trial, SettingChoice]):
         place, meets = history.nearest, history.best is not None
         trial, rare = history[place], [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
         if rare and not trial.whole:
-            self._notes.append(
-                f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them"
-            )
+            seldom = "samples seldom have the worst frames of a clip; `whole` looks at all of them"
+            self._notes.append(f"{', '.join(rare)}: {seldom}")
         return SettingChoice(
             encoder=self.recipe.encoder.name,
             parameter=self.parameter,
@@ -153,8 +152,9 @@ def search_setting(
 ) -> Search:
     """Search the cheapest setting of an encoder whose scores meet targets.
 
-    Samples of the clip are encoded with PyAV, and scored against their source. A model of score against setting says which
-    setting to try next.
+    Samples of the clip are encoded with PyAV, and the luma that a decoder gives is scored against that which the encoder got. A
+    model of score against setting says which setting to try next. If no setting meets the targets, `SettingChoice.meets` is
+    False.
 
     Parameters
     ----------
@@ -206,11 +206,6 @@ def search_setting(
         The source cannot be read, or cannot be encoded.
     OutputError
         The output cannot be written.
-
-    Notes
-    -----
-    Scores compare the luma that the encoder got with the luma that a decoder gives. A search that finds no setting raises no
-    error: `SettingChoice.meets` is False.
 
     """
     arguments = dict(locals())

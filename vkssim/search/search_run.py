@@ -1,7 +1,4 @@
-"""Run a search step by step: look at the clip once, encode it with a setting, score it, and store the trial.
-
-All searches share this, and the iteration over their results.
-"""
+"""Run any search step by step: look at the clip once, encode it with a setting, score it, and store the trial."""
 
 from __future__ import annotations
 
