@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ def opened_device(instance: Instance) -> Iterator[Device]:
         pytest.fail(f"the tests need a Vulkan device: {error}", pytrace=False)
     with Device(info) as device:
         yield device
+        gc.collect()  # a scorer in a circle of references is closed by it
         assert not +device.live_objects, f"objects outlived their tests: {dict(+device.live_objects)}"
 
 
