@@ -19,7 +19,7 @@ from .support.commands import python_process
 
 ROOT = Path(__file__).resolve().parent.parent
 
-SMALL = ("--size", "192x176", "--frames", "4")
+SMALL = ("--size", "192x176", "--frames", "2")
 
 
 def _bench(*words: str, cwd: Path = ROOT) -> tuple[int, str]:

@@ -116,7 +116,7 @@ def test_refused_before_anything_is_scored(folder: Path, line: str, message: str
 
 def test_dev_stdout_is_standard_output() -> None:
     """A file that standard output goes to is not replaced under it."""
-    result = vkssim_process("score", *shlex.split(f"{RAW} --output /dev/stdout"))
+    result = vkssim_process("score", *shlex.split(f"{RAW} --backend cpu --output /dev/stdout"))
     assert result.returncode == 0
     assert ElementTree.fromstring(result.stdout.decode()).tag == "VMAF"
     assert b"float_ssim" in result.stderr, "the summary makes way"

@@ -23,10 +23,10 @@ def _run(*modes: str) -> Any:
 
 @pytest.fixture(scope="module")
 def seen() -> Any:
-    return _run("after_opening", "while_reading", "while_another_thread_scores", "pools")
+    return _run("while_reading", "while_another_thread_scores", "after_opening", "pools")
 
 
-@pytest.mark.parametrize("use", [*USES, *INHERITED, "grandchild"])
+@pytest.mark.parametrize("use", [*USES, *INHERITED, "torch", "grandchild"])
 def test_a_child_is_told_what_to_do(seen: Mapping[str, Any], use: str) -> None:
     """A device that the child opens is refused, and so is one from its parent."""
     said = seen["after_opening"][use]

@@ -13,6 +13,7 @@ from typing import Any
 import gate_matrix
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from cross_backend_diff import main
 from gate_matrix import LARGE_PAIRS, PAIRS, CasePair, Form, compare, stored_samples, tolerance_of
 
@@ -27,6 +28,8 @@ from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders.interface import Precision, Shape, module_name, modules
 
 from .support.commands import python_process
+
+pytestmark = pytest.mark.usefixtures("shared_device")
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
@@ -189,13 +192,18 @@ def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None
         (("--places", "3"), "--feature says what is compared"),
         (("--large", "--feature", "float_ssim"), "--large is for the matrix"),
         (("--backend", "cpu"), "is the reference itself"),
-        (("--device", "no such device"), "no such device"),
     ],
 )
 def test_a_gate_that_cannot_run_ends_with_2(words: tuple[str, ...], message: str) -> None:
-    process = python_process(str(SCRIPTS / "cross_backend_diff.py"), *words)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+
+
+def test_the_script_ends_with_the_code_of_the_gate() -> None:
+    process = python_process(str(SCRIPTS / "cross_backend_diff.py"), "--device", "no such device")
     assert process.returncode == 2, process.stdout.decode()
-    assert message in process.stderr.decode()
+    assert "no such device" in process.stderr.decode()
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ THREE = (0.3, 0.3, 0.4)
 STRUCTURED = ("noise", "natural")
 FLAT = ("ramps", "flat", "bright", "anti")
 SMALL = [(11, 11), (11, 40), (16, 16), (23, 29), (70, 53)]
-ACROSS_STRIPS = [(37, 1031), (1031, 37), (261, 318)]
+ACROSS_STRIPS = [(37, 515), (515, 37), (131, 190)]
 PARTS: dict[str, Any] = {
     "whole": np.s_[:],
     "top": np.s_[:12],
@@ -68,27 +68,25 @@ def _check(kind: str, got: Any, expected: Any, *, flat: bool = False) -> None:
 
 
 @by_padding
-@pytest.mark.parametrize("kind", STRUCTURED + FLAT)
 @pytest.mark.parametrize("size", SMALL + ACROSS_STRIPS)
-def test_ssim_against_the_twin(kind: str, size: tuple[int, int], padding: str) -> None:
-    pair = images(kind, *size)
-    got = vkssim.ssim_and_grad(*pair, data_range=1.0, padding=padding)
-    _check(kind, got, twin(*pair, padding=padding), flat=kind in FLAT)
+def test_ssim_against_the_twin(size: tuple[int, int], padding: str) -> None:
+    for kind in STRUCTURED + FLAT:
+        pair = images(kind, *size)
+        got = vkssim.ssim_and_grad(*pair, data_range=1.0, padding=padding)
+        _check(kind, got, twin(*pair, padding=padding), flat=kind in FLAT)
 
 
 @by_padding
 @by_pyramid
-@pytest.mark.parametrize("kind", [*STRUCTURED, "ramps", "bright"])
 @pytest.mark.parametrize(
     ("size", "weights"),
-    [((20, 31), (0.5,)), ((41, 44), THREE), ((63, 91), THREE), ((161, 165), MS_SSIM_WEIGHTS), ((323, 342), MS_SSIM_WEIGHTS)],
+    [((20, 31), (0.5,)), ((41, 44), THREE), ((63, 91), THREE), ((161, 165), MS_SSIM_WEIGHTS), ((259, 270), MS_SSIM_WEIGHTS)],
 )
-def test_ms_ssim_against_the_twin(
-    kind: str, size: tuple[int, int], weights: tuple[float, ...], padding: str, pyramid: str
-) -> None:
-    pair = images(kind, *size)
-    got = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, weights=weights, padding=padding, pyramid=pyramid)
-    _check(kind, got, twin(*pair, weights=weights, padding=padding, pyramid=pyramid), flat=kind in FLAT)
+def test_ms_ssim_against_the_twin(size: tuple[int, int], weights: tuple[float, ...], padding: str, pyramid: str) -> None:
+    for kind in (*STRUCTURED, "ramps", "bright"):
+        pair = images(kind, *size)
+        got = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, weights=weights, padding=padding, pyramid=pyramid)
+        _check(kind, got, twin(*pair, weights=weights, padding=padding, pyramid=pyramid), flat=kind in FLAT)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (5, 7), (3, 40)])
@@ -197,13 +195,13 @@ def test_a_firefly_spoils_no_gradient_but_its_own(function: Call) -> None:
     check_number(LOSS_GRADIENT, "beside a firefly", function.__name__, relative(gradient, expected[1]), 0.0)
 
 
-@by_pyramid
-def test_memory_that_nobody_wrote_is_not_read(pyramid: str) -> None:
+def test_memory_that_nobody_wrote_is_not_read() -> None:
     """The C library fills what it hands out with 3e38, whose square is infinite; software devices take their memory there."""
     code = (
-        "import numpy as np, vkssim; pair = np.random.default_rng(0).random((2, 161, 165), np.float32);"
-        f"value, gradient = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, padding='same', pyramid='{pyramid}');"
-        "assert np.isfinite(value) and np.isfinite(gradient).all()"
+        "import numpy as np, vkssim; pair = np.random.default_rng(0).random((2, 161, 165), np.float32)\n"
+        "for pyramid in ('average', 'libvmaf'):\n"
+        "    value, gradient = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, padding='same', pyramid=pyramid)\n"
+        "    assert np.isfinite(value) and np.isfinite(gradient).all(), pyramid"
     )
     result = python_process("-c", code, environment={"MALLOC_PERTURB_": "128"})
     assert result.returncode == 0, result.stderr

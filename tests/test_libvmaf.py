@@ -32,7 +32,7 @@ def test_random_pairs(first: int) -> None:
     assert not wrong, "\n".join([*wrong, "`tests/stress/precision --first NUMBER --draws 1` repeats a draw"])
 
 
-@pytest.mark.parametrize("side", [128, 384, 640, 896, 1152, 1664, 2176])
+@pytest.mark.parametrize("side", [128, 384, 640, 1152, 1664])
 def test_automatic_downscales_half_way_between_two_factors(side: int) -> None:
     """The smaller side divided by 256 ends in .5 here."""
     pair = hard_pair("shift", side, (side + 9, side), 8)
@@ -76,15 +76,17 @@ def test_scores_of_large_frames_are_those_of_libvmaf(pair: CasePair) -> None:
 def test_vif_of_hard_pairs(bits: int) -> None:
     """The kernels give the float32 numbers of libvmaf for every kind of picture, with and without a limit of the gain."""
     rng = np.random.default_rng(bits)
-    for seed, kind in enumerate(KINDS):
+    kinds = list(enumerate(KINDS))
+    for group in range(4):
         width, height = (int(side) for side in rng.integers(64, 300, 2))
-        limit = (100, 1)[seed % 2]
-        pair = hard_pair(kind, seed, (width, height), bits)
-        (expected,) = libvmaf_vif([(pair.reference, pair.distorted)], bits, limit)
+        limit = (100, 1)[group % 2]
+        pairs = [hard_pair(kind, seed, (width, height), bits) for seed, kind in kinds[group::4]]
+        planes = [(pair.reference, pair.distorted) for pair in pairs]
         with Scorer(width, height, bits=bits, features=f"vif=vif_enhn_gain_limit={limit}") as scorer:
-            (scores,) = scorer.score([(pair.reference, pair.distorted)])
-        got = [np.float32(score) for score in scores.metrics.values()]
-        assert got == [np.float32(score) for score in expected.values()], (str(pair), limit)
+            frames = list(scorer.score(planes))
+        for pair, scores, expected in zip(pairs, frames, libvmaf_vif(planes, bits, limit), strict=True):
+            got = [np.float32(score) for score in scores.metrics.values()]
+            assert got == [np.float32(score) for score in expected.values()], (str(pair), limit)
 
 
 TERMS: Scores = {f"float_ms_ssim_{term}_scale{scale}": 0.5 for term in "lcs" for scale in range(5)}

@@ -115,8 +115,8 @@ import vkssim
 
 if __name__ == "__main__":
     raw = vkssim.RawDescription(*map(int, sys.argv[1:3]), "420", 8)
-    results = vkssim.score_many([sys.argv[3:5]] * 20, raw=raw, features=["float_ssim=scale=1"], device=[sys.argv[5]] * 2)
-    print(next(results).report.pooled()["float_ssim"]["mean"])
+    results = vkssim.score_many([sys.argv[3:5]] * 20, raw=raw, features=["float_psnr"], device=[sys.argv[5]] * 2)
+    print(next(results).report.pooled()["float_psnr"]["mean"])
 """
 
 

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 FEATURES = tuple(with_options(name, enable_lcs=True) for name in SIMILARITIES)
-SIDES = st.integers(176, 700)
+SIDES = st.integers(176, 450)
 
 few = settings(deadline=None, max_examples=8)
 

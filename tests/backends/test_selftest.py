@@ -39,7 +39,8 @@ from ..support.faults import Layer, layer, wrong_readback
 from ..support.pictures import clip
 
 FRAMES = clip(2)
-FEATURE = "float_ssim=scale=1:precision=fast"
+FEATURE = "float_ssim=scale=1:window=uniform8"
+GAUSSIAN = "float_ssim=scale=1:precision=fast"
 BUILDS = [precision.value for precision in Precision]
 FORMATS = [
     *(FrameFormat.of_bits(352, 352, bits) for bits in (8, 10)),
@@ -160,11 +161,11 @@ def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any)
     with layer() as made:
         spoil(made)
         with np.errstate(all="ignore"), pytest.raises(WrongNumbersError) as caught:
-            vkssim.Scorer(176, 176, bits=8, features=[FEATURE])
+            vkssim.Scorer(176, 176, bits=8, features=[GAUSSIAN])
     assert not made.left
     for words in (
         os.environ[DEVICE_VARIABLE],
-        "computes wrong numbers: " + FEATURE,
+        "computes wrong numbers: " + GAUSSIAN,
         "it gives",
         "choose another device, or `backend=cpu`",
     ):

@@ -18,6 +18,8 @@ from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.commands import TINY, fail, pair_words, refuse, succeed, vkssim, vkssim_process
 from ..support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 LUMA = clip(7)
 DISTORTED = np.stack([np.roll(frame, shift, axis=1) for shift, frame in enumerate(LUMA)])
 """The first frame is the reference's; no two of the others score alike."""

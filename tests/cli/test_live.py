@@ -46,7 +46,7 @@ def test_what_has_no_score_is_null(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("backend", ["cpu", "vulkan"])
 def test_a_line_does_not_wait_for_the_next_frame(words: tuple[str, ...], backend: str) -> None:
     """Each frame is written to the pipe only after the line of the one before it was read."""
-    command = [*words[:4], "-", *raw_flags(LUMA), "--live", "-q", "--backend", backend, "--feature", "float_ssim"]
+    command = [*words[:4], "-", *raw_flags(LUMA), "--live", "-q", "--backend", backend, "--feature", "float_psnr"]
     with start_vkssim(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -183,6 +183,12 @@ EVERY = [(number, float(number)) for number in range(60)]
 BY_TIME, NOTHING, CURE = "--sync pts pairs frames by time", "", "or --find-offset would match them"
 
 
+@pytest.fixture(scope="module")
+def every(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A clip of all frames."""
+    return _timed(tmp_path_factory.mktemp("timed") / "ref.mkv", EVERY)
+
+
 @pytest.mark.parametrize(
     ("shown", "advice"),
     [
@@ -202,8 +208,8 @@ BY_TIME, NOTHING, CURE = "--sync pts pairs frames by time", "", "or --find-offse
         "doubled, times lost", "late", "early",
     ],
 )  # fmt: skip
-def test_one_advice_that_is_right(tmp_path: Path, shown: Sequence[tuple[int, float]], advice: str) -> None:
-    report = _scored((_timed(tmp_path / "ref.mkv", EVERY), _timed(tmp_path / "dis.mkv", shown)))
+def test_one_advice_that_is_right(tmp_path: Path, every: str, shown: Sequence[tuple[int, float]], advice: str) -> None:
+    report = _scored((every, _timed(tmp_path / "dis.mkv", shown)))
     advised = [warning for warning in report.warnings if "--" in warning]
     assert len(advised) == bool(advice)
     assert all(warning.endswith(advice) for warning in advised)

@@ -14,6 +14,8 @@ from vkssim.types import Planes
 from ..frames.encoding import noise_planes
 from ..support.clips import write
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 WIDTH, HEIGHT, FRAMES = 61, 47, 5
 HEADER = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Ip A1:1 C{{}}\n"
 

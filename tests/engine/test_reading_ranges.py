@@ -20,7 +20,7 @@ from ..support.clips import write
 from ..support.pictures import clip
 from .in_ranges import same_in_ranges, small_ranges
 
-FRAMES = 40
+FRAMES = 36
 HEIGHT, WIDTH = 64, 96
 GOP = 10
 

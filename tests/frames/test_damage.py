@@ -148,12 +148,12 @@ def test_in_a_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sound: dict
         "reference,distorted\n" + "".join(f"{distorted},{clip}\n" for clip in (reference, damaged("h264", 4), sound["hevc"]))
     )
     tables = []
-    for run in range(3):
+    for run in range(2):
         table = tmp_path / f"{run}.jsonl"
         result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(table), *TINY, "-q")
         assert result.exit_code == 0, result.output
         tables.append((table.read_text(), result.stderr))
-    assert tables[0] == tables[1] == tables[2]
+    assert tables[0] == tables[1]
     assert [row["warnings"].count("is damaged from frame") for row in map(json.loads, tables[0][0].splitlines())] == [1, 2, 1]
 
 
@@ -377,7 +377,7 @@ STREAMS = {
     "slices": "bframes=2:slices=4",
     "parameter sets in each GOP": "bframes=3:repeat-headers=1:aud=1:hash=1:hrd=1:vbv-maxrate=800:vbv-bufsize=800",
 }
-DAMAGED_CLIPS = 120
+DAMAGED_CLIPS = 72
 
 
 def _strictly_decoded(path: Path) -> tuple[int, bool]:
@@ -449,6 +449,10 @@ def test_errors_and_marks_show_the_damage_that_messages_tell_of(
 def test_sound_streams_give_no_sign_of_damage(folder: Path, clip: CodedClip) -> None:
     clip.write(folder)
     assert _strictly_decoded(folder / clip.name) == (clip.frames, False)
+    with av.open(str(folder / clip.name)) as container:
+        frames: list[Any] = list(container.decode(video=0))
+    assert len(frames) == clip.frames
+    assert not any(frame.interlaced_frame for frame in frames)
 
 
 def test_hardware_listens_to_other_decoders(sound: dict[str, str]) -> None:

@@ -34,14 +34,20 @@ from vkssim.report.numbers import finite
 from vkssim.report.reading import read_report
 from vkssim.types import Planes
 
+from ..engine.running import pause_when, resume
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.commands import TINY, start_vkssim, succeed, vkssim, vkssim_process
 from ..support.journals import frames, records
 from ..support.pictures import clip
-from ..support.waiting import PATIENCE, until
+from ..support.waiting import PATIENCE
 from .ladders import encode, ladder, lossless, manifest
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 Rows = list[dict[str, Any]]
+
+LONG = 160
+"""Frames of a clip that is stopped on its way."""
 
 
 @pytest.fixture
@@ -332,23 +338,31 @@ def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Row
         assert len(_journal(tmp_path)) == 3
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A manifest of a short pair and two long ones with one reference, and what comes of it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    luma = np.concatenate([clip(8, 64, 96)] * (LONG // 8))
+    for name, data in (("r.y4m", luma), ("8.y4m", luma // 8 * 8), ("32.y4m", luma // 32 * 32), ("short.y4m", luma[:4])):
+        write(folder / name, y4m_bytes(data))
+    pairs = ("short.y4m", "short.y4m"), ("r.y4m", "8.y4m"), ("r.y4m", "32.y4m")
+    manifest(folder / "ladder.csv", [dict(zip(("reference", "distorted"), pair, strict=True)) for pair in pairs])
+    _batch(folder)
+    return folder
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> None:
+def test_stopped_and_started_again(tmp_path: Path, undisturbed: Path, number: signal.Signals) -> None:
     """Signalled when a pair is done and two are on their way, whose reference is decoded once: these continue.
 
     The table is that of an undisturbed run.
     """
-    luma = np.concatenate([clip(8, 64, 96)] * 60)
-    for name, data in (("r.y4m", luma), ("8.y4m", luma // 8 * 8), ("32.y4m", luma // 32 * 32), ("short.y4m", luma[:4])):
-        write(tmp_path / name, y4m_bytes(data))
-    pairs = ("short.y4m", "short.y4m"), ("r.y4m", "8.y4m"), ("r.y4m", "32.y4m")
-    manifest(tmp_path / "ladder.csv", [dict(zip(("reference", "distorted"), pair, strict=True)) for pair in pairs])
-    expected = _batch(tmp_path, name="undisturbed.jsonl")
-    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+    words = ("batch", str(undisturbed / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
     process = start_vkssim(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     journal = tmp_path / "results.jsonl.journal"
-    until(lambda: records(journal) and frames(journal) > 100)
+    processes = pause_when(process, lambda: records(journal) and frames(journal) > 20)
     process.send_signal(number)
+    resume(processes)
     _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in told
@@ -356,12 +370,12 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     assert (stopped in told) == (number == signal.SIGINT)
     before, done = frames(journal), records(journal)
     assert [row["distorted"] for row in done] == ["short.y4m"]
-    assert before < 4 + 2 * len(luma)
+    assert before < 4 + 2 * LONG
     result = succeed(*words)
     assert f"note: the run continues after {before - 4} frames that an earlier run scored" in result.stderr
-    assert frames(journal) == 4 + 2 * len(luma), "none was scored twice, but for one of each pair, which is not written again"
+    assert frames(journal) == 4 + 2 * LONG, "none was scored twice, but for one of each pair, which is not written again"
     assert records(journal)[0] == done[0]
-    assert _rows(tmp_path / "results.jsonl") == expected
+    assert _rows(tmp_path / "results.jsonl") == _rows(undisturbed / "results.jsonl")
 
 
 # -- frames -----------------------------------------------------------------------------------------------------------
@@ -482,15 +496,15 @@ def test_rungs_of_several_sizes_and_depths_in_step(tmp_path: Path, rungs: Rows, 
     deep = tmp_path / "deep.y4m"
     write(deep, y4m_bytes(clip(6, 64, 96, bits=10), "420p10"))
     manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": name} for name in (*names, deep.name)] + rungs)
-    words = ("--scale", "distorted", "--planes", "all", "--backend", backend, "--feature", "float_ssim=scale=1")
+    words = ("--scale", "distorted", "--planes", "all", "--backend", backend, "--feature", "float_psnr")
     rows = _batch(tmp_path, *words)
     formats = [(48, 32, 8), (64, 32, 8), (96, 64, 10), *[(96, 64, 8)] * 3]
     assert [(row["width"], row["height"], row["bitdepth"]) for row in rows] == formats
     for row in rows:
         files = [tmp_path / row[name] for name in ("reference", "distorted")]
         pictures = PictureOptions(scale="distorted")
-        report = score_files(*files, features="float_ssim=scale=1", backend=backend, planes="all", pictures=pictures)
-        for name in ("float_ssim", "float_ssim_cb", "float_ssim_all"):
+        report = score_files(*files, features="float_psnr", backend=backend, planes="all", pictures=pictures)
+        for name in ("float_psnr", "float_psnr_cb", "float_psnr_all"):
             pooled = finite(report.pooled()[name])
             assert {pooling: row[f"{name}_{pooling}"] for pooling in pooled} == pooled
 

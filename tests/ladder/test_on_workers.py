@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A manifest with containers, Y4M and raw clips, of which some cannot be scored, and what one device makes of it."""
     folder = tmp_path_factory.mktemp("catalogue")
     luma = clip(FEW, *SIZE)
-    long = np.concatenate([luma] * 250)  # so that a run lasts after its first ranges, and can be ended then
+    long = np.concatenate([luma] * 120)  # so that a run lasts after its first ranges, and can be ended then
     reference = lossless(folder / "ref.mkv", np.concatenate([luma] * 4))
     rows = [
         {"reference": reference, "distorted": encode(folder / f"{crf}.mp4", np.concatenate([luma] * 4), crf=crf, g="10")}

@@ -26,6 +26,8 @@ from ..support.host_cuda import Gpu, HostCopies
 
 stand_in, surfaces, copies = test_surfaces.stand_in, test_surfaces.surfaces, test_surfaces.copies
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FRAMES, GOP = 20, 10
 SIZE = 66, 50
 RENDITIONS = ("30", "36", "42")

@@ -112,7 +112,7 @@ def test_ms_ssim_against_the_formula_in_pytorch(padding: Padding) -> None:
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"anti"}))
 @pytest.mark.parametrize(
     ("size", "options", "function"),
-    [((11, 30), {}, pytorch_msssim.ssim), ((165, 178), FIVE, pytorch_msssim.ms_ssim)],
+    [((11, 30), {}, pytorch_msssim.ssim), ((163, 166), FIVE, pytorch_msssim.ms_ssim)],
     ids=["ssim", "ms_ssim"],
 )
 def test_against_pytorch_msssim(kind: str, size: tuple[int, int], options: dict[str, Any], function: Any) -> None:

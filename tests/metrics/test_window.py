@@ -15,6 +15,8 @@ from ..support.differences import check_scores
 from ..support.pictures import pair
 from ..support.tolerances import UNIFORM_BACKENDS
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FRAME = FrameFormat.of_bits(576, 324, 8)
 UNIFORM8 = "float_ssim=window=uniform8"
 CHOICES = (UNIFORM8, f"{UNIFORM8}:estimate=true")

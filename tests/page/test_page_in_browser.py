@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -25,7 +25,7 @@ from vkssim.report import write
 from vkssim.report.results import ScoreReport
 from vkssim.types import BackendInfo
 
-from ..support.browser import keep_priority, launch, visit
+from ..support.browser import keep_priority, launch, visit, visit_in
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
 
 FRAMES = 12
@@ -58,21 +58,37 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def shared_window(browser: Browser) -> Iterator[Page]:
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
 @pytest.fixture
-def page(browser: Browser, path: Path) -> Iterator[Page]:
+def window(shared_window: Page) -> Page:
+    """A window as a new one is: empty, of Playwright's size, light, with nothing under the pointer."""
+    shared_window.goto("about:blank")
+    shared_window.mouse.move(0, 0)
+    shared_window.set_viewport_size({"width": 1280, "height": 720})
+    shared_window.emulate_media(media="null", color_scheme="light")
+    return shared_window
+
+
+@pytest.fixture
+def page(window: Page, path: Path) -> Iterator[Page]:
     """The page of both clips, opened."""
-    with visit(browser, path) as opened:
+    with visit_in(window, path) as opened:
         yield opened
 
 
 @pytest.fixture
-def show(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
-    """A function that opens the page of a text, with options of the browser's context."""
+def show(window: Page, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
+    """A function that opens the page of a text."""
     with ExitStack() as stack:
 
-        def shown(text: str, **options: Any) -> Page:
+        def shown(text: str) -> Page:
             write(text, tmp_path / "page.html")
-            return stack.enter_context(visit(browser, tmp_path / "page.html", **options))
+            return stack.enter_context(visit_in(window, tmp_path / "page.html"))
 
         yield shown
 
@@ -149,27 +165,26 @@ def test_a_click_on_a_point_opens_that_frame_of_that_clip(page: Page) -> None:
     expect(page.locator("#opened")).to_have_text("Frame 11 has no pictures; frame 7 is the nearest that has.")
 
 
-def test_zoom_by_drag_and_by_keys(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        plot = chart(page)
-        plot.scroll_into_view_if_needed()
-        box = box_of(plot)
-        page.mouse.move(box["x"] + box["width"] * 3 / 11, box["y"] + 50)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] * 8 / 11, box["y"] + 90, steps=3)
-        page.mouse.up()
-        expect(page.locator("#zoom-range")).to_have_text("Frames 3 to 8")
-        ticks = page.locator("#scores .across g").first.locator("text")
-        assert (ticks.first.text_content(), ticks.last.text_content()) == ("3", "8")
-        drawn = plot.locator('[data-series="1"] path').first.get_attribute("d") or ""
-        assert len(re.findall("[ML]", drawn)) == 5  # one of the six frames has no score
-        for key, text in (("+", "Frames 3 to 7"), ("0", ""), ("+", re.compile("^Frames ")), ("-", "")):
-            plot.press(key)
-            expect(page.locator("#zoom-range")).to_have_text(text)
-        expect(page.get_by_role("button", name="All frames")).to_be_disabled()
+def test_zoom_by_drag_and_by_keys(page: Page) -> None:
+    plot = chart(page)
+    plot.scroll_into_view_if_needed()
+    box = box_of(plot)
+    page.mouse.move(box["x"] + box["width"] * 3 / 11, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 8 / 11, box["y"] + 90, steps=3)
+    page.mouse.up()
+    expect(page.locator("#zoom-range")).to_have_text("Frames 3 to 8")
+    ticks = page.locator("#scores .across g").first.locator("text")
+    assert (ticks.first.text_content(), ticks.last.text_content()) == ("3", "8")
+    drawn = plot.locator('[data-series="1"] path').first.get_attribute("d") or ""
+    assert len(re.findall("[ML]", drawn)) == 5  # one of the six frames has no score
+    for key, text in (("+", "Frames 3 to 7"), ("0", ""), ("+", re.compile("^Frames ")), ("-", "")):
+        plot.press(key)
+        expect(page.locator("#zoom-range")).to_have_text(text)
+    expect(page.get_by_role("button", name="All frames")).to_be_disabled()
 
 
-def test_decibels(show: Callable[..., Page]) -> None:
+def test_decibels(show: Callable[[str], Page]) -> None:
     """Scores near 1 are far apart in dB; what is no similarity has none. A tile has both units, the other one below."""
     report = page_report(0, FRAMES, ("float_ssim", "float_ssim_l"))
     report.similarities = ("float_ssim",)
@@ -204,7 +219,7 @@ def dipping(*dips: int, frames: int = 200) -> ScoreReport:
     return report
 
 
-def test_the_worst_moments_are_marked_and_listed(show: Callable[..., Page]) -> None:
+def test_the_worst_moments_are_marked_and_listed(show: Callable[[str], Page]) -> None:
     """By rank on the line, where a single line has no other marks; without pictures they are a table."""
     report, dips = dipping(60, 120, 62, 180), (60, 120, 180)  # 62 belongs to the moment of 60
     page = show(render_page([report], no_pictures([report], "none are wanted")))
@@ -222,7 +237,7 @@ def test_the_worst_moments_are_marked_and_listed(show: Callable[..., Page]) -> N
     expect(page.locator("#worst")).to_contain_text("No pictures: none are wanted.")
 
 
-def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stands_out(show: Callable[..., Page]) -> None:
+def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stands_out(show: Callable[[str], Page]) -> None:
     page = show(render_page(many(14), no_pictures(many(14), "none")))
     boxes = page.locator(".legend input")
     assert [box.is_checked() for box in boxes.all()] == [True] * 12 + [False] * 2
@@ -250,8 +265,9 @@ def test_tables_are_sorted_by_their_headings(page: Page) -> None:
         expect(table.locator("tbody tr").first).to_contain_text(first)
 
 
-def test_the_first_screen_has_verdict_rate_and_scores(browser: Browser, path: Path) -> None:
-    with visit(browser, path, viewport={"width": 1280, "height": 720}) as page:
+def test_the_first_screen_has_verdict_rate_and_scores(window: Page, path: Path) -> None:
+    window.set_viewport_size({"width": 1280, "height": 720})
+    with visit_in(window, path) as page:
         choose_metric(page, "float_ssim")
         pooled = [report.pooled()["float_ssim"] for report in REPORTS]
         page.evaluate("scrollTo(0, 0)")
@@ -266,20 +282,19 @@ def test_the_first_screen_has_verdict_rate_and_scores(browser: Browser, path: Pa
             expect(tile.locator(".value")).to_have_text(value)
 
 
-def test_a_ladder_is_a_curve_with_its_deltas(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        choose_metric(page, "float_ssim")
-        marks = page.locator('#rates .marks [data-series="ladder"] path')
-        expect(marks).to_have_count(2)
-        assert page.locator("#rates .across g").first.locator("text").all_text_contents() == ["100", "200"]
-        marks.nth(1).hover(force=True)
-        mean = REPORTS[1].pooled()["float_ssim"]["mean"]
-        expect(page.locator("#rung")).to_have_text(f"{HOSTILE[1]}: 400 kbit/s, {mean:.6f}")
-        expect(page.locator(".part:visible table")).to_contain_text("-12.50 %")
-        expect(page.locator(".part:visible table")).to_contain_text("+0.500")
+def test_a_ladder_is_a_curve_with_its_deltas(page: Page) -> None:
+    choose_metric(page, "float_ssim")
+    marks = page.locator('#rates .marks [data-series="ladder"] path')
+    expect(marks).to_have_count(2)
+    assert page.locator("#rates .across g").first.locator("text").all_text_contents() == ["100", "200"]
+    marks.nth(1).hover(force=True)
+    mean = REPORTS[1].pooled()["float_ssim"]["mean"]
+    expect(page.locator("#rung")).to_have_text(f"{HOSTILE[1]}: 400 kbit/s, {mean:.6f}")
+    expect(page.locator(".part:visible table")).to_contain_text("-12.50 %")
+    expect(page.locator(".part:visible table")).to_contain_text("+0.500")
 
 
-def test_clips_of_other_frames_and_metrics(show: Callable[..., Page]) -> None:
+def test_clips_of_other_frames_and_metrics(show: Callable[[str], Page]) -> None:
     """A clip says nothing of frames and metrics that it was not scored of; metrics may have names that objects have."""
     reports = [page_report(0, FRAMES, ("constructor", "float_ssim")), page_report(1, FRAMES, ("float_ssim",))]
     del reports[1].frames[1::2]
@@ -314,9 +329,10 @@ def test_metric_and_legend(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_theme(browser: Browser, path: Path, scheme: str) -> None:
+def test_theme(window: Page, path: Path, scheme: Literal["light", "dark"]) -> None:
     """The button is called what a click brings."""
-    with visit(browser, path, color_scheme=scheme) as page:
+    window.emulate_media(color_scheme=scheme)
+    with visit_in(window, path) as page:
         button = page.locator("#theme")
 
         def is_dark() -> bool:
@@ -380,64 +396,66 @@ def test_one_picture_at_a_time_by_keys(page: Page) -> None:
     expect(page.get_by_label("B", exact=True).first).to_have_value("distorted 0")
 
 
-def test_a_sample_is_a_pixel_and_the_picture_is_moved(show: Callable[..., Page]) -> None:
+def test_a_sample_is_a_pixel_and_the_picture_is_moved(window: Page, tmp_path: Path) -> None:
     large = data_uri(encode(np.zeros((900, 1600, 3), np.uint8), 1600, 90))
     pictures = Gallery((large,), (FrameGroup((0,), (FrameView(3, 0, (ClipView(0, 0, 0),)),)),))
     report = replace(page_report(), width=3200, height=1800)
-    page = show(render_page([report], pictures), viewport={"width": 700, "height": 800})
-    expect(page.locator("#scale")).to_have_text("The pictures are stored 1600 pixels wide; the clip has 3200.")
-    button = page.locator("#actual")
-    stage, picture = page.locator(".stage"), page.locator(".stage .left")
-    button.click()
-    expect(button).to_have_attribute("aria-pressed", "true")
-    stage.scroll_into_view_if_needed()
-    shown, before = box_of(stage), box_of(picture)
-    assert (before["width"], before["height"]) == (1600, 900)
-    assert before["x"] + 800 == pytest.approx(shown["x"] + shown["width"] / 2, abs=1)
-    middle = shown["x"] + shown["width"] / 2, shown["y"] + shown["height"] / 2
-    page.mouse.move(*middle)
-    page.mouse.down()
-    page.mouse.move(middle[0] - 120, middle[1] + 30, steps=4)
-    page.mouse.up()
-    after = box_of(picture)
-    assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((-120, 30), abs=1)
-    stage.press("ArrowLeft")
-    moved = box_of(picture)
-    assert moved["x"] - after["x"] == pytest.approx(40, abs=1)
-    for _ in range(50):
+    large_path = tmp_path / "page.html"
+    write(render_page([report], pictures), large_path)
+    window.set_viewport_size({"width": 700, "height": 800})
+    with visit_in(window, large_path) as page:
+        expect(page.locator("#scale")).to_have_text("The pictures are stored 1600 pixels wide; the clip has 3200.")
+        button = page.locator("#actual")
+        stage, picture = page.locator(".stage"), page.locator(".stage .left")
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        stage.scroll_into_view_if_needed()
+        shown, before = box_of(stage), box_of(picture)
+        assert (before["width"], before["height"]) == (1600, 900)
+        assert before["x"] + 800 == pytest.approx(shown["x"] + shown["width"] / 2, abs=1)
+        middle = shown["x"] + shown["width"] / 2, shown["y"] + shown["height"] / 2
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] - 120, middle[1] + 30, steps=4)
+        page.mouse.up()
+        after = box_of(picture)
+        assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((-120, 30), abs=1)
         stage.press("ArrowLeft")
-    edge = box_of(picture)
-    assert edge["x"] == pytest.approx(shown["x"], abs=1)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 700
-    stage.press("1")
-    expect(button).to_have_attribute("aria-pressed", "false")
+        moved = box_of(picture)
+        assert moved["x"] - after["x"] == pytest.approx(40, abs=1)
+        for _ in range(50):
+            stage.press("ArrowLeft")
+        edge = box_of(picture)
+        assert edge["x"] == pytest.approx(shown["x"], abs=1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        stage.press("1")
+        expect(button).to_have_attribute("aria-pressed", "false")
 
 
-def test_charts_are_saved_as_svg_and_their_data_as_csv(browser: Browser, path: Path) -> None:
-    with visit(browser, path) as page:
-        choose_metric(page, "float_ssim")
-        for figure, series in (("figure[data-csv=rates]", 1), ("#over-frames", 2), ("figure:has(> #distribution)", 2)):
-            with page.expect_download() as saved:
-                page.locator(figure).get_by_role("button", name="Save SVG").click()
-            assert saved.value.suggested_filename.endswith(".svg")
-            root = ElementTree.fromstring(Path(saved.value.path()).read_text(encoding="utf-8"))
-            lines = [part for part in root.iter(f"{SVG}g") if part.get("data-series") and part.find(f"{SVG}path") is not None]
-            assert len({part.get("data-series") for part in lines}) == series
-            (stroke,) = {path.get("stroke") for part in lines for path in part.findall(f"{SVG}path")}  # of one ladder
-            assert re.match(r"rgb\(\d+, \d+, \d+\)$", stroke or "")
-            assert any(part.text == "mean float_ssim" or part.text == "float_ssim" for part in root.iter(f"{SVG}text"))
+def test_charts_are_saved_as_svg_and_their_data_as_csv(page: Page) -> None:
+    choose_metric(page, "float_ssim")
+    for figure, series in (("figure[data-csv=rates]", 1), ("#over-frames", 2), ("figure:has(> #distribution)", 2)):
         with page.expect_download() as saved:
-            page.locator("#over-frames").get_by_role("button", name="Save CSV").click()
-        rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
-        assert len(rows) == 1 + FRAMES
-        assert rows[0] == ["frame", "time", *(f"{label} float_ssim" for label in HOSTILE)]
-        assert [float(cell) for cell in rows[4][2:]] == pytest.approx(
-            [report.frames[3].metrics["float_ssim"] for report in REPORTS]
-        )
-        with page.expect_download() as saved:
-            page.locator("figure[data-csv=rates]").get_by_role("button", name="Save CSV").click()
-        rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
-        assert [float(row[3]) for row in rows[1:]] == list(RATES)
+            page.locator(figure).get_by_role("button", name="Save SVG").click()
+        assert saved.value.suggested_filename.endswith(".svg")
+        root = ElementTree.fromstring(Path(saved.value.path()).read_text(encoding="utf-8"))
+        lines = [part for part in root.iter(f"{SVG}g") if part.get("data-series") and part.find(f"{SVG}path") is not None]
+        assert len({part.get("data-series") for part in lines}) == series
+        (stroke,) = {path.get("stroke") for part in lines for path in part.findall(f"{SVG}path")}  # of one ladder
+        assert re.match(r"rgb\(\d+, \d+, \d+\)$", stroke or "")
+        assert any(part.text == "mean float_ssim" or part.text == "float_ssim" for part in root.iter(f"{SVG}text"))
+    with page.expect_download() as saved:
+        page.locator("#over-frames").get_by_role("button", name="Save CSV").click()
+    rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 1 + FRAMES
+    assert rows[0] == ["frame", "time", *(f"{label} float_ssim" for label in HOSTILE)]
+    assert [float(cell) for cell in rows[4][2:]] == pytest.approx(
+        [report.frames[3].metrics["float_ssim"] for report in REPORTS]
+    )
+    with page.expect_download() as saved:
+        page.locator("figure[data-csv=rates]").get_by_role("button", name="Save CSV").click()
+    rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
+    assert [float(row[3]) for row in rows[1:]] == list(RATES)
 
 
 ANSWER = AnswerPage(
@@ -469,8 +487,8 @@ def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_answer_is_copied_and_its_trials_are_saved(browser: Browser, answer_path: Path) -> None:
-    with visit(browser, answer_path) as page:
+def test_the_answer_is_copied_and_its_trials_are_saved(window: Page, answer_path: Path) -> None:
+    with visit_in(window, answer_path) as page:
         assert page.title() == f"{ANSWER.title} – vkssim"
         page.evaluate(
             "navigator.clipboard.writeText = (text) => ((document.documentElement.dataset.copied = text), Promise.resolve())"
@@ -494,8 +512,9 @@ def test_the_answer_is_copied_and_its_trials_are_saved(browser: Browser, answer_
 
 
 @pytest.mark.parametrize("width", [360, 1400])
-def test_the_first_screen_of_an_answer_is_the_answer(browser: Browser, answer_path: Path, width: int) -> None:
-    with visit(browser, answer_path, viewport={"width": width, "height": 844}) as page:
+def test_the_first_screen_of_an_answer_is_the_answer(window: Page, answer_path: Path, width: int) -> None:
+    window.set_viewport_size({"width": width, "height": 844})
+    with visit_in(window, answer_path) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for part in (".tile .value", "section table", "section pre"):
             box = box_of(page.locator(part).first)
@@ -539,7 +558,7 @@ def test_tab_reaches_every_control_and_shows_where_it_is(page: Page) -> None:
     assert [name for name in dict.fromkeys(reached) if name in in_order] == list(in_order)
 
 
-def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) -> None:
+def test_nothing_hostile_runs_or_is_fetched(window: Page, tmp_path: Path) -> None:
     """Wherever text from outside stands: `visit` fails where anything is said, asked for or fetched."""
     url = "http://127.0.0.1:9/"
     texts = (
@@ -573,7 +592,7 @@ def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) ->
         "manifest": [{text: text} for text in texts],
     }
     write(render_page(reports, replace(pictures, note=texts[0]), PageDetails(texts, **more)), path)
-    with visit(browser, path) as page:
+    with visit_in(window, path) as page:
         chart(page).focus()
         for option in page.get_by_label("Metric", exact=True).locator("option").all_inner_texts()[:3]:
             choose_metric(page, option)
@@ -614,8 +633,9 @@ def test_without_javascript_everything_is_shown(browser: Browser, path: Path) ->
             assert not control.is_visible()
 
 
-def test_print_is_laid_out_without_controls(browser: Browser, path: Path) -> None:
-    with visit(browser, path, color_scheme="dark") as page:
+def test_print_is_laid_out_without_controls(window: Page, path: Path) -> None:
+    window.emulate_media(color_scheme="dark")
+    with visit_in(window, path) as page:
         pdf = page.pdf(format="A4")
         assert 4 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 20
         page.emulate_media(media="print")
@@ -632,8 +652,9 @@ def test_print_is_laid_out_without_controls(browser: Browser, path: Path) -> Non
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
-def test_no_width_scrolls_sideways_and_tables_say_that_they_do(browser: Browser, path: Path, width: int) -> None:
-    with visit(browser, path, viewport={"width": width, "height": 800}) as page:
+def test_no_width_scrolls_sideways_and_tables_say_that_they_do(window: Page, path: Path, width: int) -> None:
+    window.set_viewport_size({"width": width, "height": 800})
+    with visit_in(window, path) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         table = page.locator("details.of-metric[open] .scroll").first
         wider = table.evaluate("box => box.scrollWidth > box.clientWidth + 1")
@@ -646,12 +667,12 @@ def test_no_width_scrolls_sideways_and_tables_say_that_they_do(browser: Browser,
         assert [tick.is_visible() for tick in ticks.all()] == [True, True]
 
 
-def test_a_hundred_thousand_frames(browser: Browser, tmp_path: Path) -> None:
+def test_a_hundred_thousand_frames(window: Page, tmp_path: Path) -> None:
     long = tmp_path / "long.html"
     report = page_report(0, 100_000)
     long.write_text(render_page([report], gallery()), encoding="utf-8")
     assert long.stat().st_size < 5e6
-    with visit(browser, long) as page:
+    with visit_in(window, long) as page:
         plot = chart(page)
         plot.focus()
         plot.press("End")

@@ -186,6 +186,11 @@ def test_identical_planes_lack_nothing(device: Device, kernel_shape: KernelShape
 REACH = 10
 """How far a sample is from the samples whose windows it lies in, at most."""
 
+TWO_STRIPS = Case(18, 27, padding=Padding.SAME)
+"""Wide enough that a sample leaves columns on one of its sides alone, and high enough for two workgroups."""
+
+EVERY_PLACE = np.mgrid[: TWO_STRIPS.height, : TWO_STRIPS.width]
+
 
 def _check_beside(
     device: Device, shape: KernelShape, case: Case, hot: float, places: npt.NDArray[np.int64], kind: str = "natural"
@@ -215,12 +220,12 @@ def _check_beside(
 @pytest.mark.parametrize("hot", [1e3, -1e4, np.inf, np.nan], ids=str)
 def test_one_sample_spoils_no_window_but_its_own(device: Device, kernel_shape: KernelShape, hot: float) -> None:
     """A plane for every place that the sample can have, so that no pivot is spared."""
-    _check_beside(device, kernel_shape, Case(23, 42, padding=Padding.SAME), hot, np.mgrid[:23, :42])
+    _check_beside(device, kernel_shape, TWO_STRIPS, hot, EVERY_PLACE)
 
 
 def test_a_dark_sample_in_a_bright_wall(device: Device, kernel_shape: KernelShape) -> None:
     """The sample is within the range; a pivot of 0 would leave the wall, which is nearly flat, half of its digits."""
-    _check_beside(device, kernel_shape, Case(23, 42, padding=Padding.SAME), 0.0, np.mgrid[:23, :42], "bright")
+    _check_beside(device, kernel_shape, TWO_STRIPS, 0.0, EVERY_PLACE, "bright")
 
 
 def test_one_sample_where_workgroups_meet(device: Device, kernel_shape: KernelShape) -> None:

@@ -28,7 +28,10 @@ BOTH = ("float_ms_ssim", "float_ssim")
 SMALL_MEAN = 1e-4
 """The mean below which a power magnifies the error of a mean to more than the sixth decimal of a score."""
 
-_SAMPLES = 400_000
+_SMALL_DRAWS = 500
+"""The first draws, which scripts/test compares some of. The sides of later ones are twice and three times as long."""
+
+_SAMPLES = 220_000
 """Samples of the pictures of a draw together, or one pair that has more."""
 
 
@@ -87,7 +90,8 @@ def disagreements(drawn: Draw) -> list[str]:
 def draw(number: int) -> Draw:
     """Return a draw of random size, depth and downscale, whose pairs are of different kinds."""
     random = np.random.default_rng(number)
-    width, height = _size(random)
+    growth = 1 + min(number // _SMALL_DRAWS, 2)
+    width, height = (growth * side for side in _size(random))
     scale = int(random.integers(1, 11)) if random.random() < 0.2 else 0
     if min(width, height) < 12 * scale:
         scale = 0
@@ -108,11 +112,11 @@ def _size(random: np.random.Generator) -> tuple[int, int]:
     if kind == "small":
         sides = random.integers(11, SMALLEST_SIDE, 2)
     elif kind == "any":
-        sides = random.integers(SMALLEST_SIDE, 420, 2)
+        sides = random.integers(SMALLEST_SIDE, 300, 2)
     elif kind == "long":
-        sides = random.permutation([random.integers(SMALLEST_SIDE, 260), random.integers(500, 1500)])
+        sides = random.permutation([random.integers(SMALLEST_SIDE, 220), random.integers(500, 1000)])
     else:
-        sides = 64 * random.integers(3, 9, 2) + (random.integers(-1, 2, 2) if kind == "beside" else 0)
+        sides = 64 * random.integers(3, 7, 2) + (random.integers(-1, 2, 2) if kind == "beside" else 0)
     return int(sides[0]), int(sides[1])
 
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,14 @@ def keep_priority() -> None:
 
 @contextmanager
 def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Page]:
-    """Open a file in a window of its own. Errors, messages and requests beyond the file itself fail the test."""
+    """Open a file in a window of its own; the rest is as for `visit_in`."""
+    with browser.new_context(**options) as context, visit_in(context.new_page(), path) as page:
+        yield page
+
+
+@contextmanager
+def visit_in(page: Page, path: Path) -> Iterator[Page]:
+    """Open a file in a window. Errors, messages and requests beyond the file itself fail the test."""
     said: list[str] = []
     requests: list[str] = []
 
@@ -54,14 +61,20 @@ def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Page]:
         said.append(dialog.message)
         dialog.dismiss()
 
-    with browser.new_context(**options) as context:
-        page = context.new_page()
-        page.set_default_timeout(1000 * PATIENCE)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", dismiss)
-        page.on("request", lambda request: requests.append(request.url))
+    listeners: dict[Any, Callable[[Any], None]] = {
+        "console": lambda message: said.append(message.text),
+        "pageerror": lambda error: said.append(str(error)),
+        "dialog": dismiss,
+        "request": lambda request: requests.append(request.url),
+    }
+    page.set_default_timeout(1000 * PATIENCE)
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    try:
         page.goto(path.as_uri())
         yield page
         assert said == []
         assert {url for url in requests if not url.startswith("data:")} == {path.as_uri()}
+    finally:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,7 @@ def _returns_result(function: Any) -> bool:
     return str(_vulkan.ffi.typeof(function).result.cname).endswith("VkResult")
 
 
+@cache
 def _names() -> dict[int, str]:
     """The library's functions by address, which is how the binding hands them on."""
     names = [name for name in dir(_vulkan) if name.startswith("vk") and hasattr(_LIBRARY, name)]
@@ -274,7 +276,7 @@ def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     """Whatever is called of Vulkan goes through the layer that this gives."""
     shared_instance()  # is there before and stays
     close_sessions()  # kernels of the layer's own devices are no kernels of those
-    names = _names()
+    names = dict(_names())
     made = Layer(faults, reuse)
 
     def remember(_device: Any, name: str) -> None:

@@ -44,7 +44,7 @@ def device() -> Any:
 
 
 def torch_ssim() -> Any:
-    import torch  # here: spawned children need it not, and it takes seconds
+    import torch  # here: spawned children do not need it, and it takes seconds
 
     from vkssim.torch import ssim
 
@@ -60,9 +60,8 @@ USES: dict[str, Callable[[], object]] = {
     "a map": lambda: vkssim.ssim(*PAIR, return_map=True),
     "ms_ssim": lambda: vkssim.ms_ssim(*PAIR),
     "ssim_and_grad": lambda: vkssim.ssim_and_grad(*IMAGES, data_range=1.0),
-    "torch": torch_ssim,
     "Scorer": lambda: vkssim.Scorer(190, 180, bits=8),
-    "score_files": lambda: vkssim.score_files(*CLIPS, features=["float_ssim"]),
+    "score_files": lambda: vkssim.score_files(*CLIPS, features=["float_psnr"]),
     "list_devices": lambda: list_devices(shared_instance()),
 }
 """The uses of Vulkan by a child."""
@@ -105,6 +104,9 @@ def after_opening() -> dict[str, str]:
         seen["engine"] = in_fork(lambda: engine.run(*planes))
         seen["cpu"] = in_fork(cpu)
         seen["grandchild"] = in_fork(lambda: in_fork(device))
+        import torch  # noqa: F401 - here, for `pools` too: it takes seconds, and each fork that has it ends more slowly
+
+        seen["torch"] = in_fork(torch_ssim)
         got += [*scorer.feed(*pairs[3]), *scorer.flush()]
     seen["parent"] = str([frame.metrics["float_ssim"] for frame in got] == expected and device() == scores)
     return seen
@@ -117,7 +119,7 @@ def while_reading() -> dict[str, str]:
     parent = os.getpid()
 
     def score() -> int:
-        return len(vkssim.score_files(*CLIPS, features=["float_ssim"], progress=fork_once).frames)
+        return len(vkssim.score_files(*CLIPS, features=["float_psnr"], progress=fork_once).frames)
 
     def fork_once(*_: object) -> None:
         if not seen:
@@ -154,8 +156,14 @@ def while_another_thread_scores() -> dict[str, str]:
 
 def before_opening() -> dict[str, str]:
     """Each process opens devices of its own."""
-    child = in_fork(device)
-    return {"child": child, "parent": str(device())}
+
+    def psnr() -> float:  # whose kernel compiles soonest
+        with vkssim.Scorer(190, 180, bits=8, features="float_psnr") as scorer:
+            (frame,) = scorer.score([PAIR])
+        return frame.metrics["float_psnr"]
+
+    child = in_fork(psnr)
+    return {"child": child, "parent": str(psnr())}
 
 
 def _first(loader: Iterable[object]) -> object:

@@ -137,14 +137,6 @@ def test_staging_ends_with_its_block() -> None:
     assert not cuda._staging_allowed
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import sys, vkssim; vkssim.ssim_and_grad; assert 'torch' not in sys.modules",
-        "import torch; from vkssim.torch import ssim; ssim(*2 * [torch.ones(1, 1, 16, 16, requires_grad=True)]).backward()",
-    ],
-    ids=["import without PyTorch", "end with a device still open"],
-)
-def test_processes_of_their_own(code: str) -> None:
-    result = python_process("-c", code)
+def test_arrays_do_without_pytorch() -> None:
+    result = python_process("-c", "import sys, vkssim; vkssim.ssim_and_grad; assert 'torch' not in sys.modules")
     assert result.returncode == 0, result.stderr

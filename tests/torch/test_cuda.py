@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from threading import Thread
 from typing import Any
 
@@ -85,11 +86,14 @@ def _opened() -> Sharing:
     return cuda.use_sharing(torch.device(stand_in.DEVICE), lambda sharing: sharing)
 
 
+OPTIONS: list[dict[str, Any]] = [{}, {"weights": WEIGHTS}, {"weights": WEIGHTS, "pyramid": "libvmaf"}, {"weights": (0.5,)}]
+
+
 @by_place
 @pytest.mark.parametrize("padding", ["same", "valid"])
-@pytest.mark.parametrize("options", [{}, {"weights": WEIGHTS}, {"weights": WEIGHTS, "pyramid": "libvmaf"}, {"weights": (0.5,)}])
-def test_against_the_twin(place: Any, padding: str, options: dict[str, Any]) -> None:
-    for shape in (2, 3, 51, 61), (1, 1, 64, 48):
+def test_against_the_twin(place: Any, padding: str) -> None:
+    """One loss after the other, on a device that stays open."""
+    for options, shape in product(OPTIONS, [(2, 3, 51, 61), (1, 1, 64, 48)]):
         pair = _pair(*shape, place=place)
         _check(pair, _step(pair, padding=padding, **options), padding=padding, **options)
 

@@ -12,6 +12,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "loss.md"
 
 
 def test_the_loop_of_the_page_trains(tmp_path: Path) -> None:
+    """The processes end with their devices still open."""
     found = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     script = tmp_path / "train.py"

@@ -26,6 +26,7 @@ from vkssim.utils import interruption
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
 
+from ..engine.running import pause_when, resume
 from ..ladder.ladders import encode, manifest
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, python_process, start_program, start_vkssim, vkssim
@@ -33,7 +34,7 @@ from ..support.journals import frames
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 
-FRAMES = 1200
+FRAMES = 360
 FEW = 12
 """The lines of the journal of a run before its first frame: which run it is, and which device scores it."""
 
@@ -81,8 +82,9 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: si
     """The frames scored are in a valid file that says so; going on gives the file of a run that was not stopped."""
     output = tmp_path / "scores.json"
     process = _started(*_words(folder, "long", output))
-    until(lambda: _kept(output) > 20)
+    processes = pause_when(process, lambda: _kept(output) > 20)
     process.send_signal(number)
+    resume(processes)
     told = _ended(process)
     assert process.returncode == 128 + number
     whole, part = (json.loads(path.read_text()) for path in (folder / "long.json", output))
@@ -133,8 +135,9 @@ def test_who_ignores_hangups_goes_on(folder: Path, tmp_path: Path) -> None:
     code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
     words = [sys.executable, "-m", "vkssim", *_words(folder, "long", output)]
     process = start_program(sys.executable, "-c", code, *words, stderr=subprocess.PIPE)
-    until(lambda: _kept(output) > 5)
+    processes = pause_when(process, lambda: _kept(output) > 5)
     process.send_signal(signal.SIGHUP)
+    resume(processes)
     _ended(process)
     assert process.returncode == 0
 
@@ -146,9 +149,10 @@ def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
     terminal, theirs = pty.openpty()
     process = start_vkssim(*words, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    until(lambda: _kept(output) > 5)
+    processes = pause_when(process, lambda: _kept(output) > 5)
     os.close(terminal)
     process.send_signal(signal.SIGHUP)
+    resume(processes)
     assert process.wait(PATIENCE) == 128 + signal.SIGHUP
     assert json.loads(output.read_text())["frames"]
 

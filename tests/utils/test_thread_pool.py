@@ -99,7 +99,7 @@ SCORED = """
 import vkssim
 raw = vkssim.RawDescription(int(sys.argv[4]), int(sys.argv[5]), "420", 8)
 try:
-    vkssim.score_files(*sys.argv[2:4], raw=raw, features="float_ssim=scale=1", backend=sys.argv[6])
+    vkssim.score_files(*sys.argv[2:4], raw=raw, features="float_psnr", backend=sys.argv[6])
 except ReadError as error:
     print(error, len(error.report.frames) > 0)
 stuck = [thread for thread in threading.enumerate() if thread.name.startswith("vkssim-read")]
