@@ -421,7 +421,10 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     for name in names:
         if name != "absent":
             write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
-    with _two() if several else DevicePool(CPU, in_step=len(names)) as pool, open_journal(tmp_path / "r.csv") as journal:
+    with (
+        _two() if several else DevicePool(replace(CPU, in_step=len(names))) as pool,
+        open_journal(tmp_path / "r.csv") as journal,
+    ):
         settings = RunSettings(journal=journal)
         jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
         outcomes = {}

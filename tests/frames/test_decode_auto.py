@@ -301,16 +301,22 @@ def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let the GPU decode only that many clips at a time, for a pair that three workers decode."""
     most, opened, lock = [100], set[int](), threading.Lock()
     driver["h264", "420", 8] = _good(5)
-    start, close = ClipDecoder.start, ClipDecoder.close
+    start, take_over, close = ClipDecoder.start, ClipDecoder.take_over, ClipDecoder.close
 
     def start_one(self: ClipDecoder, **words: Any) -> None:
         with lock:
             opened.discard(id(self))
             if words.get("hardware") is not None:
-                if len(opened) >= most[0]:
+                if len(opened) + len(words["hardware"].idle._idle) >= most[0]:
                     raise av.error.MemoryError(12, "Cannot allocate memory")
                 opened.add(id(self))
         start(self, **words)
+
+    def take_one_over(self: ClipDecoder, *words: Any) -> bool:
+        with lock:
+            if is_taken := take_over(self, *words):
+                opened.add(id(self))
+        return is_taken
 
     def close_one(self: ClipDecoder) -> None:
         close(self)
@@ -318,6 +324,7 @@ def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             opened.discard(id(self))
 
     monkeypatch.setattr(ClipDecoder, "start", start_one)
+    monkeypatch.setattr(ClipDecoder, "take_over", take_one_over)
     monkeypatch.setattr(ClipDecoder, "close", close_one)
     small_ranges(monkeypatch, 4)
     return most

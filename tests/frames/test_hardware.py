@@ -59,7 +59,8 @@ Changed = Callable[[int, Any], Any]
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
     """Make FFmpeg's own decoders look like hardware; changes that are added to the list are made to each of its frames."""
     changes: list[Changed] = []
-    CUDA.compared.clear()  # by another test
+    CUDA.compared.clear()  # what another test left
+    CUDA.idle.clear()
     take = Decoder.next
 
     def from_surface(self: Decoder) -> Any:
@@ -225,7 +226,8 @@ def test_hardware_does_not_start_with_a_clip_that_it_refuses(
 def test_a_clip_that_is_closed_has_no_decoder(
     folder: Path, stand_in: list[Changed], decoder: HardwareDecoder | None, request: pytest.FixtureRequest
 ) -> None:
-    """A GPU has few decoders and little memory: they are free before the objects of the clip are collected."""
+    """A GPU has few decoders and little memory: they are free before the objects of the clip are collected, except the decoder
+    that waits for the next clip of its kind."""
 
     def decoders_and_frames() -> int:
         gc.collect()
@@ -240,6 +242,9 @@ def test_a_clip_that_is_closed_has_no_decoder(
     source.read([3], [source.info.new_planes(1)])
     assert decoders_and_frames() > before
     source.close()
+    if decoder is not None:
+        assert decoders_and_frames() == before + 2, "the decoder, and the frame that PyAV would fill next"
+        assert decoder.idle.clear()
     assert decoders_and_frames() == before
     assert source.bytes_read > 0
     assert (source.damage, list(source.remarks)) == ({}, [])
@@ -247,6 +252,7 @@ def test_a_clip_that_is_closed_has_no_decoder(
 
 def test_a_machine_without_the_hardware(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """FFmpeg cannot open the driver, or has no such decoder for the codec."""
+    CUDA.idle.clear()
     refusals = {
         PermissionError(1, "Operation not permitted"): r"its driver or its device refuses \(Operation not permitted\)",
         RuntimeError("no stream is compatible"): "FFmpeg has none for h264",
@@ -274,17 +280,49 @@ def _smaller(_before: int, frame: Any) -> Any:
 
 
 def test_a_clip_is_compared_with_the_cpu_once(tmp_path: Path, folder: Path, stand_in: list[Changed]) -> None:
-    """Other samples are only noticed in a file that was written since."""
+    """Other samples are only noticed in a stream with other parameter sets. Another size is noticed in any file."""
     path = tmp_path / "ref.mp4"
     shutil.copy(folder / "ref.mp4", path)
     _, first = _planes(path, CUDA)
     stand_in.append(_other_samples)
-    _, again = _planes(path, CUDA)
-    assert again.info == first.info
-    assert again.clip_facts() == first.clip_facts()
-    os.utime(path, ns=(1, 1))
+    for time in (None, (1, 1)):  # a file that is known, and one that was written since
+        if time is not None:
+            os.utime(path, ns=time)
+        _, again = _planes(path, CUDA)
+        assert again.info == first.info
+        assert again.clip_facts() == first.clip_facts()
     with pytest.raises(InputError, match="its first frame has other samples"):
+        _planes(folder / "dis.mp4", CUDA)
+    os.utime(path, ns=(2, 2))
+    stand_in[:] = [_smaller]
+    with pytest.raises(InputError, match="its first frame is 62x48 nv12"):
         _planes(path, CUDA)
+
+
+@pytest.mark.parametrize("codec", ["libx264", "libx265"])
+def test_decoders_outlive_clips(tmp_path: Path, stand_in: list[Changed], codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clips of one format, with other parameter sets of pictures, other orders of frames, and parts that were read."""
+    looks = {"bright": {}, "coarse": {"crf": "45"}, "plain": {"bf": "0", "crf": "20"}, "again": {}}
+    for number, (name, options) in enumerate(looks.items()):
+        encode(tmp_path / f"{name}.mp4", clip(FRAMES, 64, 96, seed=number), codec, g=str(GOP), **options)
+    expected = {name: _planes(tmp_path / f"{name}.mp4", None)[0] for name in looks}
+    requests: list[None] = []
+    monkeypatch.setattr(HardwareDecoder, "request", lambda _self: requests.append(None))
+    for name in [*looks, *reversed(looks)]:
+        found, source = _planes(tmp_path / f"{name}.mp4", CUDA)
+        np.testing.assert_array_equal(found, expected[name])
+        assert source.clip_facts().decoder == f"{'h264' if codec == 'libx264' else 'hevc'} (cuda)"
+        with ContainerFile(str(tmp_path / f"{name}.mp4"), hardware=CUDA) as part:  # frames are left in the decoder
+            read_planes(part, [GOP + 1], 1)
+    assert len(requests) == 2, "one for the order of frames without B frames, and one for the others"
+
+
+def test_a_decoder_that_saw_damage_is_closed(folder: Path, stand_in: list[Changed]) -> None:
+    _planes(folder / "ref.mp4", CUDA)
+    assert CUDA.idle.clear()
+    with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source:
+        source._clip.decoder.has_failed = True
+    assert not CUDA.idle.clear()
 
 
 def test_decoders_start_one_after_the_other(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:

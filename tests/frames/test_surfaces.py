@@ -107,7 +107,8 @@ def test_scores_are_those_of_the_cpu(
     assert not copies.made
     on_device = _score(folder, name, "cuda", planes=planes)
     assert copies.made.count(ON_DEVICE) == 2 * frames * COPIES_OF_A_FRAME[planes]
-    assert copies.made.count(("device", "host")) == 2 * 2, "both planes of the first frame of each clip, for the comparison"
+    kinds = 1 if name == "odd" else 2  # H.264 states the quality in its parameter sets, and VP9 has none
+    assert copies.made.count(("device", "host")) == 2 * kinds, "both planes of the first frame of each kind, for the comparison"
     assert ("host", "device") not in copies.made
     assert _rendered(on_device) == _rendered(on_cpu)
 

@@ -41,9 +41,6 @@ from .scheduler import Scheduler, TaskKey
 from .task import Division, Part, Task, TaskResult, WorkerPool
 from .verdict import add_hint, joined, merged
 
-MAX_IN_STEP = 8
-"""The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
-
 Outcome = ScoreReport | Exception
 
 
@@ -186,7 +183,7 @@ class Engine:
         failure: VkssimError | None = None
         try:
             self.scheduler.update_workers()
-            waiting = deque([job] for job in jobs) if self._pool.several else deque(_grouped(jobs))
+            waiting = deque(_grouped(jobs, self._pool.in_step))
             while waiting or self._groups or self._ready:
                 while self._ready:
                     yield self._ready.popleft()
@@ -407,12 +404,12 @@ def _report_of(outcome: Outcome | InterruptedRunError) -> ScoreReport | None:
     return outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
 
 
-def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Return jobs of one reference and the same options together, in the order of the references."""
+def _grouped(jobs: Sequence[Job], most: int) -> list[list[Job]]:
+    """Return up to `most` jobs of one reference and the same options together, in the order of the references."""
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         groups.setdefault((job.clips.reference, job.clips.raw, job.options), []).append(job)
-    return [group[start : start + MAX_IN_STEP] for group in groups.values() for start in range(0, len(group), MAX_IN_STEP)]
+    return [group[start : start + most] for group in groups.values() for start in range(0, len(group), most)]
 
 
 # -- entries ----------------------------------------------------------------------------------------------------------
@@ -428,7 +425,7 @@ def score_jobs(
 
 def _open_pool(jobs: Sequence[Job], options: ScoreOptions, workers: WorkerOptions, settings: RunSettings) -> WorkerPool:
     may_share = settings.on_frames is None and options.sync == "index"
-    in_step = max(map(len, _grouped(jobs)), default=1)
+    in_step = max(map(len, _grouped(jobs, len(jobs))), default=1)
     return workers.open([job.clips for job in jobs] if may_share else [], options, in_step, settings.profile)
 
 

@@ -26,7 +26,10 @@ from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
 from .options import Clips, ScoreOptions, Selector
 from .task import FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
-from .worker import Peers, Worker, slots_for
+from .worker import Peers, Worker
+
+MAX_IN_STEP = 8
+"""The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
 
 @dataclass(frozen=True)
@@ -63,29 +66,37 @@ class WorkerOptions:
         return [choose_device(list_devices(shared_instance()), self.device)]
 
     def open(self, clips: Sequence[Clips], options: ScoreOptions, in_step: int = 1, profile: bool = False) -> WorkerPool:
-        """Start the workers for clips; `in_step` pairs may share a reference.
+        """Start the workers for clips; `in_step` pairs share a reference.
 
         Raises DeviceError if there is no device, and InputError for several devices if the current folder was removed.
 
-        One GPU gets several workers if its video engines can decode more clips than one worker does. If `clips` are empty, one
-        worker scores everything in order.
+        A GPU gets several workers if its video engines can decode more clips than one worker does: threads, or processes if
+        there are several GPUs. Otherwise a worker scores its device's share of the pairs of a reference in step. If `clips`
+        are empty, one worker of each device scores everything in order.
         """
         if self.engine == "ray":
             from .cluster import Cluster
 
             return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
         specs = self.specs(profile=profile)
-        if len(specs) > 1:
-            from .processes import ProcessHandle
-
-            current_folder()
-            return FixedPool([ProcessHandle(spec) for spec in specs])
-        (spec,) = specs
-        engines = _engines(spec, clips, options)
-        workers = workers_of(engines)
+        in_step = in_step_of(in_step, specs)
+        engines = _engines(specs[0], clips, options)  # the GPUs of a machine are mostly alike
+        workers = max(1, workers_of(engines))
         if workers > 1 and (in_step == 1 or engines // (1 + in_step) > 1):
-            return DevicePool(spec, workers)
-        return DevicePool(spec, in_step=in_step)
+            in_step = 1
+        else:
+            workers = 1
+        specs = [replace(spec, in_step=in_step) for spec in specs]
+        if len(specs) == 1:
+            return DevicePool(specs[0], workers)
+
+        from .processes import ProcessHandle
+
+        current_folder()
+        # Each GPU gets its first worker before one gets its second: a short run starts few processes.
+        return FixedPool(
+            [ProcessHandle(replace(spec, shared=workers > 1)) for _ in range(workers) for spec in specs], in_step=in_step
+        )
 
     def kinds(self) -> tuple[list[str], int]:
         """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
@@ -110,6 +121,17 @@ class WorkerOptions:
         assert self.device is None or isinstance(self.device, str | int)
         # A selector means the same device until the process ends; see `backends.sessions`.
         return [replace(specs[0], device=self.device)]
+
+
+def in_step_of(pairs: int, specs: Sequence[WorkerSpec]) -> int:
+    """Return how many pairs of one reference a worker scores in step, if each device gets an equal share of them.
+
+    Several devices without video engines divide each pair: they score more slowly than the CPU decodes.
+    """
+    if len(specs) > 1 and specs[0].kind != "gpu":
+        return 1
+    share = -(-pairs // len(specs))
+    return -(-share // -(-share // MAX_IN_STEP))
 
 
 def has_lock() -> bool:
@@ -169,17 +191,15 @@ class ThreadHandle(WorkerHandle):
 class DevicePool(FixedPool):
     """Workers of one device in this process: one in the thread of the caller, or several on threads.
 
-    One worker scores up to `in_step` pairs of a reference at a time. Several workers keep the video engines of a GPU busy. They
-    share a backend, because opening a device takes longer than scoring a short clip. Times of stages are measured for a whole
-    backend, so with `profile` each of several workers has its own.
+    Several workers keep the video engines of a GPU busy. They share a backend, because opening a device takes longer than
+    scoring a short clip. Times of stages are measured for a whole backend, so with `profile` each of several workers has its
+    own.
     """
 
-    def __init__(self, spec: WorkerSpec, workers: int = 1, in_step: int = 1) -> None:
-        sharing = 1 if spec.profile else workers
-        slots = slots_for(sharing if workers > 1 else in_step)
+    def __init__(self, spec: WorkerSpec, workers: int = 1) -> None:
         peers = Peers(several=workers > 1)
-        members = [Worker(spec, slots, sharing, peers) for _ in range(workers)]
-        super().__init__([*map(ThreadHandle, members)] if workers > 1 else members)
+        members = [Worker(spec, 1 if spec.profile else workers, peers) for _ in range(workers)]
+        super().__init__([*map(ThreadHandle, members)] if workers > 1 else members, spec.in_step)
 
 
 # -- devices ----------------------------------------------------------------------------------------------------------

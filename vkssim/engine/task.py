@@ -29,6 +29,10 @@ class WorkerSpec:
     """The name in messages."""
     profile: bool = False
     """True if the time of each stage is measured."""
+    in_step: int = 1
+    """The largest number of pairs that the worker scores in step."""
+    shared: bool = False
+    """True if workers in other processes have the same device."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,8 @@ class WorkerPool(ABC):
 
     several = True
     """True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
+    in_step = 1
+    """The largest number of pairs of one reference that a worker scores in step, so that the reference is decoded once."""
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
@@ -149,9 +155,10 @@ class WorkerPool(ABC):
 class FixedPool(WorkerPool):
     """Workers that never change."""
 
-    def __init__(self, workers: Sequence[WorkerHandle]) -> None:
+    def __init__(self, workers: Sequence[WorkerHandle], in_step: int = 1) -> None:
         self._workers = workers
         self.several = len(workers) > 1
+        self.in_step = in_step
 
     def workers(self) -> Sequence[WorkerHandle]:
         """Return all workers."""

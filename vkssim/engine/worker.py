@@ -17,7 +17,7 @@ from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
 from ..errors import DeviceError, InputError
-from ..frames.decode.hardware import HardwareDecoder
+from ..frames.decode.hardware import HardwareDecoder, IdleDecoders
 from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
@@ -46,11 +46,6 @@ pair than one.
 """
 
 
-def slots_for(runs: int) -> int:
-    """Return the number of batches of a backend for that many runs at a time."""
-    return max(_MIN_BATCHES, _BATCHES_EACH * runs)
-
-
 class Peers:
     """The workers of one device in this process, which share its video engines."""
 
@@ -69,16 +64,17 @@ class Worker(WorkerHandle, Closable):
     """A worker that divides clips, and scores their ranges on one device, in the thread of the caller; use with `with`.
 
     The device stays open for the next worker of the process; see `backends.sessions`. Workers of one device are `peers`, and
-    `sharing` of them share the `slots` batches of a backend.
+    `sharing` of them share the batches of a backend.
     """
 
-    def __init__(self, spec: WorkerSpec, slots: int = _MIN_BATCHES, sharing: int = 1, peers: Peers | None = None) -> None:
+    def __init__(self, spec: WorkerSpec, sharing: int = 1, peers: Peers | None = None) -> None:
         self.label = spec.label
         self._spec = spec
-        self._slots, self._sharing = slots, sharing
+        self._slots, self._sharing = max(_MIN_BATCHES, _BATCHES_EACH * max(sharing, spec.in_step)), sharing
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._sources = SourceCache()
+        self._idle = IdleDecoders(limit=1 + spec.in_step)
         self._busy = False
         self._peers = peers or Peers()
         self._peers.workers.append(self)
@@ -168,8 +164,9 @@ class Worker(WorkerHandle, Closable):
         if options.decode not in decoders:
             decoders[options.decode] = hardware_decoder(options.decode, self._spec.backend, self._spec.device)
         decoder = decoders[options.decode]
-        if decoder is not None and len(self._peers.workers) > 1:
-            decoder = replace(decoder, shared=True)
+        if decoder is not None:
+            shared = self._spec.shared or len(self._peers.workers) > 1
+            decoder = replace(decoder, shared=shared, idle=self._idle)
         return replace(options, decoder=decoder)
 
     # -- division ----------------------------------------------------------------------------------------------------
@@ -193,13 +190,13 @@ class Worker(WorkerHandle, Closable):
             run_in_thread("vkssim-open", partial(self._open_device_ahead, task, frame_metrics(sources, options).planes))
         idle = [peer for peer in self._peers.workers if not peer._busy]
         for peer in idle[: workers - 1]:
-            peer._open_ahead(task.clips, options)
+            peer._open_ahead(task.clips, task.options)
         return divide_pairs(sources, schedule, int(task.division.seconds * self._pixels_a_second / pixels), workers)
 
     def _open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
         """Have a thread open clips that another worker divides: this worker will probably get one of the ranges."""
         self._sources.close_unused()
-        self._sources.open_ahead(clips, options)
+        self._sources.open_ahead(clips, self._with_decoder(options))
 
     # -- several pairs of one reference ------------------------------------------------------------------------------
 
@@ -266,10 +263,11 @@ class Worker(WorkerHandle, Closable):
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the clips; a second call does nothing."""
+        """Close the clips and the hardware decoders; a second call does nothing."""
         if self in self._peers.workers:
             self._peers.workers.remove(self)
         self._sources.close()
+        self._idle.close()
 
 
 def _pass_on_events(

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import DecoderBusyError, DeviceError, InputError
-from ...storage.containers import choose_stream
 from ...utils.interruption import result_of
 from ...utils.thread_pool import closing_on_error, run_in_thread
 from ..pixels import format_name, pixel_format, stated_colours
@@ -128,18 +127,22 @@ def _compared(clip: ClipDecoder, by_hardware: ClipDecoder, hardware: HardwareDec
 def start_early(clip: ClipDecoder, hardware: HardwareDecoder) -> Any:
     """Return the first frame of a clip for `start_by_hardware`, decoded by hardware; None if that refused it, or failed."""
     with suppress(*FAILURES, ValueError, RuntimeError, UndecodableError, InputError, DeviceError):
-        with clip.open() as container:
-            codec = choose_stream(clip.path, container, clip.index).codec_context
-            clip.codec = codec.codec
-            # The container is usually right. The frames decide.
-            pixels = pixel_format(clip.path, codec.pix_fmt)
-            if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is not None:
-                return None
-        with _turn(_opening):  # while the decoder of the other clip is being started
-            clip.start(threads=False, begin=AT_FIRST_KEY, hardware=hardware)
-        with _turn(_starting):
-            return clip.decoder.next()
+        codec = clip.open_stream()
+        # The container is usually right. The frames decide.
+        pixels = pixel_format(clip.path, codec.pix_fmt)
+        if hardware.refuses(codec, pixels, (codec.width, codec.height), codec.pix_fmt) is None:
+            return _start(clip, AT_FIRST_KEY, hardware)
     return None
+
+
+def _start(clip: ClipDecoder, begin: Begin, hardware: HardwareDecoder) -> Any:
+    """Return the first frame of a clip, by a decoder that another clip has left open, or by a new one."""
+    if clip.take_over(begin, hardware):
+        return clip.decoder.next()
+    with _turn(_opening):  # while the decoder of the other clip is being started
+        clip.start(threads=False, begin=begin, hardware=hardware)
+    with _turn(_starting):
+        return clip.decoder.next()
 
 
 def start_by_hardware(
@@ -152,22 +155,25 @@ def start_by_hardware(
 ) -> tuple[Any, str | None]:
     """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
-    `first` is the CPU's first frame, to which `facts` belong; None if they are from an earlier comparison. `early` is the
-    start that `start_early` made, which is not used if decoding has to begin elsewhere. Raises DecoderBusyError.
+    `first` is the CPU's first frame, to which `facts` belong; None if they are from an earlier comparison. Its samples are
+    compared once for each kind of stream. `early` is the start that `start_early` made, which is not used if decoding has to
+    begin elsewhere. Raises DecoderBusyError.
     """
     frame = None if early is None else result_of(early)
     clip.codec = facts.codec
     try:
         if frame is None or begin != AT_FIRST_KEY:
-            with _turn(_starting):
-                clip.start(threads=False, begin=begin, hardware=hardware)
-                frame = clip.decoder.next()
-        return frame, _difference(clip, facts, first, frame, hardware)
+            frame = _start(clip, begin, hardware)
+        difference = _difference(clip, facts, first, frame, hardware)
+        clip.decoder.has_failed |= difference is not None
+        return frame, difference
     except RuntimeError:  # of PyAV, for a codec without such a decoder
         return None, f"FFmpeg has none for {facts.codec.canonical_name}"
     except UndecodableError as error:
         return None, f"it sees damage in the first frame ({error})"
     except (*FAILURES, ValueError, InputError, DeviceError) as error:
+        if hardware.idle.clear():  # they had the memory, or the driver allows no more
+            return start_by_hardware(clip, facts, first, hardware, begin)
         problem = f"its driver or its device refuses ({reason(error)})"
         if hardware.shared:
             raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips in parallel: {problem}") from None
@@ -199,9 +205,15 @@ def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: An
         return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
     if first is None:
         return None
+    if stated_colours(frame) != stated_colours(first):
+        return "its first frame has other colours"
+    if clip.parameters in hardware.compared:
+        return None
 
     by_cpu, by_hardware = facts.info.new_planes(), facts.info.new_planes()
     facts.pixels.copy(first, by_cpu)
     pixel_format(clip.path, expected).copy(frame, by_hardware, hardware.surfaces)
-    is_equal = all(map(np.array_equal, by_cpu, by_hardware)) and stated_colours(frame) == stated_colours(first)
-    return None if is_equal else "its first frame has other samples"
+    if not all(map(np.array_equal, by_cpu, by_hardware)):
+        return "its first frame has other samples"
+    hardware.note_compared(clip.parameters, True)
+    return None

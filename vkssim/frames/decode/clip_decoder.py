@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from ...storage.inputs import PictureSequence, sequence
 from ..info import check_size
 from ..raw import unreadable
 from .decoder import FROM_START, Begin, Decoder, UndecodableError, reason, threads_help
-from .hardware import EXACT, HardwareDecoder
+from .hardware import EXACT, HardwareDecoder, stream_kind
 from .packets import PacketCount
 
 FAILURES = av.FFmpegError, OSError
@@ -43,6 +43,10 @@ class ClipDecoder:
         self.codec: Any = None
         """The codec that FFmpeg chooses first."""
         self.decoder: Decoder
+        self._hardware: HardwareDecoder | None = None  # which decodes
+        self._kind: tuple[Hashable, ...] = ()  # of the stream, if hardware may decode it
+        self._extradata: bytes | None = None
+        self._is_unread = False  # whether the container is open, and no decoder reads it
         self._counts: list[PacketCount] = []  # of all decoders
 
     @property
@@ -73,17 +77,45 @@ class ClipDecoder:
 
     def start(self, *, threads: bool, begin: Begin = FROM_START, hardware: HardwareDecoder | None = None) -> None:
         """Close the open container, open it again, and decode from its beginning."""
-        self._let_go()
         own = None if hardware is None else hardware.own_codec(self.codec)
-        self.container = self.open(None if hardware is None or own is not None else hardware.request())
+        context = self._open_stream(None if hardware is None or own is not None else hardware.request())
+        if hardware is not None and own is not None:
+            context = hardware.open_codec(own, self.stream)
+        self._decode(context, threads, begin, hardware)
+
+    def take_over(self, begin: Begin, hardware: HardwareDecoder) -> bool:
+        """Open the container, and decode with a decoder that another clip has left open. Return whether there is one."""
+        self.open_stream()
+        context = hardware.idle.take(self._kind)
+        if context is not None:
+            self._decode(context, False, begin, hardware)
+        return context is not None
+
+    def open_stream(self) -> Any:
+        """Open the container for `take_over`, unless it is open and unread, and return the codec context of its stream."""
+        if not self._is_unread:
+            codec = self._open_stream(None)
+            self._kind, self._extradata = stream_kind(codec, adds_grain=self.adds_grain), codec.extradata
+            self._is_unread = True
+        return self.stream.codec_context
+
+    @property
+    def parameters(self) -> Hashable:
+        """Return all that the first frame depends on besides its packet, after `open_stream`."""
+        return *self._kind, self._extradata
+
+    def _open_stream(self, hwaccel: Any) -> Any:
+        self._let_go()
+        self.container = self.open(hwaccel)
         self.stream = choose_stream(self.path, self.container, self.index)
         context = self.stream.codec_context
         if context is None:
             raise InputError(f"{self.path}: FFmpeg has no decoder for its video")
         check_size(max(1, context.width), max(1, context.height), self.path)  # 0 means unknown
         self.codec = self.codec or context.codec
-        if hardware is not None and own is not None:
-            context = hardware.open_codec(own, self.stream)
+        return context
+
+    def _decode(self, context: Any, threads: bool, begin: Begin, hardware: HardwareDecoder | None) -> None:
         self.decoder = Decoder(
             self.container,
             self.stream,
@@ -93,6 +125,9 @@ class ClipDecoder:
             hardware=hardware is not None,
             adds_grain=self.adds_grain,
         )
+        if hardware is not None:
+            hardware.idle.use()
+        self._hardware, self._is_unread = hardware, False
         self._counts.append(self.decoder.count)
         _decoders[self] = context
 
@@ -155,16 +190,22 @@ class ClipDecoder:
         return first
 
     def _let_go(self) -> None:
-        if self._counts:
+        """Close the container, and the decoder unless another clip may take it over."""
+        codec = _decoders.pop(self, None)  # existing forks keep it
+        if codec is not None:
             self.decoder.close()
+            if self._hardware is not None and self.decoder.is_sound:
+                self._hardware.idle.put(self._kind, codec)
+            elif self._hardware is not None:
+                self._hardware.idle.drop()
         if self.container is not None:
             self.container.close()
+        self.container = self.stream = None
+        self._is_unread = False
 
     def close(self) -> None:
         """Close the container and the decoder; a second call does nothing."""
         self._let_go()
-        _decoders.pop(self, None)  # existing forks keep it
-        self.container = self.stream = None
 
 
 # A forked child has no threads of FFmpeg, so freeing a decoder there would wait for them forever: it keeps the open ones.

@@ -26,6 +26,11 @@ messages, for each of which PyAV's callback takes Python's lock, even below the 
 _UNALIGNED = 1
 """FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, rows begin on whole vectors, so decoders show cropped columns at the left."""
 
+_NEW_EXTRADATA = 1
+"""FFmpeg's AV_PKT_DATA_NEW_EXTRADATA: side data of a packet with parameter sets that are new to the decoder."""
+
+_PADDING = 64  # FFmpeg's AV_INPUT_BUFFER_PADDING_SIZE: its readers look beyond the end of data
+
 _FEW_CORES = 2  # two clips are decoded in parallel, so threads of each decoder gain nothing on two cores
 
 _CUT_OFF = "File ended prematurely"
@@ -103,6 +108,10 @@ class Decoder:
         self._codec = codec
         self._name = codec.codec.name
         self.hardware = hardware
+        self.has_failed = False
+        """Whether an error was raised in place of a frame, or the frames are not what they should be."""
+        self._parameters: bytes | None = stream.codec_context.extradata if codec.is_open else None
+        """The parameter sets of the stream, until an open decoder has them, which may have those of another stream."""
         self.frame_count = 0
         """The number of frames returned since the start, or since the frame that was sought."""
         self.count = PacketCount()
@@ -132,18 +141,19 @@ class Decoder:
         self.threads = threads and self._channel is not None
         self._close = weakref.finalize(self, _close, [codec] if self.threads else [], os.getpid(), self._listens, self._channel)
 
-        if not hardware:
-            codec.flags |= _UNALIGNED
-        if self.threads:
-            codec.thread_type = "AUTO"
-        else:
-            codec.thread_type, codec.thread_count = "NONE", 1
-        options = {**MAX_PIXELS_OPTION}
-        if is_strict:
-            options["err_detect"] = "explode"
-        if not adds_grain:
-            options["export_side_data"] = "film_grain"  # decoders pass its parameters on, in place of adding it
-        codec.options = options if self._channel is None else {**options, **self._channel.options}
+        if not codec.is_open:
+            if not hardware:
+                codec.flags |= _UNALIGNED
+            if self.threads:
+                codec.thread_type = "AUTO"
+            else:
+                codec.thread_type, codec.thread_count = "NONE", 1
+            options = {**MAX_PIXELS_OPTION}
+            if is_strict:
+                options["err_detect"] = "explode"
+            if not adds_grain:
+                options["export_side_data"] = "film_grain"  # decoders pass its parameters on, in place of adding it
+            codec.options = options if self._channel is None else {**options, **self._channel.options}
         self._start(begin)
 
     def _start(self, begin: Begin) -> None:
@@ -155,12 +165,21 @@ class Decoder:
 
     def next(self) -> Any:
         """Return the next frame; None at the end. Raises av.FFmpegError, OSError or UndecodableError in place of a frame."""
-        frame = next(self._frames, None)
+        try:
+            frame = next(self._frames, None)
+        except Exception:
+            self.has_failed = True
+            raise
         if frame is not None:
             if not self.frame_count:
                 self.order.begin(frame)
             self.frame_count += 1
         return frame
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether there was no error and no sign of damage."""
+        return not (self.has_failed or self.reports)
 
     def decode_first_alone(self) -> Any:
         """Return the frame of the first packet if no packet after it is presented earlier, and it is sound; otherwise None.
@@ -233,6 +252,9 @@ class Decoder:
                 first = None
             if packet.size:
                 self.order.add(packet)
+                if self._parameters is not None:
+                    _attach(packet, self._parameters)
+                    self._parameters = None
             yield packet
         self.count.complete = self._whole
 
@@ -397,6 +419,16 @@ class Decoder:
             before = len(self.reports) - len(reports)
             self.reports = reports
         self.skipped_packets = bool(key or before or failures)
+
+
+def _attach(packet: Any, parameters: bytes) -> None:
+    """Have an open decoder read the parameter sets of a stream before its first packet."""
+    from av.packet import PacketSideData
+
+    padded = parameters + bytes(_PADDING)
+    data = PacketSideData(_NEW_EXTRADATA, len(padded))
+    data.update(padded)
+    packet.set_sidedata(data, move=True)
 
 
 def _up_to_error(things: Iterable[Any]) -> tuple[list[Any], Exception | None]:

@@ -1,11 +1,16 @@
-"""Hardware decoders: how FFmpeg opens one, and which streams it can decode (docs/adr/0010)."""
+"""Hardware decoders: how FFmpeg opens one, which streams it can decode, and which decoders stay open (docs/adr/0010)."""
 
 from __future__ import annotations
 
+import ctypes
+import math
+import os
+import threading
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
+from weakref import WeakSet
 
 from ...errors import OptionError
 from ...utils.choices import DECODE
@@ -22,6 +27,11 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 """The codecs whose packets are the frames themselves, by FFmpeg's names."""
 
 _MAX_COMPARED = 256  # clips: workers open the same ones at about the same time
+
+_MAX_IDLE = 8  # decoders without a clip. Each keeps the memory of some 20 frames
+
+_PATIENCE_S = 2.0
+"""The longest wait for a decoder that another clip has."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,83 @@ class Driver(Protocol):
         """Return the reason why the GPU cannot decode a stream; None if it can, or if that is not known."""
 
 
+class IdleDecoders:
+    """Open decoders, as codec contexts of PyAV, whose clips were closed. The next clip of the same kind takes one over.
+
+    A driver opens and closes one decoder at a time for the whole machine, in some 0.2 s, so short clips would wait for it.
+    With a `limit`, a clip that is opened while that many decoders are in use waits for one of them, because it will soon be
+    idle, unless its own clip is long.
+    """
+
+    def __init__(self, limit: float = math.inf) -> None:
+        self._limit = limit
+        self._changed = threading.Condition()
+        self._idle: list[tuple[Hashable, Any]] = []
+        self._used = 0
+        self._closed = False
+        _all_idle.add(self)
+
+    def take(self, kind: Hashable) -> Any:
+        """Return a decoder of a kind, which is the caller's now; None if there is none. The caller then calls `use`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._used < self._limit or self._closed, _PATIENCE_S)
+            number = next((number for number, (other, _) in enumerate(self._idle) if other == kind), None)
+            return None if number is None else self._idle.pop(number)[1]
+
+    def use(self) -> None:
+        """Count a decoder that is used, until `put` or `drop`."""
+        with self._changed:
+            self._used += 1
+
+    def put(self, kind: Hashable, codec: Any) -> None:
+        """Keep a decoder that works, and that nobody uses any longer."""
+        codec.flush_buffers()
+        with self._changed:
+            idle = [] if self._closed else [*self._idle, (kind, codec)]
+            self._idle, dropped = idle[-_MAX_IDLE:], idle[:-_MAX_IDLE]
+        del idle, dropped, codec  # they are closed here, while the lock is free
+        self.drop()
+
+    def drop(self) -> None:
+        """Count a decoder as no longer used."""
+        with self._changed:
+            self._used -= 1
+            self._changed.notify_all()
+
+    def clear(self) -> bool:
+        """Close all decoders, and return whether there was one: it may have had the memory that a new one needs."""
+        with self._changed:
+            idle, self._idle = self._idle, []
+        return bool(idle)
+
+    def close(self) -> None:
+        """Close all decoders, and keep no further ones."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self.clear()
+
+    def abandon(self) -> None:
+        """Leave the decoders open in a forked child, which lacks the threads for which freeing them would wait."""
+        for _, codec in self._idle:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(codec))
+        self._changed, self._idle, self._used = threading.Condition(), [], 0
+
+
+_all_idle: WeakSet[IdleDecoders] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [idle.abandon() for idle in _all_idle])
+
+
+def stream_kind(codec: Any, *, adds_grain: bool) -> tuple[Hashable, ...]:
+    """Return the properties of a stream that its decoder depends on. `codec` is a codec context that is not open yet.
+
+    The decoder takes over the parameter sets of the next stream; see `Decoder`.
+    """
+    colours = codec.color_range, codec.colorspace, codec.color_primaries, codec.color_trc
+    return codec.codec.name, codec.width, codec.height, codec.pix_fmt, codec.reorder_depth, *colours, adds_grain
+
+
 @dataclass(frozen=True)
 class HardwareDecoder:
     """A hardware decoder, which `choice` starts for the clips that it can decode."""
@@ -64,7 +151,10 @@ class HardwareDecoder:
     shared: bool = False
     """True if it already decodes on another thread, so that DecoderBusyError is raised if it cannot be opened again."""
     compared: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
-    """For each clip whose first frame it has decoded to the CPU's samples, all that is needed to open it again."""
+    """For each clip whose first frame it has decoded to the CPU's samples, all that is needed to open it again; True for each
+    kind of stream with its parameter sets."""
+    idle: IdleDecoders = field(default_factory=IdleDecoders, compare=False, repr=False)
+    """The decoders that stay open for further clips."""
 
     @property
     def surfaces(self) -> SurfaceCopy | None:
@@ -110,7 +200,7 @@ class HardwareDecoder:
         return facts.codec is not None and (facts.decoder or "").endswith(self.name(""))
 
     def note_compared(self, clip: Hashable, how: Any) -> None:
-        """Note a clip for `compared`."""
+        """Note a clip or a kind for `compared`."""
         if len(self.compared) >= _MAX_COMPARED:
             self.compared.clear()
         self.compared[clip] = how
