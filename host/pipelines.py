@@ -7,7 +7,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from . import private
 from .api import vk
 from .device import Device
 from .plan import Kernel
-from .waiting import Compilations
+from .waiting import compile_kernels
 
 PUSH_BYTES = 64
 """The bytes of push constants that every pipeline layout declares; Vulkan guarantees 128."""
@@ -132,16 +132,19 @@ class PipelineBuilder:
     def build(self, kernels: tuple[Kernel, ...]) -> None:
         """Compile the kernels that are not compiled yet, and save the cache."""
         with self._lock:
-            missing = [kernel for kernel in kernels if kernel not in self._built]
-            compilations = Compilations(self._device, len(missing))
-            for kernel in missing:
-                self._built[kernel] = self._compile(kernel, compilations)
+            missing = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self._built]
+            cache, layouts = self._cache.handle, [self._layout(kernel) for kernel in missing]
+            jobs = [
+                (kernel.module, partial(self._compile, kernel, layout, cache))
+                for kernel, layout in zip(missing, layouts, strict=True)
+            ]
+            self._built.update(zip(missing, compile_kernels(self._device, jobs), strict=True))
             self._cache.save()
 
     def __getitem__(self, kernel: Kernel) -> Pipeline:
         return self._built[kernel]
 
-    def _compile(self, kernel: Kernel, compilations: Compilations) -> Pipeline:
+    def _compile(self, kernel: Kernel, layout: Layout, cache: Any) -> Pipeline:
         device = self._device
         with ExitStack() as temporary:
             code = self._load_module(kernel.module)
@@ -165,13 +168,6 @@ class PipelineBuilder:
                 pSpecializationInfo=specialisation if entries else None,
             )
 
-            layout = self._layout(kernel)
             info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout.pipeline)
-
-            used = (code, values, data, entries, specialisation, entry_point, stage)
-
-            def create(_kept: Any = used) -> Any:  # a call that takes too long goes on, and still reads all of this
-                handle = vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
-                return device.own(self._stack, "Pipeline", handle, vk.vkDestroyPipeline)
-
-            return Pipeline(compilations.run(kernel.module, create), layout)
+            handle = vk.vkCreateComputePipelines(device.handle, cache, 1, [info], None)[0]
+            return Pipeline(device.own(self._stack, "Pipeline", handle, vk.vkDestroyPipeline), layout)

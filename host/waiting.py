@@ -87,65 +87,58 @@ _NEXT_NOTICE_S = 30.0
 Compiled = TypeVar("Compiled")
 
 
-class Compilations:
-    """The compilations of a number of kernels, one after the other, on a device, with notices if they take long.
+def compile_kernels(device: Device, jobs: Sequence[tuple[str, Callable[[], Compiled]]]) -> list[Compiled]:
+    """Return the results of calls of a driver, each of which compiles a kernel, as many at a time as there are cores.
 
-    A driver compiles within one call, and nothing can interrupt that call. So it has a thread of its own, for which the caller
-    waits.
+    `jobs` are the names of the kernels with the calls. Notices are given if they take long. A driver compiles within one call,
+    and nothing can interrupt that call. So each has a thread, for which the caller waits. The first error is raised after the
+    calls that have begun. Raises DeviceTimeoutError if a call takes longer than `compilation_seconds`. The device is abandoned
+    then, and also if the wait is interrupted, because the driver is still at work.
     """
+    results: list[Future[Compiled]] = [Future() for _ in jobs]
+    # Not `Thread.join`: if a signal handler raises within it, Python 3.11 and 3.12 take the thread for ended while the
+    # driver is still at work (https://github.com/python/cpython/issues/90882).
+    ended: SimpleQueue[int] = SimpleQueue()
+    running: dict[int, float] = {}
+    limit, started, next_notice = compilation_seconds(), time.monotonic(), FIRST_NOTICE_S
 
-    def __init__(self, device: Device, kernels: int) -> None:
-        self._device = device
-        self._kernels = kernels
-        self._begun = 0
-        self._started = time.monotonic()
-        self._next_notice = FIRST_NOTICE_S
-
-    def run(self, kernel: str, compile_kernel: Callable[[], Compiled]) -> Compiled:
-        """Return the result of `compile_kernel`, a call of the device's driver that compiles the kernel of that name.
-
-        Raises DeviceTimeoutError if it takes longer than `compilation_seconds`. The device is abandoned then, and also if the
-        wait is interrupted, because the driver is still at work.
-        """
-        future: Future[Compiled] = Future()
-        # Not `Thread.join`: if a signal handler raises within it, Python 3.11 and 3.12 take the thread for ended while the
-        # driver is still at work (https://github.com/python/cpython/issues/90882).
-        ended: SimpleQueue[None] = SimpleQueue()
-
-        def work() -> None:
-            try:
-                future.set_result(compile_kernel())
-            except BaseException as error:
-                future.set_exception(error)
-            ended.put(None)
-
-        self._begun += 1
+    def work(number: int) -> None:
         try:
-            threading.Thread(target=work, name=f"vkssim-compile-{kernel}", daemon=True).start()
-            self._wait(kernel, ended)
-        except BaseException:
-            if not future.done():
-                self._device.abandoned = True
-                LOG.warning("%s did not compile the kernel %s and is given up", self._device.info.name, kernel)
-            raise
-        return future.result()
+            results[number].set_result(jobs[number][1]())
+        except BaseException as error:
+            results[number].set_exception(error)
+        ended.put(number)
 
-    def _wait(self, kernel: str, ended: SimpleQueue[None]) -> None:
-        began, limit = time.monotonic(), compilation_seconds()
-        while True:
+    begun, failed = 0, False
+    try:
+        while running or (begun < len(jobs) and not failed):
+            while begun < len(jobs) and len(running) < (os.cpu_count() or 1) and not failed:
+                running[begun] = time.monotonic()
+                threading.Thread(target=work, args=[begun], name=f"vkssim-compile-{jobs[begun][0]}", daemon=True).start()
+                begun += 1
             with suppress(Empty):
-                return ended.get(timeout=SLICE_S)
+                number = ended.get(timeout=SLICE_S)
+                del running[number]
+                failed |= results[number].exception() is not None
+                continue
             now = time.monotonic()
+            number, began = next(iter(running.items()))
+            kernel = jobs[number][0]
             if now - began >= limit:
                 raise DeviceTimeoutError(
-                    f"{self._device.info.description} did not compile the kernel {kernel} in {limit:g} s. Choose another"
+                    f"{device.info.description} did not compile the kernel {kernel} in {limit:g} s. Choose another"
                     " device, or precision=fast, which has smaller kernels. If it is only slow,"
                     f" {TIMEOUT_VARIABLE}=SECONDS gives it longer"
                 )
-            seconds = now - self._started
-            if seconds >= self._next_notice:
+            if now - started >= next_notice:
                 COMPILE_LOG.info(
-                    f"{self._device.info.description} has been compiling kernels for {seconds:.0f} s, now {kernel}, number"
-                    f" {self._begun} of {self._kernels}; each may take up to {limit:g} s"
+                    f"{device.info.description} has been compiling kernels for {now - started:.0f} s, now {kernel}, number"
+                    f" {number + 1} of {len(jobs)}; each may take up to {limit:g} s"
                 )
-                self._next_notice = seconds + _NEXT_NOTICE_S
+                next_notice = now - started + _NEXT_NOTICE_S
+    except BaseException:
+        for number in [number for number in running if not results[number].done()][:1]:
+            device.abandoned = True
+            LOG.warning("%s did not compile the kernel %s and is given up", device.info.name, jobs[number][0])
+        raise
+    return [result.result() for result in results[:begun]]

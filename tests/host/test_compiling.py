@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from functools import partial
 from typing import cast
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from vkssim.host import waiting
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceMemoryError, DeviceTimeoutError
-from vkssim.host.waiting import TIMEOUT_VARIABLE, Compilations, compilation_seconds
+from vkssim.host.waiting import TIMEOUT_VARIABLE, compilation_seconds, compile_kernels
 
 from .made_up import device_info
 
@@ -34,7 +35,28 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
         raise DeviceMemoryError("no memory in this test")
 
     with pytest.raises(DeviceMemoryError, match="in this test"):
-        Compilations(device, 2).run("kernel", fail)
+        compile_kernels(device, [("kernel", fail)])
+    assert not device.abandoned
+
+
+def test_kernels_are_compiled_side_by_side(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error is raised after the calls that have begun, and no further one begins."""
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    meet, calls = threading.Barrier(2, timeout=60), list[str]()
+
+    def compile_kernel(name: str) -> str:
+        calls.append(name)
+        if name != "third":
+            meet.wait()
+        if name == "second":
+            raise DeviceMemoryError("no memory in this test")
+        return name
+
+    assert compile_kernels(device, [(name, partial(compile_kernel, name)) for name in ("a", "b", "c", "d")]) == list("abcd")
+    calls.clear()
+    with pytest.raises(DeviceMemoryError, match="in this test"):
+        compile_kernels(device, [(name, partial(compile_kernel, name)) for name in ("first", "second", "third")])
+    assert sorted(calls) in (["first", "second"], ["first", "second", "third"])
     assert not device.abandoned
 
 
@@ -43,9 +65,9 @@ def test_kernels_that_take_long_are_reported_once(
 ) -> None:
     caplog.set_level(logging.INFO, "vkssim")
     monkeypatch.setattr(waiting, "FIRST_NOTICE_S", 0.0)
-    compilations = Compilations(device, 2)
-    for kernel in ("ssim.strip", "second"):
-        assert compilations.run(kernel, lambda: not threading.Event().wait(0.25))
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    waits = [(kernel, lambda: not threading.Event().wait(0.25)) for kernel in ("ssim.strip", "second")]
+    assert compile_kernels(device, waits) == [True, True]
     (sentence,) = caplog.messages
     assert sentence.startswith("Made Up, driver 3 has been compiling kernels for 0 s, now ssim.strip, number 1 of 2; each may")
 
@@ -57,7 +79,7 @@ def test_a_call_that_does_not_end_is_an_error(
     monkeypatch.setattr(waiting, "compilation_seconds", lambda: 0.2)
     released = threading.Event()
     with pytest.raises(DeviceTimeoutError, match=r"did not compile the kernel ssim\.strip in 0\.2 s.*VKSSIM_TIMEOUT=SECONDS"):
-        Compilations(device, 2).run("ssim.strip", released.wait)
+        compile_kernels(device, [("ssim.strip", released.wait)])
     assert device.abandoned
     assert caplog.messages == ["Made Up did not compile the kernel ssim.strip and is given up"]
     released.set()
@@ -77,7 +99,7 @@ def test_a_signal_in_the_wait_leaves_the_device_alone(device: Device) -> None:
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        Compilations(device, 2).run("kernel", compile_kernel)
+        compile_kernels(device, [("kernel", compile_kernel)])
     assert device.abandoned
     released.set()
 
