@@ -338,6 +338,7 @@ def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: D
     expected = score()
     assert expected.worker_warnings == []
     limit[0] = most
+    hardware.close_idle_decoders()
     report = score()
     assert render(report, "json", "max") == render(expected, "json", "max")
     (trouble,) = report.worker_warnings

@@ -100,9 +100,18 @@ class NvidiaDriver:
 def hardware_decoder(decode: str, backend: str, device: str | int | None) -> HardwareDecoder | None:
     """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the CPU alone.
 
-    CUDA decodes on the GPU that scores. Nothing of CUDA is loaded before the first compressed clip is opened. Raises
-    OptionError for an unknown decoder.
+    CUDA decodes on the GPU that scores. Nothing of CUDA is loaded before the first compressed clip is opened. The answer stays
+    the same until the process ends, and so the decoders stay open that clips have left. Raises OptionError for an unknown
+    decoder.
     """
+    decoder = _decoder_of(decode, backend, device)
+    return None if decoder is None else _decoders.setdefault(decoder, decoder)
+
+
+_decoders: dict[HardwareDecoder, HardwareDecoder] = {}
+
+
+def _decoder_of(decode: str, backend: str, device: str | int | None) -> HardwareDecoder | None:
     check_decode(decode)
     if decode == "cpu":
         return None

@@ -8,12 +8,13 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Hashable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Generic, TypeVar
 
 import platformdirs
 
-from ..errors import DeviceError, DeviceMemoryError, NoDeviceError
+from ..errors import DeviceError, DeviceMemoryError, NoDeviceError, VkssimError
+from ..frames.decode.hardware import close_idle_decoders
 from ..host.device import Device
 from ..host.devices import DEVICE_VARIABLE, choose_device, list_devices
 from ..host.instance import shared_instance
@@ -205,10 +206,10 @@ class Session(Closable):
                 return
 
     def make_room(self) -> bool:
-        """Close the engines that nobody uses, to free their memory. Return whether there were any."""
-        were = self.engines.close_oldest()
+        """Close the engines and the hardware decoders that nobody uses, to free their memory. Return whether there were any."""
+        were = close_idle_decoders()
         while self.engines.close_oldest():
-            pass
+            were = True
         return were
 
     def outlives(self, error: BaseException) -> bool:
@@ -330,6 +331,14 @@ def use_engine(
                     raise
 
     return with_retries(use)
+
+
+def open_ahead(device: str | int | None, *, sharing: bool) -> None:
+    """Open a device for its next user. Errors are left to that user, who opens it again."""
+    with suppress(VkssimError):
+        _sessions.leave(
+            _sessions.enter((device_uuid(device), sharing), lambda: Session(device, sharing=sharing), _HOLDER), _HOLDER
+        )
 
 
 def close_sessions() -> None:

@@ -16,8 +16,9 @@ from time import perf_counter
 from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
+from ..backends.sessions import open_ahead
 from ..errors import DeviceError, InputError
-from ..frames.decode.hardware import HardwareDecoder, IdleDecoders
+from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
@@ -74,8 +75,7 @@ class Worker(WorkerHandle, Closable):
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._sources = SourceCache()
-        self._idle = IdleDecoders(limit=1 + spec.in_step)
-        self._busy = False
+        self._busy = self._has_worked = False
         self._peers = peers or Peers()
         self._peers.workers.append(self)
 
@@ -102,6 +102,10 @@ class Worker(WorkerHandle, Closable):
         try:
             self._check()
             options = self._with_decoder(task.options)
+            if options.decoder is not None and not self._has_worked:  # the device is opened beside the clips
+                sharing = options.decoder.surfaces is not None
+                run_in_thread("vkssim-open", partial(open_ahead, self._spec.device, sharing=sharing))
+            self._has_worked = True
             if len(task.parts) > 1:
                 result.bytes = self._score_in_step(task, options, pass_on)
             else:
@@ -164,9 +168,8 @@ class Worker(WorkerHandle, Closable):
         if options.decode not in decoders:
             decoders[options.decode] = hardware_decoder(options.decode, self._spec.backend, self._spec.device)
         decoder = decoders[options.decode]
-        if decoder is not None:
-            shared = self._spec.shared or len(self._peers.workers) > 1
-            decoder = replace(decoder, shared=shared, idle=self._idle)
+        if decoder is not None and (self._spec.shared or len(self._peers.workers) > 1):
+            decoder = replace(decoder, shared=True)
         return replace(options, decoder=decoder)
 
     # -- division ----------------------------------------------------------------------------------------------------
@@ -263,11 +266,10 @@ class Worker(WorkerHandle, Closable):
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the clips and the hardware decoders; a second call does nothing."""
+        """Close the clips; a second call does nothing."""
         if self in self._peers.workers:
             self._peers.workers.remove(self)
         self._sources.close()
-        self._idle.close()
 
 
 def _pass_on_events(

@@ -172,7 +172,7 @@ def start_by_hardware(
     except UndecodableError as error:
         return None, f"it sees damage in the first frame ({error})"
     except (*FAILURES, ValueError, InputError, DeviceError) as error:
-        if hardware.idle.clear():  # they had the memory, or the driver allows no more
+        if hardware.idle.close():  # they had the memory, or the driver allows no more
             return start_by_hardware(clip, facts, first, hardware, begin)
         problem = f"its driver or its device refuses ({reason(error)})"
         if hardware.shared:
@@ -207,7 +207,7 @@ def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: An
         return None
     if stated_colours(frame) != stated_colours(first):
         return "its first frame has other colours"
-    if clip.parameters in hardware.compared:
+    if clip.kind in hardware.compared:
         return None
 
     by_cpu, by_hardware = facts.info.new_planes(), facts.info.new_planes()
@@ -215,5 +215,5 @@ def _difference(clip: ClipDecoder, facts: ClipDescription, first: Any, frame: An
     pixel_format(clip.path, expected).copy(frame, by_hardware, hardware.surfaces)
     if not all(map(np.array_equal, by_cpu, by_hardware)):
         return "its first frame has other samples"
-    hardware.note_compared(clip.parameters, True)
+    hardware.note_compared(clip.kind, True)
     return None

@@ -44,8 +44,8 @@ class ClipDecoder:
         """The codec that FFmpeg chooses first."""
         self.decoder: Decoder
         self._hardware: HardwareDecoder | None = None  # which decodes
-        self._kind: tuple[Hashable, ...] = ()  # of the stream, if hardware may decode it
-        self._extradata: bytes | None = None
+        self.kind: tuple[Hashable, ...] = ()
+        """The kind of the stream, if hardware decodes it."""
         self._is_unread = False  # whether the container is open, and no decoder reads it
         self._counts: list[PacketCount] = []  # of all decoders
 
@@ -85,8 +85,10 @@ class ClipDecoder:
 
     def take_over(self, begin: Begin, hardware: HardwareDecoder) -> bool:
         """Open the container, and decode with a decoder that another clip has left open. Return whether there is one."""
-        self.open_stream()
-        context = hardware.idle.take(self._kind)
+        context = None
+        if hardware.idle:
+            kind = stream_kind(self.open_stream(), adds_grain=self.adds_grain)
+            context = hardware.idle.take(kind[:-1])
         if context is not None:
             self._decode(context, False, begin, hardware)
         return context is not None
@@ -94,15 +96,9 @@ class ClipDecoder:
     def open_stream(self) -> Any:
         """Open the container for `take_over`, unless it is open and unread, and return the codec context of its stream."""
         if not self._is_unread:
-            codec = self._open_stream(None)
-            self._kind, self._extradata = stream_kind(codec, adds_grain=self.adds_grain), codec.extradata
+            self._open_stream(None)
             self._is_unread = True
         return self.stream.codec_context
-
-    @property
-    def parameters(self) -> Hashable:
-        """Return all that the first frame depends on besides its packet, after `open_stream`."""
-        return *self._kind, self._extradata
 
     def _open_stream(self, hwaccel: Any) -> Any:
         self._let_go()
@@ -125,9 +121,8 @@ class ClipDecoder:
             hardware=hardware is not None,
             adds_grain=self.adds_grain,
         )
-        if hardware is not None:
-            hardware.idle.use()
         self._hardware, self._is_unread = hardware, False
+        self.kind = stream_kind(self.stream.codec_context, adds_grain=self.adds_grain)
         self._counts.append(self.decoder.count)
         _decoders[self] = context
 
@@ -195,9 +190,7 @@ class ClipDecoder:
         if codec is not None:
             self.decoder.close()
             if self._hardware is not None and self.decoder.is_sound:
-                self._hardware.idle.put(self._kind, codec)
-            elif self._hardware is not None:
-                self._hardware.idle.drop()
+                self._hardware.idle.put(self.kind[:-1], codec)
         if self.container is not None:
             self.container.close()
         self.container = self.stream = None

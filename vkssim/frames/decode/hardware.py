@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
-import math
 import os
 import threading
 from collections.abc import Hashable
@@ -28,10 +28,7 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 
 _MAX_COMPARED = 256  # clips: workers open the same ones at about the same time
 
-_MAX_IDLE = 8  # decoders without a clip. Each keeps the memory of some 20 frames
-
-_PATIENCE_S = 2.0
-"""The longest wait for a decoder that another clip has."""
+_MAX_IDLE = 16  # decoders without a clip. Each keeps the memory of some 20 frames
 
 
 @dataclass(frozen=True)
@@ -64,78 +61,71 @@ class Driver(Protocol):
 class IdleDecoders:
     """Open decoders, as codec contexts of PyAV, whose clips were closed. The next clip of the same kind takes one over.
 
-    A driver opens and closes one decoder at a time for the whole machine, in some 0.2 s, so short clips would wait for it.
-    With a `limit`, a clip that is opened while that many decoders are in use waits for one of them, because it will soon be
-    idle, unless its own clip is long.
+    A driver opens or closes one decoder at a time for the whole machine, in 0.1 s, so short clips would wait for it.
     """
 
-    def __init__(self, limit: float = math.inf) -> None:
-        self._limit = limit
-        self._changed = threading.Condition()
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._idle: list[tuple[Hashable, Any]] = []
-        self._used = 0
-        self._closed = False
         _all_idle.add(self)
 
+    def __bool__(self) -> bool:
+        return bool(self._idle)
+
     def take(self, kind: Hashable) -> Any:
-        """Return a decoder of a kind, which is the caller's now; None if there is none. The caller then calls `use`."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._used < self._limit or self._closed, _PATIENCE_S)
+        """Return a decoder of a kind, which is the caller's now; None if there is none."""
+        with self._lock:
             number = next((number for number, (other, _) in enumerate(self._idle) if other == kind), None)
             return None if number is None else self._idle.pop(number)[1]
-
-    def use(self) -> None:
-        """Count a decoder that is used, until `put` or `drop`."""
-        with self._changed:
-            self._used += 1
 
     def put(self, kind: Hashable, codec: Any) -> None:
         """Keep a decoder that works, and that nobody uses any longer."""
         codec.flush_buffers()
-        with self._changed:
-            idle = [] if self._closed else [*self._idle, (kind, codec)]
+        with self._lock:
+            idle = [*self._idle, (kind, codec)]
             self._idle, dropped = idle[-_MAX_IDLE:], idle[:-_MAX_IDLE]
         del idle, dropped, codec  # they are closed here, while the lock is free
-        self.drop()
 
-    def drop(self) -> None:
-        """Count a decoder as no longer used."""
-        with self._changed:
-            self._used -= 1
-            self._changed.notify_all()
-
-    def clear(self) -> bool:
-        """Close all decoders, and return whether there was one: it may have had the memory that a new one needs."""
-        with self._changed:
+    def close(self) -> bool:
+        """Close all, and return whether there was one: it may have had the memory that a new one needs."""
+        with self._lock:
             idle, self._idle = self._idle, []
         return bool(idle)
 
-    def close(self) -> None:
-        """Close all decoders, and keep no further ones."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        self.clear()
-
     def abandon(self) -> None:
-        """Leave the decoders open in a forked child, which lacks the threads for which freeing them would wait."""
+        """Leave all open: a forked child lacks the threads for which freeing would wait, and the end of a process frees all."""
         for _, codec in self._idle:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(codec))
-        self._changed, self._idle, self._used = threading.Condition(), [], 0
+        self._lock, self._idle = threading.Lock(), []
 
 
 _all_idle: WeakSet[IdleDecoders] = WeakSet()
+
+
+def close_idle_decoders() -> bool:
+    """Close all decoders of this process that no clip uses, for their memory. Return whether there was one."""
+    closed = [idle.close() for idle in _all_idle]
+    return any(closed)
+
+
+@atexit.register
+def _abandon_all() -> None:
+    for idle in _all_idle:
+        idle.abandon()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: [idle.abandon() for idle in _all_idle])
+    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def stream_kind(codec: Any, *, adds_grain: bool) -> tuple[Hashable, ...]:
     """Return the properties of a stream that its decoder depends on. `codec` is a codec context that is not open yet.
 
-    The decoder takes over the parameter sets of the next stream; see `Decoder`.
+    The last are its parameter sets, which an open decoder takes over from the next stream; see `Decoder`.
     """
     colours = codec.color_range, codec.colorspace, codec.color_primaries, codec.color_trc
-    return codec.codec.name, codec.width, codec.height, codec.pix_fmt, codec.reorder_depth, *colours, adds_grain
+    order = codec.profile, codec.reorder_depth
+    return codec.codec.canonical_name, codec.width, codec.height, *order, *colours, adds_grain, codec.extradata
 
 
 @dataclass(frozen=True)
