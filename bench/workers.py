@@ -16,7 +16,7 @@ from spreads import Row, compared, measured
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import spec_of
-from vkssim.engine.processes import ProcessHandle
+from vkssim.engine.processes import handles_of
 from vkssim.engine.task import FixedPool, WorkerPool
 from vkssim.frames.options import RawDescription
 from vkssim.frames.raw import PlanarLayout, RawFile
@@ -38,7 +38,8 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
     counts = sorted({1 << power for power in range(len(devices).bit_length())} | {len(devices)})
     with raw_clips(width, height, bits, frames) as clips, ExitStack() as stack:
         engines = {
-            n: stack.enter_context(FixedPool([ProcessHandle(spec_of(device)) for device in devices[:n]])) for n in counts
+            n: stack.enter_context(FixedPool([*chain.from_iterable(handles_of(spec_of(device)) for device in devices[:n])]))
+            for n in counts
         }
         options = ScoreOptions((feature,))
         rates: dict[int, list[float]] = {n: [] for n in counts}

@@ -117,6 +117,6 @@ def test_workers_of_a_gpu(
     monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [WorkerSpec("vulkan", None, "gpu", "made up")])
     monkeypatch.setattr(pools, "hardware_decoder", lambda *_which: HardwareDecoder("cuda"))
     monkeypatch.setattr(pools, "sessions", lambda _decoder: engines)
-    monkeypatch.setattr(pools, "DevicePool", lambda _spec, workers: started.append(workers))
+    monkeypatch.setattr(pools, "DevicePool", lambda spec: started.append(spec.workers))
     WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), in_step)
     assert started == [expected]

@@ -23,7 +23,7 @@ import pytest
 from vkssim import score_files
 from vkssim.engine import processes
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.processes import ProcessHandle, _Outcome, _work
+from vkssim.engine.processes import _Outcome, _work, handles_of
 from vkssim.engine.task import OnEvent, Part, Task, TaskResult, WorkerDiedError, WorkerSpec
 from vkssim.engine.worker import Worker
 from vkssim.errors import InputError, OptionError
@@ -175,9 +175,9 @@ FORKED = """
 import os, time
 from tests.engine.in_ranges import CPU
 from tests.engine.test_processes import TASK
-from vkssim.engine.processes import ProcessHandle
+from vkssim.engine.processes import handles_of
 if __name__ == "__main__":
-    worker = ProcessHandle(CPU)
+    (worker,) = handles_of(CPU)
     worker.submit(TASK, lambda _job, _event: None).exception()
     fork = os.fork()
     if not fork:
@@ -260,7 +260,7 @@ def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         started.append(thread.name)
         start(thread)
 
-    worker = ProcessHandle(CPU)
+    (worker,) = handles_of(CPU)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "_work", _talkative)
         patch.setattr(threading.Thread, "start", note)
@@ -301,7 +301,7 @@ TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
 def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, number: signal.Signals, why: str) -> None:
     """Nothing waits for the rest of a message, and the next task has a new process."""
     monkeypatch.setattr(processes, "SILENCE_TIMEOUT_S", 1)
-    worker = ProcessHandle(CPU)
+    (worker,) = handles_of(CPU)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "_work", partial(_signalled_in_the_middle, number))
         with pytest.raises(WorkerDiedError, match=why):
@@ -317,7 +317,7 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, nu
 )
 def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, leaves: bool, message: str) -> None:
     monkeypatch.setattr(processes, "_work", partial(_failing, leaves))
-    worker = ProcessHandle(CPU)
+    (worker,) = handles_of(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=message) as raised:
             worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)

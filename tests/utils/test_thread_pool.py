@@ -165,7 +165,7 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(RawFile, "read", hang)
     monkeypatch.setattr(thread_pool, "END_TIMEOUT_S", 0.1)
-    engine = DevicePool(WorkerSpec("cpu", None, "cpu", "cpu"), 2)
+    engine = DevicePool(WorkerSpec("cpu", None, "cpu", "cpu", workers=2))
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
     worker, _ = engine.workers()
     future = worker.submit(Task((Part(0, clips),), ScoreOptions(("float_ssim=scale=1",))), lambda _job, _event: None)

@@ -26,7 +26,7 @@ from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
 from .options import Clips, ScoreOptions, Selector
 from .task import FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
-from .worker import Peers, Worker
+from .worker import Worker, workers_on
 
 MAX_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
@@ -70,9 +70,9 @@ class WorkerOptions:
 
         Raises DeviceError if there is no device, and InputError for several devices if the current folder was removed.
 
-        A GPU gets several workers if its video engines can decode more clips than one worker does: threads, or processes if
-        there are several GPUs. Otherwise a worker scores its device's share of the pairs of a reference in step. If `clips`
-        are empty, one worker of each device scores everything in order.
+        A GPU gets several workers if its video engines can decode more clips than one worker does. Otherwise a worker scores
+        its device's share of the pairs of a reference in step. If `clips` are empty, one worker of each device scores
+        everything in order. Each of several devices has a process, because Python's lock would make them wait for each other.
         """
         if self.engine == "ray":
             from .cluster import Cluster
@@ -86,17 +86,16 @@ class WorkerOptions:
             in_step = 1
         else:
             workers = 1
-        specs = [replace(spec, in_step=in_step) for spec in specs]
+        specs = [replace(spec, workers=workers, in_step=in_step) for spec in specs]
         if len(specs) == 1:
-            return DevicePool(specs[0], workers)
+            return DevicePool(specs[0])
 
-        from .processes import ProcessHandle
+        from .processes import handles_of
 
         current_folder()
-        # Each GPU gets its first worker before one gets its second: a short run starts few processes.
-        return FixedPool(
-            [ProcessHandle(replace(spec, shared=workers > 1)) for _ in range(workers) for spec in specs], in_step=in_step
-        )
+        by_device = map(handles_of, specs)
+        # A process starts with its first task. The first task of each device comes before the second one of any.
+        return FixedPool([handle for handles in zip(*by_device, strict=True) for handle in handles], in_step=in_step)
 
     def kinds(self) -> tuple[list[str], int]:
         """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
@@ -191,15 +190,12 @@ class ThreadHandle(WorkerHandle):
 class DevicePool(FixedPool):
     """Workers of one device in this process: one in the thread of the caller, or several on threads.
 
-    Several workers keep the video engines of a GPU busy. They share a backend, because opening a device takes longer than
-    scoring a short clip. Times of stages are measured for a whole backend, so with `profile` each of several workers has its
-    own.
+    Several workers keep the video engines of a GPU busy.
     """
 
-    def __init__(self, spec: WorkerSpec, workers: int = 1) -> None:
-        peers = Peers(several=workers > 1)
-        members = [Worker(spec, 1 if spec.profile else workers, peers) for _ in range(workers)]
-        super().__init__([*map(ThreadHandle, members)] if workers > 1 else members, spec.in_step)
+    def __init__(self, spec: WorkerSpec) -> None:
+        workers = workers_on(spec)
+        super().__init__([*map(ThreadHandle, workers)] if len(workers) > 1 else workers, spec.in_step)
 
 
 # -- devices ----------------------------------------------------------------------------------------------------------

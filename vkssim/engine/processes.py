@@ -1,4 +1,4 @@
-"""Run a worker for each device of this machine, in a process of its own."""
+"""Run the workers of each device of this machine in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection
@@ -25,7 +25,7 @@ from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
 from .ranges import Event
 from .task import OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
-from .worker import Worker
+from .worker import Worker, workers_on
 
 START_TIMEOUT_S = 300.0
 """The longest time from the start of a process to its first message."""
@@ -56,25 +56,40 @@ _Message = tuple[int, Event] | _Outcome | None
 # -- in the process of a worker ---------------------------------------------------------------------------------------
 
 
-def _work(spec: WorkerSpec, connection: Connection) -> None:
-    """Do one task after the other, until the parent ends."""
+class _Line:
+    """The connection of a worker to the process of the command. Several threads may send."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._sending = threading.Lock()
+
+    def send(self, message: _Message) -> None:
+        with self._sending:
+            self.connection.send(message)
+
+
+def _work(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
+    """Let each worker of a device do the tasks of its connection, one after the other, until the parent ends."""
     for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
         signal.signal(number, signal.SIG_IGN)
-    sending = threading.Lock()
+    lines = [*map(_Line, connections)]
+    threading.Thread(target=_give_signs_of_life, args=[lines], daemon=True).start()
+    threads = [threading.Thread(target=_serve, args=pair) for pair in zip(workers_on(spec), lines, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
-    def send(message: _Message) -> None:
-        with sending:
-            connection.send(message)
 
-    threading.Thread(target=_give_signs_of_life, args=[send], daemon=True).start()
-    with suppress(EOFError, OSError), Worker(spec) as worker:
+def _serve(worker: Worker, line: _Line) -> None:
+    with suppress(EOFError, OSError), worker:
         while True:
-            task = connection.recv()
+            task = line.connection.recv()
             try:
-                outcome = _Outcome(worker.do(task, lambda job, event: send((job, _sendable(event)))))
+                outcome = _Outcome(worker.do(task, lambda job, event: line.send((job, _sendable(event)))))
             except Exception as error:
                 outcome = _Outcome(_sendable(error), traceback.format_exc())
-            send(outcome)
+            line.send(outcome)
 
 
 def _sendable(value: Value) -> Value | RuntimeError:
@@ -87,13 +102,14 @@ def _sendable(value: Value) -> Value | RuntimeError:
     return value
 
 
-def _give_signs_of_life(send: Callable[[None], None]) -> None:
-    """Send None once a second, and end the process as soon as the parent has ended."""
+def _give_signs_of_life(lines: Sequence[_Line]) -> None:
+    """Send None to all connections once a second, and end the process as soon as the parent has ended."""
     parent = parent_process()
     assert parent is not None
     with suppress(OSError):
-        while os.getppid() == parent.pid:  # a fork of the parent would keep the connection open
-            send(None)
+        while os.getppid() == parent.pid:  # a fork of the parent would keep the connections open
+            for line in lines:
+                line.send(None)
             time.sleep(_SIGN_INTERVAL_S)
     os._exit(1)
 
@@ -140,18 +156,69 @@ class _Messages:
         raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
 
-class ProcessHandle(WorkerHandle):
-    """A worker in a process of its own. The process starts with the first task, and again if it has ended."""
+class _WorkerProcess:
+    """The process with the workers of a device. It starts with their first task, and again if it has ended."""
 
     def __init__(self, spec: WorkerSpec) -> None:
-        self.label = spec.label
         self._spec = spec
+        self._changing = threading.Lock()
+        """The lock of the fields below."""
+        self._process: BaseProcess | None = None
+        self._connections: list[Connection] = []
+        self._closed = False
+
+    def connect(self, worker: int) -> tuple[BaseProcess, Connection]:
+        """Return the process, and this end of the connection of one of its workers. Raises OSError after `close`."""
+        with self._changing:
+            if self._process is None:
+                self._start()
+            if self._process is None:
+                raise BrokenPipeError("the run has ended")
+            return self._process, self._connections[worker]
+
+    def _start(self) -> None:
+        if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
+            resource_tracker.ensure_running()  # otherwise `start` does so, and unblocks the signals again
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        pipes = [SPAWN.Pipe() for _ in range(self._spec.workers)]
+        self._connections = [ours for ours, _ in pipes]
+        with ExitStack() as stack:  # copies of the workers' ends in this process would keep them open
+            for _, theirs in pipes:
+                stack.enter_context(theirs)
+            process = SPAWN.Process(target=_work, args=(self._spec, [theirs for _, theirs in pipes]), daemon=True)
+            if not self._closed:
+                process.start()
+                self._process = process
+
+    def end(self, process: BaseProcess, *, kill: bool = False) -> int | None:
+        """Wait until a process has ended that `connect` returned, and return its exit code. The next task starts a new one."""
+        if not kill:
+            process.join(END_TIMEOUT_S)
+        process.kill()
+        process.join(END_TIMEOUT_S)
+        with self._changing:
+            if self._process is process:
+                self._process = None
+        return process.exitcode
+
+    def close(self) -> None:
+        """Kill the process."""
+        with self._changing:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+
+
+class ProcessHandle(WorkerHandle):
+    """One of the workers in the process of a device."""
+
+    def __init__(self, process: _WorkerProcess, number: int, label: str) -> None:
+        self.label = label
+        self._owner, self._number = process, number
         self._thread = ThreadPool(1, "vkssim-process")
         """The thread that sends tasks, and waits for their outcomes."""
-        self._changing = threading.Lock()
-        """The lock of `_process` and `_closed`."""
         self._process: BaseProcess | None = None
-        self._closed = False
+        """The process that this worker is connected to."""
         self._worked = False
         """True if a task was done."""
         _handles.add(self)
@@ -162,8 +229,7 @@ class ProcessHandle(WorkerHandle):
 
     def _do(self, task: Task, on_event: OnEvent) -> TaskResult:
         try:
-            if self._process is None:
-                self._start()
+            self._connect()
             self._connection.send(task)
             while not isinstance(message := self._messages.next(), _Outcome):
                 on_event(*message)
@@ -180,39 +246,28 @@ class ProcessHandle(WorkerHandle):
             raise message.result from _WorkerTracebackError(message.traceback)
         return message.result
 
-    def _start(self) -> None:
-        if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
-            resource_tracker.ensure_running()  # otherwise `start` does so, and unblocks the signals again
-            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        self._connection, connection = SPAWN.Pipe()
-        with self._changing, connection:  # a copy of the worker's end in this process would keep it open
-            process = SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
-            if not self._closed:
-                process.start()
-                self._process = process
-        self._messages = _Messages(self._connection)
+    def _connect(self) -> None:
+        """Connect to the process, unless it is the one that this worker is connected to."""
+        process, connection = self._owner.connect(self._number)
+        if process is not self._process:
+            self._process, self._connection = process, connection
+            self._messages = _Messages(connection)
 
     def _end(self, *, kill: bool = False) -> int | None:
-        """Wait until the process has ended, and return its exit code. The next task starts a new process."""
-        process = self._process
-        if process is None:
-            return None
-        if not kill:
-            process.join(END_TIMEOUT_S)
-        process.kill()
-        process.join(END_TIMEOUT_S)
-        with self._changing:
-            self._process = None
-        return process.exitcode
+        process, self._process = self._process, None
+        return None if process is None else self._owner.end(process, kill=kill)
 
     def close(self) -> None:
         """Kill the process."""
-        with self._changing:
-            self._closed = True
-            if self._process is not None:
-                self._process.kill()
+        self._owner.close()
         if self._thread.close():  # a thread that does not end waits for the system, for example for a dead network share
             self._end(kill=True)
+
+
+def handles_of(spec: WorkerSpec) -> list[ProcessHandle]:
+    """Return the workers of a device, which share a process."""
+    process = _WorkerProcess(spec)
+    return [ProcessHandle(process, number, spec.label) for number in range(spec.workers)]
 
 
 class _WorkerTracebackError(Exception):

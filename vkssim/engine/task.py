@@ -29,10 +29,10 @@ class WorkerSpec:
     """The name in messages."""
     profile: bool = False
     """True if the time of each stage is measured."""
+    workers: int = 1
+    """The number of workers of the device, which are threads of one process."""
     in_step: int = 1
-    """The largest number of pairs that the worker scores in step."""
-    shared: bool = False
-    """True if workers in other processes have the same device."""
+    """The largest number of pairs that a worker scores in step."""
 
 
 @dataclass(frozen=True)

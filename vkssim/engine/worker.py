@@ -65,13 +65,15 @@ class Worker(WorkerHandle, Closable):
     """A worker that divides clips, and scores their ranges on one device, in the thread of the caller; use with `with`.
 
     The device stays open for the next worker of the process; see `backends.sessions`. Workers of one device are `peers`, and
-    `sharing` of them share the batches of a backend.
+    share a backend, because opening a device takes longer than scoring a short clip. Times of stages are measured for a whole
+    backend, so with `profile` each worker has its own.
     """
 
-    def __init__(self, spec: WorkerSpec, sharing: int = 1, peers: Peers | None = None) -> None:
+    def __init__(self, spec: WorkerSpec, peers: Peers | None = None) -> None:
         self.label = spec.label
         self._spec = spec
-        self._slots, self._sharing = max(_MIN_BATCHES, _BATCHES_EACH * max(sharing, spec.in_step)), sharing
+        self._sharing = 1 if spec.profile else spec.workers
+        self._slots = max(_MIN_BATCHES, _BATCHES_EACH * max(self._sharing, spec.in_step))
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._sources = SourceCache()
@@ -168,7 +170,7 @@ class Worker(WorkerHandle, Closable):
         if options.decode not in decoders:
             decoders[options.decode] = hardware_decoder(options.decode, self._spec.backend, self._spec.device)
         decoder = decoders[options.decode]
-        if decoder is not None and (self._spec.shared or len(self._peers.workers) > 1):
+        if decoder is not None and len(self._peers.workers) > 1:
             decoder = replace(decoder, shared=True)
         return replace(options, decoder=decoder)
 
@@ -270,6 +272,12 @@ class Worker(WorkerHandle, Closable):
         if self in self._peers.workers:
             self._peers.workers.remove(self)
         self._sources.close()
+
+
+def workers_on(spec: WorkerSpec) -> list[Worker]:
+    """Return the workers of a device."""
+    peers = Peers(several=spec.workers > 1)
+    return [Worker(spec, peers) for _ in range(spec.workers)]
 
 
 def _pass_on_events(
