@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import coded
 import decoding
 import machine
@@ -93,6 +94,26 @@ def test_the_share_of_other_programs_is_neither_idle_nor_ours(tmp_path: Path, mo
     stat.write_text("cpu  1100 20 30 1200 100 0 0 50 0 0\n")  # of 5 seconds 3 are idle, 1 is ours, 0.5 another machine's
     watch.lap("files", "1x1")
     assert watch.rows() == [{"section": "files", "where": "1x1", "load": [1.5, 1.5], "others": pytest.approx(20)}]
+
+
+# -- catalogue --------------------------------------------------------------------------------------------------------
+
+
+def test_a_catalogue_is_compared_with_one_pair_and_with_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[int, Any]] = []
+
+    def score_many(pairs: Any, *, features: object, device: Any) -> Any:
+        pairs = list(pairs)
+        assert len({path.resolve() for pair in pairs for path in pair}) == 2 * len(pairs), "every clip is a file of its own"
+        calls.append((len(pairs), device))
+        return vkssim.score_many(pairs, features=["float_psnr"], backend="cpu", decode="cpu")
+
+    monkeypatch.setattr(catalogue, "score_many", score_many)
+    rows = list(catalogue.catalogue(coded.CODECS[0], 32, 32, 2, 3, ["a", "b"], rounds=2))
+    assert calls == [(1, "a"), *[(1, "a"), (3, "a"), (3, ["a", "b"])] * 2]
+    names = ["one pair", "3 pairs", "3 pairs, 2 devices", "3 pairs over one pair", "3 pairs, 2 devices, over one"]
+    assert [row["name"] for row in rows[:5]] == names
+    assert all(row["value"] > 0 for row in rows[:3])
 
 
 # -- decoding ---------------------------------------------------------------------------------------------------------

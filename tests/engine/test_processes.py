@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,6 +25,7 @@ from vkssim import score_files
 from vkssim.engine import processes
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.processes import _Outcome, _work, handles_of
+from vkssim.engine.ranges import Event
 from vkssim.engine.task import OnEvent, Part, Task, TaskResult, WorkerDiedError, WorkerSpec
 from vkssim.engine.worker import Worker
 from vkssim.errors import InputError, OptionError
@@ -231,8 +233,9 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     assert are_gone(processes)
 
 
-def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connection: Connection) -> None:
+def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connections: Sequence[Connection]) -> None:
     """In place of a worker: end, or stand still, while what came of a task is on its way."""
+    (connection,) = connections
     connection.recv()
     connection.send(None)
     os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
@@ -242,8 +245,9 @@ def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connecti
 MESSAGES = 200
 
 
-def _talkative(_spec: WorkerSpec, connection: Connection) -> None:
+def _talkative(_spec: WorkerSpec, connections: Sequence[Connection]) -> None:
     """In place of a worker: send many messages for each task."""
+    (connection,) = connections
     with suppress(EOFError):
         while True:
             connection.recv()
@@ -279,7 +283,7 @@ class _CodedError(Exception):
         super().__init__(f"{text} ({code})")
 
 
-def _failing(leaves: bool, _spec: WorkerSpec, connection: Connection) -> None:
+def _failing(leaves: bool, spec: WorkerSpec, connections: Sequence[Connection]) -> None:
     """Do tasks as a worker whose clips fail with an error that cannot be pickled, or that cannot be unpickled."""
 
     class LibraryError(Exception):
@@ -289,7 +293,7 @@ def _failing(leaves: bool, _spec: WorkerSpec, connection: Connection) -> None:
         raise _CodedError(7, "of some library") if leaves else LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
-    _work(_spec, connection)
+    _work(spec, connections)
 
 
 TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
@@ -310,6 +314,48 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, nu
     with pytest.raises(InputError, match="a cannot be read"):
         worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
     worker.close()
+
+
+def _meeting(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
+    """Do tasks as workers that wait for each other, and return the number of their process as the frames of the result.
+
+    A task of single frames is begun, and never ends.
+    """
+    barrier = threading.Barrier(spec.workers, timeout=PATIENCE)
+
+    def meet(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
+        barrier.wait()
+        if task.batch == 1:
+            on_event(0, InputError("begun"))
+            threading.Event().wait()
+        return TaskResult(frames=os.getpid())
+
+    Worker.do = meet  # type: ignore[method-assign]
+    _work(spec, connections)
+
+
+def test_workers_of_a_device_share_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They work side by side. If the process ends, each of them has lost its task, and the next tasks have one new process."""
+    monkeypatch.setattr(processes, "_work", _meeting)
+    workers = handles_of(replace(CPU, workers=2))
+
+    def do_two() -> list[TaskResult]:
+        tasks = [worker.submit(TASK, lambda _job, _event: None) for worker in workers]
+        return [task.result(PATIENCE) for task in tasks]
+
+    first, second = do_two()
+    assert first.frames == second.frames != os.getpid()
+    begun: list[Event] = []
+    tasks = [worker.submit(replace(TASK, batch=1), lambda _job, event: begun.append(event)) for worker in workers]
+    until(lambda: len(begun) == 2)
+    os.kill(first.frames, signal.SIGKILL)
+    for task in tasks:
+        with pytest.raises(WorkerDiedError, match="exit code -9"):
+            task.result(PATIENCE)
+    third, fourth = do_two()
+    assert third.frames == fourth.frames != first.frames
+    for worker in workers:
+        worker.close()
 
 
 @pytest.mark.parametrize(

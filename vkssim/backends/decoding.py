@@ -32,7 +32,7 @@ class NvidiaDriver:
     """
 
     gpu: uuid.UUID | None
-    shares: bool = field(default=False, kw_only=True, compare=False)
+    shares: bool = field(default=False, kw_only=True)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out CUDA's side, which belongs to this process."""

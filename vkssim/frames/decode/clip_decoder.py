@@ -84,9 +84,12 @@ class ClipDecoder:
         self._decode(context, threads, begin, hardware)
 
     def take_over(self, begin: Begin, hardware: HardwareDecoder) -> bool:
-        """Open the container, and decode with a decoder that another clip has left open. Return whether there is one."""
+        """Open the container, and decode with a decoder that another clip has left open. Return whether there is one.
+
+        If it is known from an earlier look that there is none for its codec, the container is not opened.
+        """
         context = None
-        if hardware.idle:
+        if self._is_unread or self.codec is None or hardware.idle.has(self.codec.canonical_name):
             kind = stream_kind(self.open_stream(), adds_grain=self.adds_grain)
             context = hardware.idle.take(kind[:-1])
         if context is not None:

@@ -66,11 +66,13 @@ class IdleDecoders:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[tuple[Hashable, Any]] = []
+        self._idle: list[tuple[tuple[Hashable, ...], Any]] = []
         _all_idle.add(self)
 
-    def __bool__(self) -> bool:
-        return bool(self._idle)
+    def has(self, codec: str) -> bool:
+        """Return whether there is a decoder of a codec, by its canonical name."""
+        with self._lock:
+            return any(kind[0] == codec for kind, _ in self._idle)
 
     def take(self, kind: Hashable) -> Any:
         """Return a decoder of a kind, which is the caller's now; None if there is none."""
@@ -78,7 +80,7 @@ class IdleDecoders:
             number = next((number for number, (other, _) in enumerate(self._idle) if other == kind), None)
             return None if number is None else self._idle.pop(number)[1]
 
-    def put(self, kind: Hashable, codec: Any) -> None:
+    def put(self, kind: tuple[Hashable, ...], codec: Any) -> None:
         """Keep a decoder that works, and that nobody uses any longer."""
         codec.flush_buffers()
         with self._lock:
@@ -121,7 +123,8 @@ if hasattr(os, "register_at_fork"):
 def stream_kind(codec: Any, *, adds_grain: bool) -> tuple[Hashable, ...]:
     """Return the properties of a stream that its decoder depends on. `codec` is a codec context that is not open yet.
 
-    The last are its parameter sets, which an open decoder takes over from the next stream; see `Decoder`.
+    The first is the name of the codec. The last are its parameter sets, which an open decoder takes over from the next stream;
+    see `Decoder`.
     """
     colours = codec.color_range, codec.colorspace, codec.color_primaries, codec.color_trc
     order = codec.profile, codec.reorder_depth
