@@ -426,7 +426,7 @@ def _attach(packet: Any, parameters: bytes) -> None:
     from av.packet import PacketSideData
 
     padded = parameters + bytes(_PADDING)
-    data = PacketSideData(_NEW_EXTRADATA, len(padded))
+    data: Any = PacketSideData(_NEW_EXTRADATA, len(padded))  # type: ignore[call-arg] # which PyAV's types leave out
     data.update(padded)
     packet.set_sidedata(data, move=True)
 

@@ -59,7 +59,7 @@ class Driver(Protocol):
 
 
 class IdleDecoders:
-    """Open decoders, as codec contexts of PyAV, whose clips were closed. The next clip of the same kind takes one over.
+    """Decoders that stay open after their clips, as codec contexts of PyAV. The next clip of the same kind takes one over.
 
     A driver opens or closes one decoder at a time for the whole machine, in 0.1 s, so short clips would wait for it.
     """
