@@ -4,6 +4,7 @@ pytest-xdist's workers.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from vkssim.backends.sessions import close_sessions
+from vkssim.frames.decode.hardware import close_idle_decoders
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
@@ -51,6 +53,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("numprocesses", None):  # else its workers, which ignore the same, run the tests
         usual_signals()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # otherwise each full collection goes through all modules, PyTorch's among them
 
 
 def pytest_unconfigure() -> None:
@@ -95,6 +101,7 @@ def nothing_left() -> Iterator[None]:
     yield
     end_processes()
     close_sessions()
+    close_idle_decoders()
     if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     for instance in shared_instances.values():

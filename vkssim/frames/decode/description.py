@@ -285,6 +285,7 @@ def _filtered(frame: Any, *filters: tuple[str, str]) -> Any:
     from av.filter import Graph
 
     graph = Graph()
+    graph.threads = 1  # otherwise FFmpeg starts a thread for each core, which takes longer than the filters
     source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
     graph.link_nodes(source, *(graph.add(*named) for named in filters), graph.add("buffersink")).configure()
     source.push(frame)
