@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from . import private
 from .api import vk
 from .device import Device
+from .devices import DeviceInfo
 from .plan import Kernel
 from .waiting import compile_kernels
 
@@ -40,7 +41,7 @@ class Pipeline(NamedTuple):
 
 
 class PipelineCache:
-    """The driver's cache of compiled pipelines, one file for each device, driver version and size of subgroups.
+    """The driver's cache of compiled pipelines, one file for each model of a device, driver version and size of subgroups.
 
     Drivers trust the data after Vulkan's own header, and may crash if it is damaged. So a header of our own comes before it,
     with a digest, and drivers only get data that was written completely. The file is ignored if it cannot be read, if others
@@ -51,7 +52,7 @@ class PipelineCache:
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
         self._device = device
         info = device.info
-        self._file = folder / f"{info.cache_name}.pipelines" if folder else None
+        self._file = folder / f"{cache_of(info)}.pipelines" if folder else None
         stored = b"" if self._file is None else unpacked(private.load(self._file, _MAX_BYTES))
         create_info = vk.VkPipelineCacheCreateInfo(
             initialDataSize=len(stored), pInitialData=vk.ffi.from_buffer(stored) if stored else None
@@ -73,6 +74,12 @@ class PipelineCache:
             return
         if private.store(self._file, packed(bytes(ffi.buffer(data, size[0])))):
             self._stored_size = size[0]
+
+
+def cache_of(info: DeviceInfo) -> str:
+    """Return the stem of the names of cache files that are valid for a device: several of one model and driver share them."""
+    model = bytes(vk.ffi.buffer(vk.vkGetPhysicalDeviceProperties(info.physical).pipelineCacheUUID)).hex()
+    return f"{model}-{info.driver_version:08x}-{info.subgroup_size}"
 
 
 def packed(data: bytes) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from vkssim.host.api import vk
 from vkssim.host.device import Device
-from vkssim.host.pipelines import PipelineBuilder, unpacked
+from vkssim.host.pipelines import PipelineBuilder, cache_of, unpacked
 from vkssim.host.plan import Kernel
 from vkssim.shaders import load_module
 
@@ -57,7 +57,7 @@ def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial
     _build(device, folder)
     file = _file(folder)
     written = file.read_bytes()
-    assert file.name == f"{device.info.cache_name}.pipelines"
+    assert file.name == f"{cache_of(device.info)}.pipelines"
     before = file.stat().st_mtime_ns
     _build(device, folder)
     assert initial_bytes == [0, len(unpacked(written))]
