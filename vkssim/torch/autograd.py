@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,7 +93,6 @@ def _look_at_range(loss: Loss, first: Tensor, second: Tensor) -> None:
     warn_of_range(loss.data_range, SampleRows.of(first), SampleRows.of(second), is_loss=True)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator] # otherwise Dynamo traces into Vulkan's binding
 def value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     """Return the value of two tensors as a node of the graph. Gradients flow to both, also with `torch.func` and forward mode.
 
@@ -100,6 +100,19 @@ def value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     gradient. They need no more memory than the result itself. If no gradient is needed, nothing is stored. Derivatives of
     gradients use PyTorch's own operations (composed.py).
     """
+    if _DYNAMO not in sys.modules:
+        return _value(first, second, job)
+    if not _untraced:
+        _untraced.append(torch.compiler.disable(_value))  # otherwise Dynamo traces into Vulkan's binding
+    result: Tensor = _untraced[0](first, second, job)
+    return result
+
+
+_DYNAMO = "torch._dynamo"  # which takes as long to import as all else of PyTorch, and only torch.compile needs it
+_untraced: list[Callable[[Tensor, Tensor, LossJob], Tensor]] = []
+
+
+def _value(first: Tensor, second: Tensor, job: LossJob) -> Tensor:
     needs_grad = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
     plain = not transforms_active() and not has_tangent(first, second)
     if plain and not any(needs_grad):

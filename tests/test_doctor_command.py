@@ -12,9 +12,9 @@ from vkssim.backends.known_answers import CASES
 from vkssim.doctor.driver_files import driver_files
 from vkssim.doctor.system import Machine
 
-from ..doctor.libraries import broken_library
-from ..support.commands import vkssim_process
-from ..support.machines import write_driver_file
+from .doctor.libraries import broken_library
+from .support.commands import vkssim_process
+from .support.machines import write_driver_file
 
 NAMED = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
