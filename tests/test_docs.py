@@ -101,7 +101,9 @@ def test_ffmpeg_takes_the_command_lines_of_the_page(page: Path, folder: Path, tm
         (tmp_path / entry.name).symlink_to(entry)
     for line in _ffmpeg_lines(page):
         words = shlex.split(line.removeprefix("$ "))
-        process = run_program(imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-y", *words[1:], cwd=tmp_path, text=True)
+        *options, output = words[1:]
+        first = "-frames:v", "16", output  # which takes a third of the time of the whole clip
+        process = run_program(imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-y", *options, *first, cwd=tmp_path, text=True)
         assert process.returncode == 0, f"{line}\n{process.stderr}"
         assert "deprecated" not in process.stderr, line
         made = tmp_path / (words[-1].replace("%04d", "0001"))
