@@ -319,6 +319,18 @@ def test_decoders_outlive_clips(tmp_path: Path, stand_in: list[Changed], codec: 
     assert len(requests) == 2, "one for the order of frames without B frames, and one for the others"
 
 
+def test_units_with_start_codes_need_another_decoder(tmp_path: Path, stand_in: list[Changed]) -> None:
+    """A decoder takes lengths or start codes by the parameter sets that it had last, and some streams have none beside them."""
+    luma = clip(FRAMES, 64, 96)
+    for name in ("lengths.mp4", "codes.ts", "codes.h264"):
+        encode(tmp_path / name, luma, g=str(GOP))
+    for name in ("lengths.mp4", "codes.ts", "codes.h264", "lengths.mp4", "codes.h264"):
+        found, source = _planes(tmp_path / name, CUDA)
+        np.testing.assert_array_equal(found, _planes(tmp_path / name, None)[0])
+        assert source.clip_facts().decoder == "h264 (cuda)"
+    assert {kind[-1] for kind, _ in CUDA.idle._idle} == {b"\1", b"\0"}
+
+
 def test_a_decoder_that_saw_damage_is_closed(folder: Path, stand_in: list[Changed]) -> None:
     _planes(folder / "ref.mp4", CUDA)
     assert CUDA.idle.close()

@@ -120,15 +120,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
 
 
+_TAKE_PARAMETERS = ("h264", "hevc")
+"""Decoders that read parameter sets beside a packet (AV_PKT_DATA_NEW_EXTRADATA)."""
+
+
 def stream_kind(codec: Any, *, adds_grain: bool) -> tuple[Hashable, ...]:
     """Return the properties of a stream that its decoder depends on. `codec` is a codec context that is not open yet.
 
-    The first is the name of the codec. The last are its parameter sets, which an open decoder takes over from the next stream;
-    see `Decoder`.
+    The first is the name of the codec. The last are its parameter sets, which an open decoder takes over from the next stream
+    if it can; see `Decoder`.
     """
     colours = codec.color_range, codec.colorspace, codec.color_primaries, codec.color_trc
     order = codec.profile, codec.reorder_depth
-    return codec.codec.canonical_name, codec.width, codec.height, *order, *colours, adds_grain, codec.extradata
+    name, parameters = codec.codec.canonical_name, codec.extradata or b""
+    form = parameters[:1] if name in _TAKE_PARAMETERS else parameters  # 1 if units begin with their lengths, 0 with start codes
+    return name, codec.width, codec.height, *order, *colours, adds_grain, form, parameters
 
 
 @dataclass(frozen=True)
