@@ -161,6 +161,7 @@ class _WorkerProcess:
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
+        self._ending = threading.Lock()
         self._changing = threading.Lock()
         """The lock of the fields below."""
         self._process: BaseProcess | None = None
@@ -192,14 +193,16 @@ class _WorkerProcess:
 
     def end(self, process: BaseProcess, *, kill: bool = False) -> int | None:
         """Wait until a process has ended that `connect` returned, and return its exit code. The next task starts a new one."""
-        if not kill:
+        with self._ending:  # the system tells the exit code to one thread alone
+            if not kill:
+                process.join(END_TIMEOUT_S)
+            process.kill()
             process.join(END_TIMEOUT_S)
-        process.kill()
-        process.join(END_TIMEOUT_S)
+            code = process.exitcode
         with self._changing:
             if self._process is process:
                 self._process = None
-        return process.exitcode
+        return code
 
     def close(self) -> None:
         """Kill the process."""
