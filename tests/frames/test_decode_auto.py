@@ -376,6 +376,7 @@ def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, 
     raw.write_bytes(bytes(64 * 48 * 3 // 2))
     for name in ("cuda_of", "ask"):
         monkeypatch.setattr(decoding, name, lambda *_words: pytest.fail("the driver is asked"))
+    monkeypatch.setattr(decoding, "missing_for_sharing", lambda _gpu: ())
     description = RawDescription(width=64, height=48, pixel_format="420", bits=8)
     report = score_files(raw, raw, raw=description, features=FEATURE, device=str(device.info.uuid), decode="auto")
     assert report.frame_count == 1

@@ -17,7 +17,7 @@ from ..backends.decoding import hardware_decoder, sessions
 from ..backends.open import check_backend
 from ..backends.vulkan import info_of
 from ..errors import NoDeviceError, OptionError
-from ..frames.open import can_reopen, may_be_container
+from ..frames.open import can_reopen, may_be_containers
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..types import BackendInfo
@@ -153,7 +153,7 @@ def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) ->
     paths = [path for pair in clips for path in pair.paths]
     if spec.backend != "vulkan" or not paths or not can_reopen(*paths):
         return 0
-    if not all(may_be_container(path, clips[0].raw) for path in paths[:2]):  # CUDA is not loaded for other files
+    if not may_be_containers(paths[:2], clips[0].raw):  # CUDA is not loaded for other files
         return 0
     decoder = hardware_decoder(options.decode, spec.backend, spec.device)
     return 0 if decoder is None else sessions(decoder)

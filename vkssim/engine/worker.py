@@ -19,7 +19,7 @@ from ..backends.open import open_backend
 from ..backends.sessions import open_ahead
 from ..errors import DeviceError, InputError
 from ..frames.decode.hardware import HardwareDecoder
-from ..frames.open import open_file, oriented
+from ..frames.open import may_be_containers, open_file, oriented
 from ..frames.options import RawDescription
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.pairing.schedule import schedule_pairs
@@ -104,9 +104,10 @@ class Worker(WorkerHandle, Closable):
         try:
             self._check()
             options = self._with_decoder(task.options)
-            if options.decoder is not None and not self._has_worked:  # the device is opened beside the clips
-                sharing = options.decoder.surfaces is not None
-                run_in_thread("vkssim-open", partial(open_ahead, self._spec.device, sharing=sharing))
+            decoder = options.decoder
+            if decoder is not None and not self._has_worked and may_be_containers(task.clips.paths, task.clips.raw):
+                sharing = decoder.surfaces is not None
+                run_in_thread("vkssim-open", partial(open_ahead, self._spec.device, sharing=sharing))  # beside the clips
             self._has_worked = True
             if len(task.parts) > 1:
                 result.bytes = self._score_in_step(task, options, pass_on)
