@@ -12,7 +12,7 @@ import imageio_ffmpeg
 import pytest
 
 import vkssim as library
-from vkssim.clips import VideoFacts
+from vkssim.clips import Mastering, VideoFacts
 from vkssim.search.command_line import av1an_command, av1an_zones, command_line, copying_words, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import EncoderSpec, Recipe, make_recipe
@@ -257,6 +257,15 @@ def test_a_zone_has_the_whole_setting(facts: VideoFacts, encoder: str, options: 
     found = lines(facts, encoder, options)
     assert found[0] == first
     assert found[1] == first.replace("0 100", "100 160", 1).replace("23", "27.5", 1)
+
+
+def test_only_programs_with_options_for_it_get_the_hdr_metadata(facts: VideoFacts) -> None:
+    points = ((0.68, 0.32), (0.265, 0.69), (0.15, 0.06), (0.3127, 0.329))
+    hdr = replace(facts, mastering=Mastering((*points, (0.0001, 1000.0)), (1000, 400)))
+    names = {"libx265": "--master-display ", "libsvtav1": "--mastering-display ", "libvpx-vp9": None}
+    for encoder, name in names.items():
+        found = lines(hdr, encoder, {})[0]
+        assert ("master" in found, name is None or name in found) == (name is not None, True), found
 
 
 def test_the_depth_is_that_of_the_encode(facts: VideoFacts) -> None:

@@ -196,7 +196,8 @@ class Recipe:
 
     def own_options(self) -> dict[str, str]:
         """Return the options of the encoder alone, with the HDR metadata of the clip."""
-        return {**_mastering_options(self.encoder.name, self.facts.mastering), **self.own}
+        own = self.encoder.own is not None  # libvpx has none for metadata, and a stream of VP9 has no place for it
+        return {**(_mastering_options(self.encoder.name, self.facts.mastering) if own else {}), **self.own}
 
 
 def split_options(texts: Sequence[str] | str) -> dict[str, str]:
@@ -340,7 +341,7 @@ def _pixel_format(encoder: Encoder, facts: VideoFacts, bits: int | None) -> str:
 
 
 def _mastering_options(name: str, mastering: Mastering) -> dict[str, str]:
-    """Return the HDR metadata as options of an encoder; libvpx has none, and a stream of VP9 has no place for them."""
+    """Return the HDR metadata as options of an encoder that has its own options."""
     options = {}
     if mastering.display is not None:
         red, green, blue, white, (low, high) = mastering.display
