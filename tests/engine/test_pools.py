@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from vkssim.cli.options import single_device
 from vkssim.engine import pools
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.pools import WorkerOptions, chosen_devices, has_lock
+from vkssim.engine.pools import WorkerOptions, chosen_devices, has_lock, in_step_of
 from vkssim.engine.task import WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -120,3 +121,36 @@ def test_workers_of_a_gpu(
     monkeypatch.setattr(pools, "DevicePool", lambda spec: started.append(spec.workers))
     WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), in_step)
     assert started == [expected]
+
+
+GPU = WorkerSpec("vulkan", None, "gpu", "made up")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "specs", "in_step"),
+    [
+        (1, [GPU], 1),
+        (8, [GPU], 8),
+        (12, [GPU], 6),
+        (3, [GPU] * 2, 2),
+        (16, [GPU] * 4, 4),
+        (48, [GPU] * 4, 6),
+        (8, [replace(GPU, kind="software")] * 2, 1),
+        (8, [replace(GPU, kind="software")], 8),
+    ],
+)
+def test_each_gpu_gets_its_share_of_the_pairs_of_a_reference(pairs: int, specs: list[WorkerSpec], in_step: int) -> None:
+    """Groups are as large as others, so that no GPU waits for one that has more."""
+    assert in_step_of(pairs, specs) == in_step
+
+
+@pytest.mark.parametrize(("engines", "pairs", "workers", "in_step"), [(7, 1, 4, 1), (7, 16, 1, 8), (7, 2, 4, 1), (0, 4, 1, 2)])
+def test_each_of_several_gpus_has_the_workers_of_one(
+    monkeypatch: pytest.MonkeyPatch, lock: Callable[[bool], None], engines: int, pairs: int, workers: int, in_step: int
+) -> None:
+    lock(True)
+    monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [replace(GPU, label=name) for name in "ab"])
+    monkeypatch.setattr(pools, "_engines", lambda *_words: engines)
+    with WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), pairs) as pool:
+        assert [handle.label for handle in pool.workers()] == ["a", "b"] * workers
+        assert (pool.several, pool.in_step) == (True, in_step)
