@@ -331,6 +331,18 @@ def test_units_with_start_codes_need_another_decoder(tmp_path: Path, stand_in: l
     assert {kind[-1] for kind, _ in CUDA.idle._idle} == {b"\1", b"\0"}
 
 
+def test_large_decoders_leave_room_for_few(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were used longest ago are closed, but for the last one."""
+    monkeypatch.setattr(hardware, "_MAX_IDLE_PIXELS", 2 * 64 * 48)
+    with ExitStack() as stack:
+        for name in ("ref.mp4", "dis.mp4", "ten.mp4"):
+            stack.enter_context(ContainerFile(str(folder / name), hardware=CUDA))
+    assert len(CUDA.idle._idle) == 2
+    monkeypatch.setattr(hardware, "_MAX_IDLE_PIXELS", 1)
+    _planes(folder / "ref.mp4", CUDA)
+    assert len(CUDA.idle._idle) == 1
+
+
 def test_a_decoder_that_saw_damage_is_closed(folder: Path, stand_in: list[Changed]) -> None:
     _planes(folder / "ref.mp4", CUDA)
     assert CUDA.idle.close()

@@ -28,7 +28,11 @@ UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 
 _MAX_COMPARED = 256  # clips: workers open the same ones at about the same time
 
-_MAX_IDLE = 16  # decoders without a clip. Each keeps the memory of some 20 frames
+_MAX_IDLE = 16
+"""The largest number of decoders without a clip."""
+
+_MAX_IDLE_PIXELS = _MAX_IDLE * 1920 * 1088
+"""The largest total of their frame sizes. A decoder keeps the memory of some 20 frames. One is kept, whatever its size."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class IdleDecoders:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[tuple[tuple[Hashable, ...], Any]] = []
+        self._idle: list[tuple[tuple[Any, ...], Any]] = []
         _all_idle.add(self)
 
     def has(self, codec: str) -> bool:
@@ -80,12 +84,14 @@ class IdleDecoders:
             number = next((number for number, (other, _) in enumerate(self._idle) if other == kind), None)
             return None if number is None else self._idle.pop(number)[1]
 
-    def put(self, kind: tuple[Hashable, ...], codec: Any) -> None:
+    def put(self, kind: tuple[Any, ...], codec: Any) -> None:
         """Keep a decoder that works, and that nobody uses any longer."""
         codec.flush_buffers()
         with self._lock:
-            idle = [*self._idle, (kind, codec)]
-            self._idle, dropped = idle[-_MAX_IDLE:], idle[:-_MAX_IDLE]
+            idle, dropped = [*self._idle, (kind, codec)], []
+            while len(idle) > _MAX_IDLE or (len(idle) > 1 and sum(map(_pixels, idle)) > _MAX_IDLE_PIXELS):
+                dropped.append(idle.pop(0))
+            self._idle = idle
         del idle, dropped, codec  # they are closed here, while the lock is free
 
     def close(self) -> bool:
@@ -99,6 +105,11 @@ class IdleDecoders:
         for _, codec in self._idle:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(codec))
         self._lock, self._idle = threading.Lock(), []
+
+
+def _pixels(idle: tuple[tuple[Any, ...], Any]) -> int:
+    (_, width, height, *_), _ = idle
+    return int(width * height)
 
 
 _all_idle: WeakSet[IdleDecoders] = WeakSet()
@@ -127,8 +138,8 @@ _TAKE_PARAMETERS = ("h264", "hevc")
 def stream_kind(codec: Any, *, adds_grain: bool) -> tuple[Hashable, ...]:
     """Return the properties of a stream that its decoder depends on. `codec` is a codec context that is not open yet.
 
-    The first is the name of the codec. The last are its parameter sets, which an open decoder takes over from the next stream
-    if it can; see `Decoder`.
+    The first are the name of the codec, the width and the height. The last are its parameter sets, which an open decoder takes
+    over from the next stream if it can; see `Decoder`.
     """
     colours = codec.color_range, codec.colorspace, codec.color_primaries, codec.color_trc
     order = codec.profile, codec.reorder_depth
