@@ -87,6 +87,10 @@ _NEXT_NOTICE_S = 30.0
 Compiled = TypeVar("Compiled")
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def compile_kernels(device: Device, jobs: Sequence[tuple[str, Callable[[], Compiled]]]) -> list[Compiled]:
     """Return the results of calls of a driver, each of which compiles a kernel, as many at a time as there are cores.
 
@@ -112,13 +116,14 @@ def compile_kernels(device: Device, jobs: Sequence[tuple[str, Callable[[], Compi
     begun, failed = 0, False
     try:
         while running or (begun < len(jobs) and not failed):
-            while begun < len(jobs) and len(running) < (os.cpu_count() or 1) and not failed:
+            while begun < len(jobs) and len(running) < _cores() and not failed:
                 running[begun] = time.monotonic()
                 threading.Thread(target=work, args=[begun], name=f"vkssim-compile-{jobs[begun][0]}", daemon=True).start()
                 begun += 1
             with suppress(Empty):
                 number = ended.get(timeout=SLICE_S)
-                del running[number]
+                # The time of the others begins anew: a driver may compile one at a time.
+                running = dict.fromkeys(sorted(running.keys() - {number}), time.monotonic())
                 failed |= results[number].exception() is not None
                 continue
             now = time.monotonic()

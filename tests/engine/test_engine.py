@@ -16,15 +16,18 @@ import pytest
 from vkssim import score_files
 from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
+from vkssim.engine import worker
 from vkssim.engine.engine import Engine, Job, RunSettings, score_jobs, score_pair
 from vkssim.engine.journal import Journal, open_journal
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import DevicePool, WorkerOptions
 from vkssim.engine.ranges import BatchScored, Event, FrameRange, RangeScores
+from vkssim.engine.run import score_range
 from vkssim.engine.scheduler import MAX_ATTEMPTS
 from vkssim.engine.task import FixedPool, OnEvent, Task, TaskResult, WorkerDiedError
 from vkssim.engine.worker import Worker
 from vkssim.errors import (
+    DeviceLostError,
     HostMemoryError,
     InputError,
     InterruptedRunError,
@@ -507,3 +510,21 @@ def test_workers_share_a_pair_only_if_there_are_fewer_pairs(
         engine = Engine(pool, OPTIONS, RunSettings(warn=pytest.fail))
         assert len(list(engine.score([Job(str(number), clips) for number in range(jobs)]))) == jobs
     assert given == sharers
+
+
+def test_what_is_left_of_a_group_is_not_divided(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On several GPUs a group of pairs is tried again after one of them has ended, and has no ranges."""
+    failures = [DeviceLostError("it is lost")]
+
+    def lose_once(*words: Any, **how: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return score_range(*words, **how)
+
+    monkeypatch.setattr(worker, "score_range", lose_once)
+    jobs = [Job("absent", Clips(clips.reference, str(tmp_path / "absent.y4m"))), Job("dis", clips)]
+    with FixedPool([Worker(CPU), Worker(CPU)], in_step=2) as pool:
+        outcomes = {job.key: outcome for job, outcome in Engine(pool, OPTIONS).score(jobs)}
+    assert not failures
+    assert isinstance(outcomes["absent"], InputError)
+    assert told(outcomes["dis"])[1:] == told(_in_one(clips))[1:]

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -356,6 +357,55 @@ def test_workers_of_a_device_share_a_process(monkeypatch: pytest.MonkeyPatch) ->
     assert third.frames == fourth.frames != first.frames
     for worker in workers:
         worker.close()
+
+
+def _signing(seconds: float, spec: WorkerSpec, connections: Sequence[Connection]) -> None:
+    """Do tasks of that length, with a sign of life every 2 ms."""
+    processes._SIGN_INTERVAL_S = 0.002
+
+    def wait(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
+        threading.Event().wait(seconds)
+        return TaskResult(frames=1)
+
+    Worker.do = wait  # type: ignore[method-assign]
+    _work(spec, connections)
+
+
+def test_a_worker_without_a_task_holds_up_no_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection takes some 300 of them, if nobody receives them."""
+    monkeypatch.setattr(processes, "SILENCE_TIMEOUT_S", 1)
+    monkeypatch.setattr(processes, "_work", partial(_signing, 4.0))
+    first, second = handles_of(replace(CPU, workers=2))
+    assert first.submit(TASK, lambda _job, _event: None).result(PATIENCE).frames == 1
+    first.close()
+    second.close()
+
+
+def test_a_worker_that_retires_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_work", partial(_signing, 0.0))
+    first, second = handles_of(replace(CPU, workers=2))
+    for worker in (first, second):
+        assert worker.submit(TASK, lambda _job, _event: None).result(PATIENCE).frames == 1
+    first.retire()
+    assert second.submit(TASK, lambda _job, _event: None).result(PATIENCE).frames == 1
+    second.close()
+
+
+class _Unreadable:
+    """Is pickled, and cannot be unpickled."""
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return int, ("no number",)
+
+
+def test_a_task_that_cannot_be_read_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its other workers would keep it alive, with signs of life."""
+    monkeypatch.setattr(processes, "_work", partial(_signing, 0.0))
+    first, second = handles_of(replace(CPU, workers=2))
+    with pytest.raises(WorkerDiedError, match="exit code 1"):
+        first.submit(cast(Task, _Unreadable()), lambda _job, _event: None).result(PATIENCE)
+    assert second.submit(TASK, lambda _job, _event: None).result(PATIENCE).frames == 1
+    second.close()
 
 
 @pytest.mark.parametrize(

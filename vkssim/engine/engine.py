@@ -241,7 +241,7 @@ class Engine:
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
             if states:
                 self._groups[states[0].number] = states
-                self._put(states[0].number, 0, states, division)
+                self._put(states[0].number, 0, states, division if len(states) == 1 else None)
 
     def _new_state(self, job: Job) -> _State:
         """Return the state of a job, with the scores of the journal."""

@@ -82,14 +82,18 @@ def _work(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
 
 
 def _serve(worker: Worker, line: _Line) -> None:
-    with suppress(EOFError, OSError), worker:
-        while True:
-            task = line.connection.recv()
-            try:
-                outcome = _Outcome(worker.do(task, lambda job, event: line.send((job, _sendable(event)))))
-            except Exception as error:
-                outcome = _Outcome(_sendable(error), traceback.format_exc())
-            line.send(outcome)
+    try:
+        with suppress(EOFError, OSError), worker:
+            while True:
+                task = line.connection.recv()
+                try:
+                    outcome = _Outcome(worker.do(task, lambda job, event: line.send((job, _sendable(event)))))
+                except Exception as error:
+                    outcome = _Outcome(_sendable(error), traceback.format_exc())
+                line.send(outcome)
+    except BaseException:  # the other workers would keep the process alive, and the parent would wait for an outcome
+        traceback.print_exc()
+        os._exit(1)
 
 
 def _sendable(value: Value) -> Value | RuntimeError:
@@ -165,24 +169,23 @@ class _WorkerProcess:
         self._changing = threading.Lock()
         """The lock of the fields below."""
         self._process: BaseProcess | None = None
-        self._connections: list[Connection] = []
+        self._connections: list[tuple[Connection, _Messages]] = []
         self._closed = False
 
-    def connect(self, worker: int) -> tuple[BaseProcess, Connection]:
-        """Return the process, and this end of the connection of one of its workers. Raises OSError after `close`."""
+    def connect(self, worker: int) -> tuple[BaseProcess, Connection, _Messages]:
+        """Return the process, with the connection and the messages of one of its workers. Raises OSError after `close`."""
         with self._changing:
             if self._process is None:
                 self._start()
             if self._process is None:
                 raise BrokenPipeError("the run has ended")
-            return self._process, self._connections[worker]
+            return self._process, *self._connections[worker]
 
     def _start(self) -> None:
         if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
             resource_tracker.ensure_running()  # otherwise `start` does so, and unblocks the signals again
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pipes = [SPAWN.Pipe() for _ in range(self._spec.workers)]
-        self._connections = [ours for ours, _ in pipes]
         with ExitStack() as stack:  # copies of the workers' ends in this process would keep them open
             for _, theirs in pipes:
                 stack.enter_context(theirs)
@@ -190,6 +193,8 @@ class _WorkerProcess:
             if not self._closed:
                 process.start()
                 self._process = process
+        # All are received: signs of life for a worker without a task would fill its connection, and stop those for the others.
+        self._connections = [(ours, _Messages(ours)) for ours, _ in pipes]
 
     def end(self, process: BaseProcess, *, kill: bool = False) -> int | None:
         """Wait until a process has ended that `connect` returned, and return its exit code. The next task starts a new one."""
@@ -251,14 +256,15 @@ class ProcessHandle(WorkerHandle):
 
     def _connect(self) -> None:
         """Connect to the process, unless it is the one that this worker is connected to."""
-        process, connection = self._owner.connect(self._number)
-        if process is not self._process:
-            self._process, self._connection = process, connection
-            self._messages = _Messages(connection)
+        process, self._connection, self._messages = self._owner.connect(self._number)
+        self._process = process
 
     def _end(self, *, kill: bool = False) -> int | None:
         process, self._process = self._process, None
         return None if process is None else self._owner.end(process, kill=kill)
+
+    def retire(self) -> None:
+        """Leave the process to the other workers of the device."""
 
     def close(self) -> None:
         """Kill the process."""

@@ -310,7 +310,7 @@ class Scheduler:
         if len(self._workers) > 1:
             self._retired.add(worker)
             self._workers.remove(worker)
-            worker.close()
+            worker.retire()
         if why not in self._busy_decoders:
             self._busy_decoders.add(why)
             self._warn(why)

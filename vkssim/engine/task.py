@@ -121,6 +121,10 @@ class WorkerHandle(ABC):
     def close_idle_clips(self) -> None:  # noqa: B027 - a worker that keeps nothing open has nothing to close
         """Have the worker close its clips, because there will probably be no other task for it."""
 
+    def retire(self) -> None:
+        """End a worker that has no task and gets no other."""
+        self.close()
+
     def begin_to_close(self) -> None:  # noqa: B027 - most workers end at once
         """Have the worker end its work, without waiting for the end."""
 

@@ -17,7 +17,7 @@ from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
 from ..backends.sessions import open_ahead
-from ..errors import DeviceError, InputError
+from ..errors import DecoderBusyError, DeviceError, InputError
 from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import may_be_containers, open_file, oriented
 from ..frames.options import RawDescription
@@ -104,7 +104,7 @@ class Worker(WorkerHandle, Closable):
         try:
             self._check()
             options = self._with_decoder(task.options)
-            decoder = options.decoder
+            decoder = options.decoder if self._spec.backend == "vulkan" else None
             if decoder is not None and not self._has_worked and may_be_containers(task.clips.paths, task.clips.raw):
                 sharing = decoder.surfaces is not None
                 run_in_thread("vkssim-open", partial(open_ahead, self._spec.device, sharing=sharing))  # beside the clips
@@ -128,6 +128,8 @@ class Worker(WorkerHandle, Closable):
                 self._pixels_a_second = result.frames * size / (perf_counter() - started)
             future.set_result(result)
         except Exception as error:
+            if isinstance(error, DecoderBusyError):
+                self.close()  # the last worker of the device then shares the decoder with nobody
             future.set_exception(error)
         finally:
             self._busy = False

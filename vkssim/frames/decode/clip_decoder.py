@@ -192,10 +192,10 @@ class ClipDecoder:
         codec = _decoders.pop(self, None)  # existing forks keep it
         if codec is not None:
             self.decoder.close()
-            if self._hardware is not None and self.decoder.is_sound:
-                self._hardware.idle.put(self.kind[:-1], codec)
         if self.container is not None:
             self.container.close()
+        if codec is not None and self._hardware is not None and self.decoder.is_sound:
+            self._hardware.idle.put(self.kind[:-1], codec)
         self.container = self.stream = None
         self._is_unread = False
 

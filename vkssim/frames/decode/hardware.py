@@ -71,7 +71,9 @@ class IdleDecoders:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[tuple[tuple[Any, ...], Any]] = []
-        _all_idle.add(self)
+        self._process = os.getpid()
+        with _adding:
+            _all_idle.add(self)
 
     def has(self, codec: str) -> bool:
         """Return whether there is a decoder of a codec, by its canonical name."""
@@ -85,8 +87,15 @@ class IdleDecoders:
             return None if number is None else self._idle.pop(number)[1]
 
     def put(self, kind: tuple[Any, ...], codec: Any) -> None:
-        """Keep a decoder that works, and that nobody uses any longer."""
-        codec.flush_buffers()
+        """Keep a decoder that works, and that nobody uses any longer. A forked child cannot use those of its parent."""
+        from av import FFmpegError
+
+        if os.getpid() != self._process:
+            return
+        try:
+            codec.flush_buffers()
+        except FFmpegError:
+            return
         with self._lock:
             idle, dropped = [*self._idle, (kind, codec)], []
             while len(idle) > _MAX_IDLE or (len(idle) > 1 and sum(map(_pixels, idle)) > _MAX_IDLE_PIXELS):
@@ -113,11 +122,14 @@ def _pixels(idle: tuple[tuple[Any, ...], Any]) -> int:
 
 
 _all_idle: WeakSet[IdleDecoders] = WeakSet()
+_adding = threading.Lock()
 
 
 def close_idle_decoders() -> bool:
     """Close all decoders of this process that no clip uses, for their memory. Return whether there was one."""
-    closed = [idle.close() for idle in _all_idle]
+    with _adding:
+        every = list(_all_idle)
+    closed = [idle.close() for idle in every]
     return any(closed)
 
 
