@@ -7,7 +7,6 @@ import os
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,7 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
     counts = sorted({1 << power for power in range(len(devices).bit_length())} | {len(devices)})
     with raw_clips(width, height, bits, frames) as clips, ExitStack() as stack:
         engines = {
-            n: stack.enter_context(FixedPool([*chain.from_iterable(handles_of(spec_of(device)) for device in devices[:n])]))
+            n: stack.enter_context(FixedPool([worker for device in devices[:n] for worker in handles_of(spec_of(device))]))
             for n in counts
         }
         options = ScoreOptions((feature,))

@@ -145,13 +145,14 @@ class PipelineBuilder:
                 (kernel.module, partial(self._compile, kernel, layout, cache))
                 for kernel, layout in zip(missing, layouts, strict=True)
             ]
-            self._built.update(zip(missing, compile_kernels(self._device, jobs), strict=True))
+            compile_kernels(self._device, jobs)
             self._cache.save()
 
     def __getitem__(self, kernel: Kernel) -> Pipeline:
         return self._built[kernel]
 
-    def _compile(self, kernel: Kernel, layout: Layout, cache: Any) -> Pipeline:
+    def _compile(self, kernel: Kernel, layout: Layout, cache: Any) -> None:
+        """Compile a kernel, and keep it at once: if a different kernel fails, the next build compiles that kernel alone."""
         device = self._device
         with ExitStack() as temporary:
             code = self._load_module(kernel.module)
@@ -177,4 +178,4 @@ class PipelineBuilder:
 
             info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout.pipeline)
             handle = vk.vkCreateComputePipelines(device.handle, cache, 1, [info], None)[0]
-            return Pipeline(device.own(self._stack, "Pipeline", handle, vk.vkDestroyPipeline), layout)
+            self._built[kernel] = Pipeline(device.own(self._stack, "Pipeline", handle, vk.vkDestroyPipeline), layout)
