@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ..utils.version import __version__
 from .charts import HEIGHT, MARKERS, WIDTH
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 _FOLDER = Path(__file__).parent
@@ -37,8 +39,26 @@ def check_installed() -> None:
 
 def render_template(name: str, *, data: Any, **values: Any) -> str:
     """Return a page. All text from outside is escaped in it; `data` is what its scripts get as JSON."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
+
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return _environment().get_template(name).render(
+        version=__version__,
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(_script_data(data)),
+        plot=(WIDTH, HEIGHT),
+        markers=MARKERS,
+        **values,
+    )
+
+
+@cache
+def _environment() -> Environment:
+    """Return the environment of the templates, which compiles each of them once."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
@@ -49,18 +69,7 @@ def render_template(name: str, *, data: Any, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"breakable": _breakable, "lines": _lines}
-    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    return environment.get_template(name).render(
-        version=__version__,
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(_script_data(data)),
-        plot=(WIDTH, HEIGHT),
-        markers=MARKERS,
-        **values,
-    )
+    return environment
 
 
 def _breakable(text: str) -> Markup:
