@@ -33,14 +33,16 @@ from .pictures import pair
 CLIPS = [str(Path(__file__).parents[2] / "fixtures" / f"bbb_576x324_{which}.mp4") for which in ("ref", "dis")]
 PAIR = pair(180, 190)
 IMAGES = [image[None, None].astype(np.float32) / 255 for image in PAIR]
+WINDOW = "uniform8"  # whose kernel compiles sooner than the Gaussian's, in each process anew
+FEATURE = f"float_ssim=scale=1:window={WINDOW}"
 
 
 def cpu() -> Any:
-    return vkssim.ssim(*PAIR, backend="cpu")
+    return vkssim.ssim(*PAIR, window=WINDOW, backend="cpu")
 
 
 def device() -> Any:
-    return vkssim.ssim(*PAIR)
+    return vkssim.ssim(*PAIR, window=WINDOW)
 
 
 def torch_ssim() -> Any:
@@ -89,12 +91,12 @@ def after_opening() -> dict[str, str]:
     """Forks while devices are open and a batch is on its way; the children end inside the `with` of their parent's objects."""
     scores = device()
     pairs = [pair(180, 190, seed=seed) for seed in range(4)]
-    expected = [vkssim.ssim(*frames) for frames in pairs]
+    expected = [vkssim.ssim(*frames, window=WINDOW) for frames in pairs]
     got: list[Any] = []
-    mapper = SsimMapper(FrameFormat.of_bits(190, 180, 8), {})
+    mapper = SsimMapper(FrameFormat.of_bits(190, 180, 8), {"window": WINDOW})
     engine = LossEngine(LossStep(Loss(180, 190, **constants(1.0)), gradient=True))
     planes = IMAGES[0][0], IMAGES[1][0]
-    with mapper, engine, vkssim.Scorer(190, 180, bits=8, features=["float_ssim=scale=1"], batch=2) as scorer:
+    with mapper, engine, vkssim.Scorer(190, 180, bits=8, features=[FEATURE], batch=2) as scorer:
         for frames in pairs[:3]:
             got += scorer.feed(*frames)
         seen = {name: in_fork(use) for name, use in USES.items()}
@@ -133,7 +135,7 @@ def while_reading() -> dict[str, str]:
 
 def while_another_thread_scores() -> dict[str, str]:
     """The thread that is in the scorer is not in the child: nobody there waits for it to leave."""
-    with vkssim.Scorer(190, 180, bits=8, features=["float_ssim=scale=1"], backend="cpu", batch=1) as scorer:
+    with vkssim.Scorer(190, 180, bits=8, features=[FEATURE], backend="cpu", batch=1) as scorer:
         got: list[Any] = []
         inside, leave = threading.Event(), threading.Event()
         submit = scorer._backend.submit
