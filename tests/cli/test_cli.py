@@ -109,7 +109,7 @@ def test_results_may_have_a_name_with_two_colons(tmp_path: Path, monkeypatch: py
     for name in ("reference.y4m", "distorted.y4m"):
         Path(name).write_bytes(y4m_bytes(LUMA))
     Path("pairs.csv").write_text("reference,distorted\nreference.y4m,distorted.y4m\n")
-    succeed("batch", "pairs.csv", "-o", "night::run.csv", "--feature", "float_ssim")
+    succeed("batch", "pairs.csv", "-o", "night::run.csv", *TINY)
     assert "reference.y4m" in Path("night::run.csv").read_text()
 
 
