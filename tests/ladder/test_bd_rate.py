@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
-from scipy.integrate import quad
-from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from vkssim.errors import InputError
 from vkssim.ladder import tables
@@ -25,17 +23,21 @@ from .ladders import encode, ladder, manifest, scored_otherwise
 ANCHOR = RateCurve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])
 TEST = RateCurve.of("test", [(3000, 0.990), (260, 0.905), (640, 0.951), (1300, 0.974), (2000, 0.983)])
 
-INTERPOLATIONS = {
-    "akima": Akima1DInterpolator,
-    "pchip": PchipInterpolator,
-    "cubic": lambda x, y: Polynomial.fit(x, y, 3),
-}
+INTERPOLATIONS = ("akima", "pchip", "cubic")
 
 
 def _mean_difference(method: str, anchor: tuple[Any, Any], test: tuple[Any, Any]) -> float:
     """By numerical integration of test less anchor over the range of x that both have."""
+    from scipy.integrate import quad  # here: SciPy takes a second, in each process that collects the tests
+    from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
+
+    interpolations = {
+        "akima": Akima1DInterpolator,
+        "pchip": PchipInterpolator,
+        "cubic": lambda x, y: Polynomial.fit(x, y, 3),
+    }
     low, high = max(anchor[0].min(), test[0].min()), min(anchor[0].max(), test[0].max())
-    one, other = (INTERPOLATIONS[method](*curve) for curve in (anchor, test))
+    one, other = (interpolations[method](*curve) for curve in (anchor, test))
     area, _ = quad(lambda x: float(other(x) - one(x)), low, high, limit=500)
     return float(area / (high - low))
 

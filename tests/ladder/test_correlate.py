@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from vkssim.errors import InputError
 from vkssim.ladder.correlate import correlate, logistic
@@ -61,6 +60,8 @@ def test_dmos_falls_as_quality_rises() -> None:
 
 @pytest.mark.parametrize("rounding", [1, 20], ids=["few ties", "many ties"])
 def test_values_are_those_of_scipy(rounding: int) -> None:
+    from scipy import stats  # here: it takes a second, in each process that collects the tests
+
     scores, opinions = _made_up(50, 8)
     opinions = np.round(opinions / rounding) * rounding
     found = correlate(scores, opinions)
