@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from vkssim.engine.ray_worker import device_of
 from vkssim.errors import NoDeviceError, UnsuitableDeviceError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 
@@ -15,6 +14,12 @@ from ..host.made_up import device_info
 
 NVIDIA, INTEL = 0x10DE, 0x8086
 SOFTWARE = device_info(4, "llvmpipe", DeviceKind.CPU)
+
+
+def device_of(devices: list[DeviceInfo], assigned: list[str] | None) -> DeviceInfo:
+    from vkssim.engine.ray_worker import device_of as chosen  # here: it imports Ray, in each process that collects the tests
+
+    return chosen(devices, assigned)
 
 
 def _gpu(index: int, pci: str | None, vendor: int = NVIDIA, **others: Any) -> DeviceInfo:
