@@ -120,5 +120,11 @@ ADM_THIRTIETH = (4369, 143165577)
 ADM_FIFTEENTH = (8738, 286331153)
 """A fifteenth, the weight of the place itself, times the same."""
 
+ADM_COS_SQUARED = 16772106
+"""2^24 times the squared cosine of a degree, rounded to float32: gradients within it count as parallel."""
+
+ADM_WORKGROUP = 64
+"""Threads of a workgroup of the staged adm; it has as many columns of bands. Few, because only the inner columns count."""
+
 ADM_SMALLEST_SIDE = 33
 """The smallest width and height for four scales of adm: three halvings leave the 5 samples that its border rule needs."""

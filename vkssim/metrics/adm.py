@@ -17,6 +17,7 @@ A border repeats the edge sample at the bottom and at the right, and does not re
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..shaders.constants import (
+    ADM_COS_SQUARED,
     ADM_FIFTEENTH,
     ADM_HIGH_PASS,
     ADM_LOW_PASS,
@@ -51,7 +53,7 @@ LARGEST = (22_931, 2_103_300_000, 1_471_900_000, 2_060_000_000)
 _DOWN_SHIFTS = (None, 0, 16, 16)  # of the vertical pass of each scale; at scale 0, the bits of a sample
 _ACROSS_SHIFTS = (16, 15, 16, 15)  # of the horizontal pass
 _ONE = 1 << 15  # a gain of 1
-_COS_SQUARED = float(np.float32(math.cos(math.pi / 180.0) ** 2))  # of the angle below which contrast counts as enhanced
+_COS_SQUARED = ADM_COS_SQUARED / (1 << 24)  # of the angle below which contrast counts as enhanced
 
 
 def _rounded(values: Any, shift: Any) -> Any:
@@ -197,6 +199,37 @@ def window(height: int, width: int) -> Window:
     return Window(slice(top, height - top), slice(left, width - left), (height - 2 * top) * (width - 2 * left))
 
 
+class Shifts(NamedTuple):
+    """The powers of two by which cubes of the three bands and sums of rows are divided, and what is left of the unit."""
+
+    cubes: tuple[int, int, int]
+    rows: int
+    points: tuple[int, int, int]
+
+
+def mask_shifts(height: int, width: int, scale: int) -> Shifts:
+    """Return the shifts of masked bands of this size."""
+    rows, cube = (height - 1).bit_length(), (width - 1).bit_length()
+    if scale:
+        cubes, units = (cube, cube, cube), ((45, 39, 36)[scale - 1],) * 3
+    else:
+        cubes, units = (cube - 4, cube - 4, cube - 3), (52, 52, 57)
+    first, second, third = (unit - cube - rows for unit, cube in zip(units, cubes, strict=True))
+    return Shifts(cubes, rows, (first, second, third))
+
+
+def band_shifts(height: int, width: int, scale: int) -> Shifts:
+    """Return the shifts of bands of this size, of which the window counts."""
+    inner = window(height, width)
+    if scale:
+        rows, cube = ((side.stop - side.start - 1).bit_length() for side in (inner.rows, inner.columns))
+        unit = (32, 27, 23)[scale - 1]
+    else:
+        rows, cube, unit = max((inner.area - 1).bit_length() - 20, 0), 0, 18
+    point = unit - cube - rows
+    return Shifts((cube, cube, cube), rows, (point, point, point))
+
+
 class Sums(NamedTuple):
     """A sum of each band, (3,) int64, and the powers of two that it must be divided by."""
 
@@ -217,41 +250,35 @@ def masked_sums(bands: Bands, weights: Weights, thresholds: Int32Plane, scale: i
     """
     height, width = thresholds.shape
     rows, columns, _ = window(height, width)
-    shift_of_rows, bits_of_width = (height - 1).bit_length(), (width - 1).bit_length()
+    shifts = mask_shifts(height, width, scale)
     weighted = bands[:, rows, columns].astype(np.int64) * _column(weights.integers)
     limits = np.broadcast_to(thresholds[rows, columns].astype(np.int64), weighted.shape)
     if scale:
         weighted = _rounded(weighted, 28)
-        shift_of_squares, shift_of_cubes = (30, 30, 30), (bits_of_width,) * 3
-        point = (45, 39, 36)[scale - 1]
-        points = (point, point, point)
+        shift_of_squares = (30, 30, 30)
     else:
         limits = (limits << _column((10, 10, 12))).astype(np.int32).astype(np.int64)
-        shift_of_squares, shift_of_cubes = (29, 29, 30), (bits_of_width - 4, bits_of_width - 4, bits_of_width - 3)
-        points = (52, 52, 57)
+        shift_of_squares = (29, 29, 30)
 
     excess = np.maximum((np.abs(weighted) - limits).astype(np.int32), 0).astype(np.int64)
     squares = _rounded(excess * excess, _column(shift_of_squares)).astype(np.int32)
-    cubes = _rounded(squares * excess, _column(shift_of_cubes))
-    first, second, third = (point - shift - shift_of_rows for point, shift in zip(points, shift_of_cubes, strict=True))
-    return Sums(_add_rows(cubes, shift_of_rows), (first, second, third))
+    cubes = _rounded(squares * excess, _column(shifts.cubes))
+    return Sums(_add_rows(cubes, shifts.rows), shifts.points)
 
 
 def band_sums(bands: Bands, scale: int) -> Sums:
     """Return the sums of the cubes of bands, without weights. A sum needs 62 bits."""
-    rows, columns, area = window(*bands.shape[1:])
+    height, width = bands.shape[1:]
+    rows, columns, _ = window(height, width)
+    shifts = band_shifts(height, width, scale)
     magnitude = np.abs(bands[:, rows, columns].astype(np.int64))
-    height, width = magnitude.shape[1:]
     if scale:
-        shift_of_squares, point = (31, 30, 31)[scale - 1], (32, 27, 23)[scale - 1]
-        shift_of_cubes, shift_of_rows = (width - 1).bit_length(), (height - 1).bit_length()
+        shift_of_squares = (31, 30, 31)[scale - 1]
         squares = (magnitude * magnitude + (1 << shift_of_squares)) >> shift_of_squares  # libvmaf adds 1 here, not a half
-        cubes = _rounded(squares * magnitude, shift_of_cubes)
-        point -= shift_of_cubes
+        cubes = _rounded(squares * magnitude, shifts.cubes[0])
     else:
-        shift_of_rows, point = max((area - 1).bit_length() - 20, 0), 18
         cubes = magnitude**3
-    return Sums(_add_rows(cubes, shift_of_rows), (point - shift_of_rows,) * 3)
+    return Sums(_add_rows(cubes, shifts.rows), shifts.points)
 
 
 def _cube_root(value: float) -> np.float32:
@@ -291,28 +318,62 @@ def adm_terms(
 
     Raises FrameError below 33x33, because libvmaf then reads outside the planes, and OptionError as `band_weights`.
     """
-    height, width = reference.shape
-    if min(height, width) < ADM_SMALLEST_SIDE:
-        raise FrameError(f"adm needs {ADM_SMALLEST_SIDE}x{ADM_SMALLEST_SIDE} at least, got {width}x{height}")
-
     terms = np.zeros((ADM_SCALES, 3), np.float32)
-    for scale in range(ADM_SCALES):
+    for scale, (first, second) in enumerate(_bands_of_scales(reference, distorted, bits)):
         weights = band_weights(scale, viewing or Viewing())
-        first, second = wavelet(reference, scale, bits), wavelet(distorted, scale, bits)
-        reference, distorted = first.approximation, second.approximation
         if scale == 0 and skip_scale0:
             terms[scale, 1] = 1e-10
             continue
 
-        noise = window(*reference.shape).area * noise_weight
-        restored, additive = decouple(first.bands, second.bands, gain_limit)
+        noise = window(*first.shape[1:]).area * noise_weight
+        restored, additive = decouple(first, second, gain_limit)
         masked = masked_sums(restored, weights, threshold(weigh(additive, weights, scale), scale), scale)
         terms[scale, 0] = numerator(masked, scale, noise)
-        terms[scale, 1] = denominator(band_sums(first.bands, scale), weights, noise)
+        terms[scale, 1] = denominator(band_sums(first, scale), weights, noise)
         if not skip_aim:
             masked = masked_sums(additive, weights, threshold(weigh(restored, weights, scale), scale), scale)
             terms[scale, 2] = numerator(masked, scale, 0.0)
     return terms
+
+
+def adm_sums(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], bits: int, *, gain_limit: float = GAIN_LIMIT) -> Int64s:
+    """Return the sums of masked restored bands and of bands of the reference, (4, 2, 3) int64: all that adm2 depends on.
+
+    Raises FrameError below 33x33.
+    """
+    sums = []
+    for scale, (first, second) in enumerate(_bands_of_scales(reference, distorted, bits)):
+        weights = band_weights(scale, Viewing())
+        restored, additive = decouple(first, second, gain_limit)
+        masked = masked_sums(restored, weights, threshold(weigh(additive, weights, scale), scale), scale)
+        sums.append([masked.values, band_sums(first, scale).values])
+    return np.array(sums)
+
+
+def terms_of_sums(sums: Int64s, height: int, width: int) -> npt.NDArray[np.float32]:
+    """Return the terms of planes of this size from their sums, those of aim 0."""
+    terms = np.zeros((ADM_SCALES, 3), np.float32)
+    for scale, (masked, bands) in enumerate(sums):
+        height, width = (height + 1) // 2, (width + 1) // 2
+        noise = window(height, width).area * NOISE_WEIGHT
+        terms[scale, 0] = numerator(Sums(masked, mask_shifts(height, width, scale).points), scale, noise)
+        of_bands = Sums(bands, band_shifts(height, width, scale).points)
+        terms[scale, 1] = denominator(of_bands, band_weights(scale, Viewing()), noise)
+    return terms
+
+
+def check_size(width: int, height: int) -> None:
+    """Raise FrameError for a plane that is too small."""
+    if min(width, height) < ADM_SMALLEST_SIDE:
+        raise FrameError(f"adm needs {ADM_SMALLEST_SIDE}x{ADM_SMALLEST_SIDE} at least, got {width}x{height}")
+
+
+def _bands_of_scales(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], bits: int) -> Iterator[tuple[Bands, Bands]]:
+    height, width = reference.shape
+    check_size(width, height)
+    for scale in range(ADM_SCALES):
+        (reference, first), (distorted, second) = (wavelet(plane, scale, bits) for plane in (reference, distorted))
+        yield first, second
 
 
 class Scores(NamedTuple):
