@@ -150,6 +150,21 @@ INTERFACES: dict[str, Interface] = {
         own_workgroup=_STAGED,
         constants=_SCALE_CONSTANTS,
     ),
+    "adm_wavelet": Interface((*_SOURCE, "bits", "sample_shift", "top", "left"), constants=_SCALE_CONSTANTS),
+    "adm": Interface(
+        (
+            *("width", "height", "pitch", "plane", "strip", "units", "top", "left"),
+            *("gain_limit", "edge_weight", "diagonal_weight", "mask_shift", "band_shift"),
+        ),
+        own_workgroup=_STAGED,
+        constants=frozenset({SCALE_CONSTANT}),
+    ),
+    "adm_rows": Interface(
+        ("rows", "units", "mask_shift", "band_shift", "first_partial", "frame_partials"),
+        own_workgroup=_STAGED,
+        constants=frozenset(),
+        input=Input.STORAGE,
+    ),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
     "loss_gradient": Interface(
         _LOSS_PUSH,

@@ -15,11 +15,12 @@ from .base import FrameScorer
 from .float_ms_ssim import FloatMsSsimScorer
 from .float_psnr import FloatPsnrScorer
 from .float_ssim import FloatSsimScorer
+from .integer_adm import AdmScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
 
 FEATURES: Mapping[str, type[FrameScorer]] = {
-    scorer.name: scorer for scorer in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer)
+    scorer.name: scorer for scorer in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer, AdmScorer)
 }
 """All metrics by name."""
 

@@ -1,0 +1,263 @@
+"""adm: losses of detail over four scales, in integers like libvmaf's extractor of this name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError
+from ..host.plan import BufferSpec, Dispatch, Role
+from ..shaders.constants import ADM_SCALES, ADM_WORKGROUP, STRIP_COLUMNS
+from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
+from ..types import DoublePlane, Doubles, FrameFormat, Samples
+from ..utils.values import Value, values_of
+from .adm import GAIN_LIMIT, Int64s, adm_scores, adm_sums, band_shifts, check_size, mask_shifts, terms_of_sums, window
+from .adm_csf import Viewing, band_weights
+from .base import FeaturePlan, FrameScorer, sum_groups
+from .dispatches import KernelShape, PlaneLayout, PlanePair, ceil_div, dispatch, partials, strip_rows
+from .options import OptionValue
+
+MAX_GAIN = int(GAIN_LIMIT)
+
+_SUMS = 6  # of a scale: the masked bands, and those of the reference
+_DIGITS = 4  # of a sum, to the base 2^16; see shaders/adm_rows.comp
+_HALF = 32  # bits of a sum in each of the two numbers that hold it
+
+_ROWS = {Shape.STRIP: 48, Shape.STAGED: 32}
+_OUTPUTS = {Shape.STRIP: 8, Shape.STAGED: 2}  # that a thread of adm_wavelet.comp makes
+_ROW_BYTES = 32  # words of eight columns
+
+
+class AdmOptions(TypedDict, total=False):
+    """The options of adm."""
+
+    adm_enhn_gain_limit: Annotated[
+        int,
+        Value(
+            default=MAX_GAIN,
+            help="the largest gain of contrast that counts as restored; 1 for none, as in the NEG models",
+            choices=range(1, MAX_GAIN + 1),
+        ),
+    ]
+
+
+class AdmScorer(FrameScorer):
+    """adm for frames of one format, as in libvmaf's integer_adm.c.
+
+    A scale has one score, num / den: the detail of the reference that the distorted plane keeps above the masking threshold.
+    adm2 is the quotient of the sums of all scales. Raises FrameError for samples that are no integers of 8 to 16 bits, and
+    below 33x33.
+    """
+
+    name = "adm"
+    options = values_of(AdmOptions)
+    reads_integers = True
+    has_chroma = False
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        check_size(frame.width, frame.height)
+        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
+            raise FrameError(
+                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
+            )
+        super().__init__(frame, options)
+        self._frame = frame
+        self._bits = int(frame.peak).bit_length()
+        self._limit: int = self._options["adm_enhn_gain_limit"]
+        end = "" if self._limit == MAX_GAIN else f"_egl_{self._limit}"
+        self.names = tuple(f"integer_{name}{end}" for name in ("adm2", *(f"adm_scale{scale}" for scale in range(ADM_SCALES))))
+
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return the dispatches of four scales: in each step, a scale is made while the one before it is summed.
+
+        planes ──► adm_wavelet ──► scale 0 ──► adm_wavelet ──► scale 1 ──► ... ──► scale 3
+                                      │                           │                   │
+                                     adm                         adm                 adm
+                                      │                           │                   │
+                                      └──► sums of rows ──► adm_rows ◄────────────────┘
+        """
+        scales = _scales(shape, planes)
+        groups = tuple(scale.row_groups(shape) for scale in scales)
+        target = partials("adm.partials", _SUMS * _DIGITS * sum(groups))
+        buffers: list[BufferSpec] = [target]
+        steps: list[list[Dispatch]] = [[] for _ in range(ADM_SCALES + 2)]
+        source: PlaneLayout = planes
+        for scale in scales:
+            buffers += [scale.spec, scale.row_sums]
+            steps[scale.number].append(_wavelet(shape, scale, source, self._bits, self._frame.shift))
+            steps[scale.number + 1].append(_sum_rows(shape, scale, self._limit))
+            first = _SUMS * _DIGITS * sum(groups[: scale.number])
+            steps[-1].append(_add_rows(shape, scale, groups[scale.number], target, first))
+            source = scale.planes
+        return FeaturePlan(tuple(buffers), tuple(tuple(step) for step in steps), target, groups)
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return (frames, 48) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
+        digits = sum_groups(partial_sums, plan.groups, _SUMS * _DIGITS).astype(np.int64).reshape(len(partial_sums), -1, _DIGITS)
+        return _split((digits << np.arange(0, 64, 16)).sum(axis=2))
+
+    def reference_means(self, reference: Samples, distorted: Samples) -> DoublePlane:
+        """Return (48,) numbers of a frame, computed by NumPy."""
+        return _split(adm_sums(reference, distorted, self._bits, gain_limit=self._limit).reshape(1, -1))[0]
+
+    def score(self, means: Doubles) -> Doubles:
+        """Return adm2."""
+        return self._scores(means)[:, 0]
+
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return the score, which has no other unit."""
+        return score
+
+    def terms(self, means: Doubles) -> list[Doubles]:
+        """Return the scores of the scales."""
+        return list(self._scores(means).T[1:])
+
+    def _scores(self, means: Doubles) -> Doubles:
+        height, width = self._frame.height, self._frame.width
+        scores = []
+        for sums in _joined(means).reshape(-1, ADM_SCALES, 2, 3):
+            found = adm_scores(terms_of_sums(sums, height, width), height * width)
+            scores.append([found.adm2, *found.scales])
+        return np.array(scores, np.float64).reshape(-1, 1 + ADM_SCALES)
+
+
+def _split(sums: Int64s) -> Doubles:
+    """Return (frames, 2 n) numbers that float64 holds, from (frames, n) sums of up to 63 bits."""
+    return np.stack([sums & ((1 << _HALF) - 1), sums >> _HALF], axis=2).reshape(len(sums), -1).astype(np.float64)
+
+
+def _joined(means: Doubles) -> Int64s:
+    """Return (frames, n) sums from the numbers of `_split`."""
+    halves = means.astype(np.int64).reshape(len(means), -1, 2)
+    return halves[..., 0] + (halves[..., 1] << _HALF)
+
+
+# -- dispatches -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """The bands and the approximations of a scale, and the workgroups that sum them.
+
+    At scale 0 a word has both planes; see shaders/adm_wavelet.comp. `strip` is the rows that a workgroup sums, and `units` is
+    the number of parts of a row that have sums of their own.
+    """
+
+    number: int
+    planes: PlaneLayout
+    groups: tuple[int, int]
+    strip: int
+    units: int
+
+    @property
+    def spec(self) -> BufferSpec:
+        """Return the buffer of the bands and the approximations."""
+        return BufferSpec(self.planes.buffer, Role.WORK, (8 if self.number else 4) * self.planes.plane_bytes)
+
+    @property
+    def top(self) -> int:
+        """Return the rows above those that count."""
+        return window(self.planes.height, self.planes.width).rows.start
+
+    @property
+    def left(self) -> int:
+        """Return the columns before those that count."""
+        return window(self.planes.height, self.planes.width).columns.start
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows that count."""
+        return self.planes.height - 2 * self.top
+
+    @property
+    def row_sums(self) -> BufferSpec:
+        """Return the buffer of the sums of rows, 64 bits each."""
+        return BufferSpec(f"adm.rows{self.number}", Role.WORK, ceil_div(8 * _SUMS * self.units * self.rows, 16) * 16)
+
+    def row_groups(self, shape: KernelShape) -> int:
+        """Return the workgroups that add the rows."""
+        return ceil_div(self.rows, shape.workgroup if shape.shape is Shape.STRIP else ADM_WORKGROUP)
+
+
+def _scales(shape: KernelShape, planes: PlanePair) -> list[_Scale]:
+    scales = []
+    width, height = planes.width, planes.height
+    for number in range(ADM_SCALES):
+        width, height = (width + 1) // 2, (height + 1) // 2
+        layout = PlaneLayout(f"adm.scale{number}", width, height, SampleCode.FLOAT32, _ROW_BYTES * ceil_div(width, 8))
+        inner = window(height, width)
+        first, end = inner.columns.start, inner.columns.stop
+        if shape.shape is Shape.STRIP:
+            units = ceil_div(end, STRIP_COLUMNS) - first // STRIP_COLUMNS
+            groups_x = ceil_div(units, shape.workgroup)
+        else:
+            groups_x = units = ceil_div(end - first, ADM_WORKGROUP - 2)
+        rows = inner.rows.stop - inner.rows.start
+        strip = strip_rows(_ROWS[shape.shape], rows, groups_x)
+        scales.append(_Scale(number, layout, (groups_x, ceil_div(rows, strip)), strip, units))
+    return scales
+
+
+def _wavelet(shape: KernelShape, scale: _Scale, source: PlaneLayout, bits: int, sample_shift: int) -> Dispatch:
+    planes = scale.planes
+    return dispatch(
+        shape,
+        "adm_wavelet",
+        source,
+        planes,
+        (ceil_div(ceil_div(planes.width, _OUTPUTS[shape.shape]), shape.workgroup), planes.height),
+        label=f"adm wavelet of scale {scale.number}",
+        constants={SCALE_CONSTANT: scale.number},
+        bits=bits,
+        sample_shift=sample_shift,
+        top=max(scale.top - 1, 0),
+        left=max(scale.left - 1, 0),
+    )
+
+
+def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
+    edge, _, diagonal = band_weights(scale.number, Viewing()).integers
+    height, width = scale.planes.height, scale.planes.width
+    return dispatch(
+        shape,
+        "adm",
+        scale.planes,
+        scale.planes,
+        scale.groups,
+        label=f"adm scale {scale.number}",
+        targets=(scale.row_sums.name,),
+        constants={SCALE_CONSTANT: scale.number},
+        strip=scale.strip,
+        units=scale.units,
+        top=scale.top,
+        left=scale.left,
+        gain_limit=limit,
+        edge_weight=edge,
+        diagonal_weight=diagonal,
+        mask_shift=mask_shifts(height, width, scale.number).cubes[0],
+        band_shift=band_shifts(height, width, scale.number).cubes[0],
+    )
+
+
+def _add_rows(shape: KernelShape, scale: _Scale, groups: int, target: BufferSpec, first: int) -> Dispatch:
+    height, width = scale.planes.height, scale.planes.width
+    return dispatch(
+        shape,
+        "adm_rows",
+        scale.planes,
+        scale.planes,
+        (groups, 1),
+        label=f"adm rows of scale {scale.number}",
+        sources=(scale.row_sums.name,),
+        targets=(target.name,),
+        rows=scale.rows,
+        units=scale.units,
+        mask_shift=mask_shifts(height, width, scale.number).rows,
+        band_shift=band_shifts(height, width, scale.number).rows,
+        first_partial=first,
+        frame_partials=target.frame_bytes // 4,
+    )
