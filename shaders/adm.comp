@@ -4,8 +4,8 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 // Decouples the bands of a scale of adm, masks them, and sums the cubes of each row.
 //
-// A row of a unit, which is a thread of the strip shape and a workgroup of the staged one, has six sums of 64 bits: the masked
-// horizontal, vertical and diagonal bands, and those of the reference. adm_rows.comp adds them, because libvmaf rounds each row.
+// A row of a workgroup has six sums of 64 bits: the masked horizontal, vertical and diagonal bands, and those of the reference.
+// adm_rows.comp adds them, because libvmaf rounds each row.
 // Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0036).
 // Constants: 0 workgroup size (strip), 5 scale. z: frame.
 
@@ -29,7 +29,6 @@ layout(push_constant) uniform Push {
     int pitch;
     int plane;
     int strip;  // rows that a workgroup processes
-    int units;
     int top;    // rows above those that count, and below
     int left;
     int gain_limit;
@@ -56,8 +55,16 @@ int reflected(int row, int size) {
 }
 
 // Stores a sum of a row, which is counted from `top`.
-void store_row(int sum, int unit, int row, uvec2 value) {
-    row_sums[((workgroup_id().z * SUMS + sum) * units + unit) * (height - 2 * top) + row] = value;
+void store_row(int sum, int row, uvec2 value) {
+    int place = (workgroup_id().z * SUMS + sum) * int(gl_NumWorkGroups.x) + workgroup_id().x;
+    row_sums[place * (height - 2 * top) + row] = value;
+}
+
+// Returns the sum of a subgroup. 25 bits of 128 threads fit a word.
+uvec2 add_subgroup(uvec2 value) {
+    const uint DIGIT = (1u << 25) - 1u;
+    uvec3 sums = subgroupAdd(uvec3(value.x & DIGIT, low_word(value, 25) & DIGIT, value.y >> 18));
+    return add(add(uvec2(sums.x, 0u), uvec2(sums.y << 25, sums.y >> 7)), uvec2(0u, sums.z << 18));
 }
 
 #ifdef STAGED

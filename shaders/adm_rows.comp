@@ -22,7 +22,7 @@ layout(local_size_x_id = 0) in;
 
 layout(push_constant) uniform Push {
     int rows;
-    int units;       // that a row is divided into
+    int parts;       // that a row is divided into
     int mask_shift;  // of a row of masked bands
     int band_shift;
     int first_partial;
@@ -49,8 +49,8 @@ void main() {
     [[unroll]] for (int sum = 0; sum < SUMS_OF_ROW; ++sum) {
         uvec2 total = uvec2(0u);
         if (row < rows) {
-            for (int unit = 0; unit < units; ++unit) {
-                total = add(total, row_sums[((workgroup_id().z * SUMS_OF_ROW + sum) * units + unit) * rows + row]);
+            for (int part = 0; part < parts; ++part) {
+                total = add(total, row_sums[((workgroup_id().z * SUMS_OF_ROW + sum) * parts + part) * rows + row]);
             }
             total = round_shift(total, sum < 3 ? mask_shift : band_shift);
         }

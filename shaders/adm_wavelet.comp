@@ -130,58 +130,62 @@ int filtered(ivec4 values, ivec4 taps, int shift, bool large) {
     return weighted((values - low) >> shift, taps) + ((weighted(low, taps) + (1 << shift >> 1)) >> shift);
 }
 
+// Filters the rows of a unit, and stores one plane of a scale.
+void store_band(int band, int first, int columns[2][SPAN], ivec4 taps) {
+    int across_shift = (SCALE & 1u) == 0u ? 16 : 15;
+    uint values[2][OUTPUTS];
+    [[unroll]] for (int side = 0; side < 2; ++side) {
+        [[unroll]] for (int c = 0; c < OUTPUTS; ++c) {
+            ivec4 around = ivec4(
+                columns[side][2 * c], columns[side][2 * c + 1], columns[side][2 * c + 2], columns[side][2 * c + 3]
+            );
+            values[side][c] = uint(filtered(around, taps, across_shift, SCALE > 0u));
+        }
+    }
+    [[unroll]] for (int side = 0; side < 2; ++side) {
+        if (SCALE > 0u || side == 0) {
+            int plane_of_band = SCALE == 0u ? 4 * workgroup_id().z + band : 8 * workgroup_id().z + 4 * side + band;
+            int start = plane_of_band * target_plane + workgroup_id().y * target_pitch + first;
+            [[unroll]] for (int c = 0; c < OUTPUTS; ++c) {
+                if (SCALE == 0u) values[side][c] = (values[0][c] & 0xffffu) | values[1][c] << 16;
+            }
+#ifdef STAGED
+            target[start] = values[side][0];
+            target[start + 1] = values[side][1];
+#else
+            target[start >> 2] = uvec4(values[side][0], values[side][1], values[side][2], values[side][3]);
+            target[(start >> 2) + 1] = uvec4(values[side][4], values[side][5], values[side][6], values[side][7]);
+#endif
+        }
+    }
+}
+
 void main() {
     int unit = int(gl_GlobalInvocationID.x);
     int target_width = (width + 1) >> 1, target_height = (height + 1) >> 1;
     if (unit * OUTPUTS >= target_width) return;
-    int y = workgroup_id().y, z = workgroup_id().z;
+    int y = workgroup_id().y;
     int down_shift = SCALE == 0u ? bits : SCALE == 1u ? 0 : 16;
-    int across_shift = (SCALE & 1u) == 0u ? 16 : 15;
 
-    int results[2][4][OUTPUTS];
+    int low[2][SPAN], high[2][SPAN];
     [[unroll]] for (int side = 0; side < 2; ++side) {
         int samples[4][SPAN];
         [[unroll]] for (int i = 0; i < 4; ++i) samples[i] = samples_of(side, reflected(2 * y + i - 1, height), unit);
-        int low[SPAN], high[SPAN];
         [[unroll]] for (int c = 0; c < SPAN; ++c) {
             ivec4 column = ivec4(samples[0][c], samples[1][c], samples[2][c], samples[3][c]);
-            low[c] = filtered(column, ADM_LOW_PASS, down_shift, SCALE > 1u);
-            high[c] = filtered(column, ADM_HIGH_PASS, down_shift, SCALE > 1u);
+            low[side][c] = filtered(column, ADM_LOW_PASS, down_shift, SCALE > 1u);
+            high[side][c] = filtered(column, ADM_HIGH_PASS, down_shift, SCALE > 1u);
         }
-        mirror_columns(low, unit);
-        mirror_columns(high, unit);
-        [[unroll]] for (int c = 0; c < OUTPUTS; ++c) {
-            ivec4 lows = ivec4(low[2 * c], low[2 * c + 1], low[2 * c + 2], low[2 * c + 3]);
-            ivec4 highs = ivec4(high[2 * c], high[2 * c + 1], high[2 * c + 2], high[2 * c + 3]);
-            results[side][0][c] = filtered(highs, ADM_LOW_PASS, across_shift, SCALE > 0u);
-            results[side][1][c] = filtered(lows, ADM_HIGH_PASS, across_shift, SCALE > 0u);
-            results[side][2][c] = filtered(highs, ADM_HIGH_PASS, across_shift, SCALE > 0u);
-            results[side][3][c] = filtered(lows, ADM_LOW_PASS, across_shift, SCALE > 0u);
-        }
+        mirror_columns(low[side], unit);
+        mirror_columns(high[side], unit);
     }
 
     // Only the inner part of the bands counts, and one sample around it.
     int first = unit * OUTPUTS;
-    bool has_bands = y >= top && y < target_height - top && first + OUTPUTS > left && first < target_width - left;
-    [[unroll]] for (int band = 0; band < 4; ++band) {
-        if (band == APPROXIMATION ? SCALE < 3u : has_bands) {
-            [[unroll]] for (int side = 0; side < 2; ++side) {
-                if (SCALE > 0u || side == 0) {
-                    int start = (SCALE == 0u ? 4 * z + band : 8 * z + 4 * side + band) * target_plane + y * target_pitch + first;
-                    uint values[OUTPUTS];
-                    [[unroll]] for (int c = 0; c < OUTPUTS; ++c) {
-                        values[c] = uint(results[side][band][c]);
-                        if (SCALE == 0u) values[c] = (values[c] & 0xffffu) | uint(results[1][band][c]) << 16;
-                    }
-#ifdef STAGED
-                    target[start] = values[0];
-                    target[start + 1] = values[1];
-#else
-                    target[start >> 2] = uvec4(values[0], values[1], values[2], values[3]);
-                    target[(start >> 2) + 1] = uvec4(values[4], values[5], values[6], values[7]);
-#endif
-                }
-            }
-        }
+    if (y >= top && y < target_height - top && first + OUTPUTS > left && first < target_width - left) {
+        store_band(0, first, high, ADM_LOW_PASS);
+        store_band(1, first, low, ADM_HIGH_PASS);
+        store_band(2, first, high, ADM_HIGH_PASS);
     }
+    if (SCALE < 3u) store_band(APPROXIMATION, first, low, ADM_LOW_PASS);
 }

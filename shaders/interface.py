@@ -153,14 +153,14 @@ INTERFACES: dict[str, Interface] = {
     "adm_wavelet": Interface((*_SOURCE, "bits", "sample_shift", "top", "left"), constants=_SCALE_CONSTANTS),
     "adm": Interface(
         (
-            *("width", "height", "pitch", "plane", "strip", "units", "top", "left"),
+            *("width", "height", "pitch", "plane", "strip", "top", "left"),
             *("gain_limit", "edge_weight", "diagonal_weight", "mask_shift", "band_shift"),
         ),
         own_workgroup=_STAGED,
         constants=frozenset({SCALE_CONSTANT}),
     ),
     "adm_rows": Interface(
-        ("rows", "units", "mask_shift", "band_shift", "first_partial", "frame_partials"),
+        ("rows", "parts", "mask_shift", "band_shift", "first_partial", "frame_partials"),
         own_workgroup=_STAGED,
         constants=frozenset(),
         input=Input.STORAGE,

@@ -14,19 +14,12 @@ ivec2 band_at(int band, int place) {
     return ivec2(words[(8 * z + band) * plane + place], words[(8 * z + 4 + band) * plane + place]);
 }
 
-// Returns the sum of a subgroup. 25 bits of 128 threads fit a word.
-uvec2 add_subgroup(uvec2 value) {
-    const uint DIGIT = (1u << 25) - 1u;
-    uvec3 sums = subgroupAdd(uvec3(value.x & DIGIT, low_word(value, 25) & DIGIT, value.y >> 18));
-    return add(add(uvec2(sums.x, 0u), uvec2(sums.y << 25, sums.y >> 7)), uvec2(0u, sums.z << 18));
-}
-
 void store_workgroup(int row) {
     int sum = int(gl_LocalInvocationIndex);
     if (sum < SUMS) {
         uvec2 total = uvec2(0u);
         for (uint i = 0; i < gl_NumSubgroups; ++i) total = add(total, subgroup_sums[row & 1][sum][i]);
-        store_row(sum, workgroup_id().x, row, total);
+        store_row(sum, row, total);
     }
 }
 

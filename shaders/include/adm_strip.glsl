@@ -6,7 +6,7 @@ const int SPAN = COLUMNS + 2;
 // Returns the words of a plane of bands, from the column before `first`. Those beyond an edge are other words of the row.
 int[SPAN] words_of(int start, int first) {
     int values[SPAN];
-    int texel = first >> 2;
+    int texel = min(first >> 2, pitch - 2);
     values[0] = int(texelFetch(bands, start + max(texel - 1, 0)).w);
     uvec4 one = texelFetch(bands, start + texel), two = texelFetch(bands, start + texel + 1);
     [[unroll]] for (int i = 0; i < 4; ++i) {
@@ -18,9 +18,7 @@ int[SPAN] words_of(int start, int first) {
 }
 
 void main() {
-    int unit = int(gl_GlobalInvocationID.x);
-    int first = (left & ~(COLUMNS - 1)) + unit * COLUMNS;
-    if (unit >= units) return;
+    int first = (left & ~(COLUMNS - 1)) + int(gl_GlobalInvocationID.x) * COLUMNS;
     int first_row = top + workgroup_id().y * strip;
     int rows = min(strip, height - top - first_row);
 
@@ -71,7 +69,8 @@ void main() {
                     bool counts = first + c >= left && first + c < width - left;
                     sum = add(sum, counts ? cube : uvec2(0u));
                 }
-                store_row(band, unit, first_row - top + row - 1, sum);
+                sum = add_subgroup(sum);
+                if (subgroupElect()) store_row(band, first_row - top + row - 1, sum);
             }
         }
         if (row >= 0 && row < rows) {
@@ -81,7 +80,8 @@ void main() {
                     bool counts = first + c >= left && first + c < width - left;
                     sum = add(sum, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
                 }
-                store_row(BANDS + band, unit, first_row - top + row, sum);
+                sum = add_subgroup(sum);
+                if (subgroupElect()) store_row(BANDS + band, first_row - top + row, sum);
             }
         }
         before = here;

@@ -143,15 +143,13 @@ def _joined(means: Doubles) -> Int64s:
 class _Scale:
     """The bands and the approximations of a scale, and the workgroups that sum them.
 
-    At scale 0 a word has both planes; see shaders/adm_wavelet.comp. `strip` is the rows that a workgroup sums, and `units` is
-    the number of parts of a row that have sums of their own.
+    At scale 0 a word has both planes; see shaders/adm_wavelet.comp. `strip` is the rows that a workgroup sums.
     """
 
     number: int
     planes: PlaneLayout
     groups: tuple[int, int]
     strip: int
-    units: int
 
     @property
     def spec(self) -> BufferSpec:
@@ -176,7 +174,7 @@ class _Scale:
     @property
     def row_sums(self) -> BufferSpec:
         """Return the buffer of the sums of rows, 64 bits each."""
-        return BufferSpec(f"adm.rows{self.number}", Role.WORK, ceil_div(8 * _SUMS * self.units * self.rows, 16) * 16)
+        return BufferSpec(f"adm.rows{self.number}", Role.WORK, ceil_div(8 * _SUMS * self.groups[0] * self.rows, 16) * 16)
 
     def row_groups(self, shape: KernelShape) -> int:
         """Return the workgroups that add the rows."""
@@ -192,13 +190,12 @@ def _scales(shape: KernelShape, planes: PlanePair) -> list[_Scale]:
         inner = window(height, width)
         first, end = inner.columns.start, inner.columns.stop
         if shape.shape is Shape.STRIP:
-            units = ceil_div(end, STRIP_COLUMNS) - first // STRIP_COLUMNS
-            groups_x = ceil_div(units, shape.workgroup)
+            groups_x = ceil_div(ceil_div(end, STRIP_COLUMNS) - first // STRIP_COLUMNS, shape.workgroup)
         else:
-            groups_x = units = ceil_div(end - first, ADM_WORKGROUP - 2)
+            groups_x = ceil_div(end - first, ADM_WORKGROUP - 2)
         rows = inner.rows.stop - inner.rows.start
         strip = strip_rows(_ROWS[shape.shape], rows, groups_x)
-        scales.append(_Scale(number, layout, (groups_x, ceil_div(rows, strip)), strip, units))
+        scales.append(_Scale(number, layout, (groups_x, ceil_div(rows, strip)), strip))
     return scales
 
 
@@ -232,7 +229,6 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
         targets=(scale.row_sums.name,),
         constants={SCALE_CONSTANT: scale.number},
         strip=scale.strip,
-        units=scale.units,
         top=scale.top,
         left=scale.left,
         gain_limit=limit,
@@ -255,7 +251,7 @@ def _add_rows(shape: KernelShape, scale: _Scale, groups: int, target: BufferSpec
         sources=(scale.row_sums.name,),
         targets=(target.name,),
         rows=scale.rows,
-        units=scale.units,
+        parts=scale.groups[0],
         mask_shift=mask_shifts(height, width, scale.number).rows,
         band_shift=band_shifts(height, width, scale.number).rows,
         first_partial=first,
