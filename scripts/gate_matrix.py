@@ -157,6 +157,7 @@ _INGESTED = ((MS_SSIM, 11), (SSIM, 3))
 _PSNR = ((PSNR, 1),)
 _VIF = (("vif", 11),), ((Shape.STRIP, Precision.EXACT),)  # planes of three scales, columns and rows of four
 _STAGED_VIF = (("vif", 7),), ((Shape.STAGED, Precision.EXACT),)
+_ADM = (("adm", 12),)  # bands, sums and rows of four scales
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
 _EXACT = ((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT))
@@ -195,6 +196,8 @@ PAIRS = (
         for case in ("odd", "dark", "inverted", "ten_bit", "sixteen_bit")
         for features, builds in (_VIF, _STAGED_VIF)
     ),
+    # Bands in integers, of the same pairs.
+    *(CasePair(case, _ADM, 6, title="adm", builds=_EXACT) for case in ("odd", "dark", "inverted", "ten_bit", "sixteen_bit")),
     # The window that libvmaf does not have.
     CasePair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_EXACT, with_libvmaf=False),
     CasePair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),
@@ -281,7 +284,7 @@ def stored_scores(pair: CasePair, case: Mapping[str, Any]) -> Mapping[str, float
     if pair.tiled is not None:
         tiled: Mapping[str, float | None] = case["libvmaf_tiled"]["{}x{}".format(*pair.tiled)]
         return tiled
-    return {**case["libvmaf"], **case["libvmaf_psnr"], **case["libvmaf_vif"]}
+    return {**case["libvmaf"], **case["libvmaf_psnr"], **case["libvmaf_vif"], **case["libvmaf_adm"]}
 
 
 def _score_pair(

@@ -15,7 +15,7 @@ from vkssim.types import Doubles, FrameFormat
 
 from .support import golden
 from .support.differences import check_number, check_scores
-from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_FAST, GOLDEN_PSNR, GOLDEN_VIF, Tolerance
+from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_FAST, GOLDEN_INTEGERS, GOLDEN_PSNR, Tolerance
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -58,14 +58,11 @@ def _metrics(name: str, key: str, backend: str) -> FrameMetrics:
     return FrameMetrics(_features(key, backend), [FrameFormat.of_bits(width, height, case.bits)])
 
 
-WITHOUT_FAST = {"libvmaf_psnr", "libvmaf_vif"}
+WITHOUT_FAST = {"libvmaf_psnr", "libvmaf_vif", "libvmaf_adm"}
 """The keys of metrics whose kernels have one build."""
 
 WITHOUT_DOWNSCALE = {
-    ("autoscale3", "libvmaf_scale1"),
-    ("autoscale3", "libvmaf_vif"),
-    ("autoscale4", "libvmaf_scale1"),
-    ("autoscale4", "libvmaf_vif"),
+    (name, key) for name in ("autoscale3", "autoscale4") for key in ("libvmaf_scale1", "libvmaf_vif", "libvmaf_adm")
 }
 """Large pictures are for the automatic downscale; without it the smallest and the largest of them are enough."""
 
@@ -82,7 +79,8 @@ CASES = [
 @pytest.mark.parametrize(("name", "key", "backend"), CASES)
 def test_case(name: str, key: str, backend: str) -> None:
     case = golden.load_case(name, key)
-    tolerance: Tolerance = {"libvmaf_psnr": GOLDEN_PSNR, "libvmaf_vif": GOLDEN_VIF}.get(key, TOLERANCES[backend])
+    of_metrics = {"libvmaf_psnr": GOLDEN_PSNR, "libvmaf_vif": GOLDEN_INTEGERS, "libvmaf_adm": GOLDEN_INTEGERS}
+    tolerance: Tolerance = of_metrics.get(key, TOLERANCES[backend])
     check_scores(tolerance, f"{name} {key}", _scores(name, key, backend), case.scores)
 
 

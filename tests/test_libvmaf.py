@@ -17,7 +17,7 @@ from vkssim import Scorer
 from .support import golden
 from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
 from .support.hard_pictures import KINDS, hard_pair
-from .support.libvmaf import DEPTHS, Scores, libvmaf_scores, libvmaf_vif
+from .support.libvmaf import DEPTHS, Scores, libvmaf_adm, libvmaf_scores, libvmaf_vif
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -87,6 +87,20 @@ def test_vif_of_hard_pairs(bits: int) -> None:
         for pair, scores, expected in zip(pairs, frames, libvmaf_vif(planes, bits, limit), strict=True):
             got = [np.float32(score) for score in scores.metrics.values()]
             assert got == [np.float32(score) for score in expected.values()], (str(pair), limit)
+
+
+@pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning")  # of dark pictures
+@pytest.mark.parametrize("bits", DEPTHS)
+def test_adm_of_hard_pairs(bits: int) -> None:
+    """The kernels give the numbers of libvmaf, of a size for which its vector code gives those of its C code."""
+    width, height = 320, 180
+    pairs = [hard_pair(kind, seed, (width, height), bits) for seed, kind in enumerate(KINDS)]
+    for limit in (100, 1):
+        planes = [(pair.reference, pair.distorted) for pair in pairs]
+        with Scorer(width, height, bits=bits, features=f"adm=adm_enhn_gain_limit={limit}") as scorer:
+            frames = list(scorer.score(planes))
+        for pair, scores, expected in zip(pairs, frames, libvmaf_adm(planes, bits, limit), strict=True):
+            assert list(scores.metrics.values()) == pytest.approx(list(expected.values()), abs=1e-9), (str(pair), limit)
 
 
 TERMS: Scores = {f"float_ms_ssim_{term}_scale{scale}": 0.5 for term in "lcs" for scale in range(5)}

@@ -171,6 +171,25 @@ def test_vif_makes_a_scale_while_it_sums_another(shape: KernelShape, bits: int) 
     assert 4 * place <= plan.buffer("vif.partials").frame_bytes < 4 * place + 16
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("bits", [8, 10])
+def test_adm_makes_a_scale_while_it_sums_another(shape: KernelShape, bits: int) -> None:
+    """Each scale has half the width and height of the one before, rounded up. Rows are added last, in place after place."""
+    plan = _plan(FrameFormat.of_bits(577, 323, bits), shape, "adm")
+    steps = [sorted(stem_of(dispatch) for dispatch in step) for step in plan.steps]
+    assert steps == [["adm_wavelet"], *[["adm", "adm_wavelet"]] * 3, ["adm"], ["adm_rows"] * 4]
+    sizes = [push_of(dispatch) for dispatch in plan.dispatches if stem_of(dispatch) == "adm"]
+    assert [(push["width"], push["height"]) for push in sizes] == [(289, 162), (145, 81), (73, 41), (37, 21)]
+    place = 0
+    for dispatch in plan.steps[-1]:
+        push = push_of(dispatch)
+        assert push["first_partial"] == place
+        assert 4 * push["frame_partials"] == plan.buffer("adm.partials").frame_bytes
+        assert 8 * 6 * push["parts"] * push["rows"] <= plan.buffer(dispatch.sources[0]).frame_bytes
+        place += 24 * dispatch.groups[0]
+    assert 4 * place <= plan.buffer("adm.partials").frame_bytes < 4 * place + 16
+
+
 def _sample_bytes(dispatch: Dispatch) -> int:
     """Bytes of a sample that the kernel reads, by its constant FORMAT."""
     return {0: 4, 1: 1, 2: 2}[dict(dispatch.kernel.constants)[1]]

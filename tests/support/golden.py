@@ -21,6 +21,7 @@ FEATURES = {
     "libvmaf_clipped_db": ("float_ms_ssim=enable_db=true:clip_db=true", "float_ssim=enable_db=true:clip_db=true"),
     "libvmaf_psnr": ("float_psnr",),
     "libvmaf_vif": ("vif",),
+    "libvmaf_adm": ("adm",),
 }
 """The features that each key of a case holds the scores of."""
 

@@ -42,10 +42,24 @@ def libvmaf_scores(
 
 def libvmaf_vif(pairs: Sequence[tuple[Picture, Picture]], bits: int, limit: int) -> list[Scores]:
     """Return libvmaf's vif of the four scales, from its vector code, with a limit of the gain."""
-    features = [f"VMAF_integer_feature_vif_scale{scale}_score" for scale in range(4)]
-    options = {feature: {"vif_enhn_gain_limit": limit} for feature in features}
-    digits = [_with_all_digits(scores) for scores in _scored(pairs, bits, options)]
-    return [{f"integer_vif_scale{scale}": found[feature] for scale, feature in enumerate(features)} for found in digits]
+    features = {f"integer_vif_scale{scale}": f"VMAF_integer_feature_vif_scale{scale}_score" for scale in range(4)}
+    return _integer_scores(pairs, bits, features, {"vif_enhn_gain_limit": limit})
+
+
+def libvmaf_adm(pairs: Sequence[tuple[Picture, Picture]], bits: int, limit: int) -> list[Scores]:
+    """Return libvmaf's adm2 and adm of the four scales, from its vector code, with a limit of the gain."""
+    features = {"integer_adm2": "VMAF_integer_feature_adm2_score"}
+    features |= {f"integer_adm_scale{scale}": f"integer_adm_scale{scale}" for scale in range(4)}
+    return _integer_scores(pairs, bits, features, {"adm_enhn_gain_limit": limit})
+
+
+def _integer_scores(
+    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Mapping[str, str], options: dict[str, int]
+) -> list[Scores]:
+    """Return scores by name, of `features` by the names that models give them."""
+    frames = _scored(pairs, bits, dict.fromkeys(features.values(), options))
+    digits = [_with_all_digits(scores) for scores in frames]
+    return [{name: scores[feature] for name, feature in features.items()} for scores in digits]
 
 
 def _scored(

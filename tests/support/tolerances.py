@@ -69,11 +69,11 @@ GOLDEN_PSNR = Tolerance(
     4.9e-7,
     "libvmaf writes six decimals; both backends meet them, since sums of integers are not rounded on the device",
 )
-GOLDEN_VIF = Tolerance(
-    "vif against libvmaf",
+GOLDEN_INTEGERS = Tolerance(
+    "vif and adm against libvmaf",
     6e-7,
     5e-7,
-    "libvmaf writes six decimals of it here; in `vmaf_cases.json`, of 17, the difference is 0",
+    "libvmaf writes six decimals of them here; in `vmaf_cases.json`, of 17, the difference is 0",
 )
 PSNR_BACKENDS = Tolerance(
     "float_psnr, vulkan against cpu, dB",

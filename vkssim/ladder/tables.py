@@ -87,7 +87,7 @@ def check_results_path(path: PathOrUrl) -> None:
 
 def check_labels(pairs: Sequence[Pair]) -> None:
     """Raise InputError if a label has the name of a column that the results themselves have."""
-    scores = (*(f"{name}_" for name in FEATURES), "integer_")  # the second as libvmaf names the scores of vif
+    scores = (*(f"{name}_" for name in FEATURES), "integer_")  # the second as libvmaf names the scores of vif and adm
     for name in dict.fromkeys(name for pair in pairs for name in pair.labels):
         if name in COLUMNS or name.startswith(scores):
             raise InputError(f"the manifest has a column {name}, which is also the name of a column of the results; rename it")

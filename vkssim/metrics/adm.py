@@ -53,7 +53,7 @@ LARGEST = (22_931, 2_103_300_000, 1_471_900_000, 2_060_000_000)
 _DOWN_SHIFTS = (None, 0, 16, 16)  # of the vertical pass of each scale; at scale 0, the bits of a sample
 _ACROSS_SHIFTS = (16, 15, 16, 15)  # of the horizontal pass
 _ONE = 1 << 15  # a gain of 1
-_COS_SQUARED = ADM_COS_SQUARED / (1 << 24)  # of the angle below which contrast counts as enhanced
+COS_SQUARED = ADM_COS_SQUARED / (1 << 24)  # of the angle below which contrast counts as enhanced
 
 
 def _rounded(values: Any, shift: Any) -> Any:
@@ -135,7 +135,7 @@ def nearly_parallel(reference: Bands, distorted: Bands) -> npt.NDArray[np.bool_]
         sums.astype(np.float32).astype(np.float64) / 4096.0
         for sums in (h1 * h2 + v1 * v2, h1 * h1 + v1 * v1, h2 * h2 + v2 * v2)
     )
-    parallel: npt.NDArray[np.bool_] = (inner >= 0) & (inner * inner >= _COS_SQUARED * square1 * square2)
+    parallel: npt.NDArray[np.bool_] = (inner >= 0) & (inner * inner >= COS_SQUARED * square1 * square2)
     return parallel
 
 
