@@ -157,7 +157,7 @@ _INGESTED = ((MS_SSIM, 11), (SSIM, 3))
 _PSNR = ((PSNR, 1),)
 _VIF = (("vif", 11),), ((Shape.STRIP, Precision.EXACT),)  # planes of three scales, columns and rows of four
 _STAGED_VIF = (("vif", 7),), ((Shape.STAGED, Precision.EXACT),)
-_ADM = (("adm", 12),)  # bands, sums and rows of four scales
+_ADM = (("adm", 8),)  # bands and rows of four scales
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
 _EXACT = ((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT))

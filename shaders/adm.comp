@@ -2,12 +2,13 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Decouples the bands of a scale of adm, masks them, and sums the cubes of each row.
+// Makes the approximations of a scale of adm, decouples its bands, masks them, and sums the cubes of each row.
 //
-// A row of a workgroup has six sums of 64 bits: the masked horizontal, vertical and diagonal bands, and those of the reference.
-// adm_rows.comp adds them, because libvmaf rounds each row.
+// A word of approximations of scale 0 has the reference in its lower and the distorted plane in its upper half. Later scales have
+// two planes of words. Of the bands, only the inner part counts. A row of a workgroup has six sums of 64 bits: the masked
+// horizontal, vertical and diagonal bands, and those of the reference. adm_rows.comp adds them, because libvmaf rounds each row.
 // Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0036).
-// Constants: 0 workgroup size (strip), 5 scale. z: frame.
+// Constants: 0 workgroup size (strip), 1 sample format (scale 0), 5 scale. z: frame.
 
 layout(constant_id = 5) const uint SCALE = 0u;
 
@@ -17,20 +18,20 @@ layout(constant_id = 5) const uint SCALE = 0u;
 #ifdef STAGED
 #define THREADS ADM_WORKGROUP
 layout(local_size_x = ADM_WORKGROUP) in;
-layout(std430, set = 0, binding = 0) readonly restrict buffer Bands { uint words[]; };
 #else
 layout(local_size_x_id = 0) in;
-layout(set = 0, binding = 0) uniform usamplerBuffer bands;  // four words a texel
 #endif
 
 layout(push_constant) uniform Push {
-    int width;
+    int width;  // of the source
     int height;
     int pitch;
-    int plane;
-    int strip;  // rows that a workgroup processes
-    int top;    // rows above those that count, and below
+    int target_pitch;  // words
+    int strip;         // rows that a workgroup makes
+    int top;           // rows of bands above those that count, and below
     int left;
+    int bits;          // of a sample of scale 0
+    int sample_shift;  // the bits by which samples lie higher in their type
     int gain_limit;
     int edge_weight;      // of the horizontal and of the vertical band
     int diagonal_weight;
@@ -40,24 +41,75 @@ layout(push_constant) uniform Push {
     int first_workgroup_z;
 };
 
-layout(std430, set = 0, binding = 1) writeonly restrict buffer Rows { uvec2 row_sums[]; };
+layout(std430, set = 0, binding = 2) writeonly restrict buffer Rows { uvec2 row_sums[]; };
 
 #include "workgroup.glsl"
+#include "integers.glsl"
 #include "wide.glsl"
+#include "adm_wavelet.glsl"
 #include "adm_decouple.glsl"
 
+#ifdef STAGED
+const int COLUMNS = 1;  // of a thread
+const int GROUP_COLUMNS = THREADS - 2;
+#else
+const int COLUMNS = STRIP_COLUMNS;
+const int GROUP_COLUMNS = COLUMNS * int(gl_WorkGroupSize.x);
+#endif
 const int SUMS = 2 * BANDS;
 
-// Returns the row that is read for one that may be beyond an edge: 1 for -1, n - 1 for n.
-int reflected(int row, int size) {
-    row = abs(row);
-    return row < size ? row : 2 * size - 1 - row;
+int band_width() {
+    return (width + 1) >> 1;
+}
+
+int band_height() {
+    return (height + 1) >> 1;
+}
+
+// Returns where a row of the source begins. A word of scale 1 has both planes.
+int row_start(int side, int row) {
+    int plane = SCALE == 1u ? workgroup_id().z : 2 * workgroup_id().z + side;
+    return (plane * height + reflected(row, height)) * pitch;
+}
+
+// Returns where a row of approximations begins, in words.
+int target_start(int side, int row) {
+    int plane = SCALE == 0u ? workgroup_id().z : 2 * workgroup_id().z + side;
+    return (plane * band_height() + row) * target_pitch;
+}
+
+// The rows of a workgroup. Those from `begin` to `end` count.
+struct Strip {
+    int first;
+    int rows;
+    int begin;
+    int end;
+};
+
+Strip strip_of_workgroup() {
+    Strip rows;
+    rows.first = workgroup_id().y * strip;
+    rows.rows = min(strip, band_height() - rows.first);
+    rows.begin = max(rows.first, top);
+    rows.end = min(rows.first + rows.rows, band_height() - top);
+    int first_column = workgroup_id().x * GROUP_COLUMNS;
+    bool counts = rows.begin < rows.end && first_column < band_width() - left && first_column + GROUP_COLUMNS > left;
+    rows.begin = counts ? rows.begin : rows.first;
+    rows.end = counts ? rows.end : rows.first;
+    return rows;
+}
+
+// Returns a row that does not count by its number among these.
+int outer_row(Strip rows, int number) {
+    int row = rows.first + number;
+    return row < rows.begin ? row : row + rows.end - rows.begin;
 }
 
 // Stores a sum of a row, which is counted from `top`.
 void store_row(int sum, int row, uvec2 value) {
-    int place = (workgroup_id().z * SUMS + sum) * int(gl_NumWorkGroups.x) + workgroup_id().x;
-    row_sums[place * (height - 2 * top) + row] = value;
+    int first_part = left / GROUP_COLUMNS, parts = (band_width() - left - 1) / GROUP_COLUMNS + 1 - first_part;
+    int place = ((workgroup_id().z * SUMS + sum) * parts + workgroup_id().x - first_part) * (band_height() - 2 * top);
+    row_sums[place + row] = value;
 }
 
 // Returns the sum of a subgroup. 25 bits of 128 threads fit a word.

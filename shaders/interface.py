@@ -150,14 +150,14 @@ INTERFACES: dict[str, Interface] = {
         own_workgroup=_STAGED,
         constants=_SCALE_CONSTANTS,
     ),
-    "adm_wavelet": Interface((*_SOURCE, "bits", "sample_shift", "top", "left"), constants=_SCALE_CONSTANTS),
     "adm": Interface(
         (
-            *("width", "height", "pitch", "plane", "strip", "top", "left"),
+            *("width", "height", "pitch", "target_pitch", "strip", "top", "left", "bits", "sample_shift"),
             *("gain_limit", "edge_weight", "diagonal_weight", "mask_shift", "band_shift"),
         ),
+        targets=2,
         own_workgroup=_STAGED,
-        constants=frozenset({SCALE_CONSTANT}),
+        constants=_SCALE_CONSTANTS,
     ),
     "adm_rows": Interface(
         ("rows", "parts", "mask_shift", "band_shift", "first_partial", "frame_partials"),

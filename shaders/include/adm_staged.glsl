@@ -1,17 +1,43 @@
-// Moves over the bands in the shape for GPUs: a thread has a column, and shares what its neighbours add to their thresholds.
+// Moves over the planes in the shape for GPUs: a thread has a column of bands, and shares what its neighbours add to their
+// thresholds.
 
 const int MAX_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4
+
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uint target[]; };
 
 shared uint shared_neighbours[2][THREADS];
 shared uvec2 subgroup_sums[2][SUMS][MAX_SUBGROUPS];
 
-ivec2 band_at(int band, int place) {
-    int z = workgroup_id().z;
-    if (SCALE == 0u) {
-        int word = int(words[(4 * z + band) * plane + place]);
-        return ivec2(bitfieldExtract(word, 0, 16), word >> 16);
+// Returns four samples of a row.
+ivec4 samples_of(int side, int row, const int columns[4]) {
+    ivec4 samples;
+    int start = row_start(side, row);
+    [[unroll]] for (int i = 0; i < 4; ++i) {
+        if (SCALE == 0u) {
+            samples[i] = int(integer_at(start, columns[i])) - (1 << bits >> 1);
+        } else {
+            samples[i] = int(words[start + columns[i]]);
+            if (SCALE == 1u) samples[i] = bitfieldExtract(samples[i], 16 * side, 16);
+        }
     }
-    return ivec2(words[(8 * z + band) * plane + place], words[(8 * z + 4 + band) * plane + place]);
+    return samples;
+}
+
+// Filters four columns of four samples; each row has four columns.
+ivec4 filter_columns(ivec4 first, ivec4 second, ivec4 third, ivec4 fourth, ivec4 taps) {
+    ivec4 sums;
+    [[unroll]] for (int i = 0; i < 4; ++i) sums[i] = filter_column(ivec4(first[i], second[i], third[i], fourth[i]), taps);
+    return sums;
+}
+
+void store_approximations(ivec4 low[2], int row, int column) {
+    uint reference = uint(filter_row(low[0], ADM_LOW_PASS)), distorted = uint(filter_row(low[1], ADM_LOW_PASS));
+    if (SCALE == 0u) {
+        target[target_start(0, row) + column] = (reference & 0xffffu) | distorted << 16;
+    } else {
+        target[target_start(0, row) + column] = reference;
+        target[target_start(1, row) + column] = distorted;
+    }
 }
 
 void store_workgroup(int row) {
@@ -19,40 +45,70 @@ void store_workgroup(int row) {
     if (sum < SUMS) {
         uvec2 total = uvec2(0u);
         for (uint i = 0; i < gl_NumSubgroups; ++i) total = add(total, subgroup_sums[row & 1][sum][i]);
-        store_row(sum, row, total);
+        store_row(sum, row - top, total);
     }
 }
 
 void main() {
     int thread = int(gl_LocalInvocationIndex);
-    int column = left + workgroup_id().x * (THREADS - 2) + thread - 1;
-    int read_column = clamp(reflected(column, width), 0, width - 1);
-    bool counts = thread > 0 && thread < THREADS - 1 && column < width - left;
-    int first_row = workgroup_id().y * strip;  // from `top`
-    int rows = min(strip, height - 2 * top - first_row);
+    int column = workgroup_id().x * GROUP_COLUMNS + thread - 1;
+    bool exists = thread > 0 && thread < THREADS - 1 && column < band_width();
+    bool counts = exists && column >= left && column < band_width() - left;
+    int band_column = clamp(reflected(column, band_width()), 0, band_width() - 1);  // whose bands the thread has
+    int columns[4];
+    [[unroll]] for (int i = 0; i < 4; ++i) columns[i] = reflected(2 * band_column - 1 + i, width);
+    Strip rows = strip_of_workgroup();
+
+    for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
+        int row = outer_row(rows, i);
+        ivec4 low[2];
+        [[unroll]] for (int side = 0; side < 2; ++side) {
+            ivec4 samples[4];
+            [[unroll]] for (int k = 0; k < 4; ++k) samples[k] = samples_of(side, 2 * row - 1 + k, columns);
+            low[side] = filter_columns(samples[0], samples[1], samples[2], samples[3], ADM_LOW_PASS);
+        }
+        if (exists) store_approximations(low, row, column);
+    }
+    if (rows.begin == rows.end) return;
 
     uint before = 0u, here = 0u, own = 0u;
     uint restored[BANDS] = uint[](0u, 0u, 0u);
     uvec2 cubes[BANDS] = uvec2[](uvec2(0u), uvec2(0u), uvec2(0u));
-    for (int row = -1; row <= rows; ++row) {
-        int start = reflected(top + first_row + row, height) * pitch + read_column;
-        ivec2 values[BANDS];
-        [[unroll]] for (int band = 0; band < BANDS; ++band) values[band] = band_at(band, start);
-        Place place = decouple(ivec3(values[0].x, values[1].x, values[2].x), ivec3(values[0].y, values[1].y, values[2].y));
+    ivec4 kept[2][2];  // two rows of samples of each plane, which the next row of bands needs too
+    [[unroll]] for (int side = 0; side < 2; ++side) {
+        [[unroll]] for (int k = 0; k < 2; ++k) kept[side][k] = samples_of(side, 2 * rows.begin - 3 + k, columns);
+    }
+    for (int row = rows.begin - 1; row <= rows.end; ++row) {
+        ivec4 low[2];
+        ivec3 bands[2];
+        [[unroll]] for (int side = 0; side < 2; ++side) {
+            ivec4 third = samples_of(side, 2 * row + 1, columns), fourth = samples_of(side, 2 * row + 2, columns);
+            low[side] = filter_columns(kept[side][0], kept[side][1], third, fourth, ADM_LOW_PASS);
+            ivec4 high = filter_columns(kept[side][0], kept[side][1], third, fourth, ADM_HIGH_PASS);
+            bands[side] = ivec3(
+                filter_row(high, ADM_LOW_PASS), filter_row(low[side], ADM_HIGH_PASS), filter_row(high, ADM_HIGH_PASS)
+            );
+            kept[side][0] = third;
+            kept[side][1] = fourth;
+        }
+        if (exists && row >= rows.begin && row < rows.end) store_approximations(low, row, column);
 
+        Place place = decouple(bands[0], bands[1]);
         shared_neighbours[row & 1][thread] = place.neighbour;
         barrier();  // one is enough: the next row has the other half of the memory
-        if (row > 1) store_workgroup(first_row + row - 2);
+        if (row > rows.begin + 1) store_workgroup(row - 2);
         uint next = place.neighbour;
         if (counts) next += shared_neighbours[row & 1][thread - 1] + shared_neighbours[row & 1][thread + 1];
 
-        if (row > 0) {
+        if (row > rows.begin) {
+            uint above = row == 1 ? next : before, below = row == band_height() ? here : next;
             [[unroll]] for (int band = 0; band < BANDS; ++band) {
-                uvec2 cube = masked_cube(restored[band], before + here + next + own, band);
-                uvec2 sum = add_subgroup(counts ? cube : uvec2(0u)), band_sum = add_subgroup(counts ? cubes[band] : uvec2(0u));
+                uvec2 masked = masked_cube(restored[band], above + here + below + own, band);
+                masked = add_subgroup(counts ? masked : uvec2(0u));
+                uvec2 whole = add_subgroup(counts ? cubes[band] : uvec2(0u));
                 if (subgroupElect()) {
-                    subgroup_sums[(first_row + row - 1) & 1][band][gl_SubgroupID] = sum;
-                    subgroup_sums[(first_row + row - 1) & 1][BANDS + band][gl_SubgroupID] = band_sum;
+                    subgroup_sums[(row - 1) & 1][band][gl_SubgroupID] = masked;
+                    subgroup_sums[(row - 1) & 1][BANDS + band][gl_SubgroupID] = whole;
                 }
             }
         }
@@ -60,8 +116,8 @@ void main() {
         here = next;
         own = place.own;
         restored = place.restored;
-        [[unroll]] for (int band = 0; band < BANDS; ++band) cubes[band] = band_cube(values[band].x);
+        [[unroll]] for (int band = 0; band < BANDS; ++band) cubes[band] = band_cube(bands[0][band]);
     }
     barrier();
-    store_workgroup(first_row + rows - 1);
+    store_workgroup(rows.end - 1);
 }

@@ -1,87 +1,174 @@
-// Moves over the bands in the shape for CPUs: a thread has STRIP_COLUMNS columns, and a column on either side.
+// Moves over the planes in the shape for CPUs: a thread has STRIP_COLUMNS columns of bands, and a column on either side.
 
-const int COLUMNS = STRIP_COLUMNS;
 const int SPAN = COLUMNS + 2;
+const int SAMPLES = 2 * SPAN + 2;
+const int LEAD = 3;  // samples before the first column of the thread
 
-// Returns the words of a plane of bands, from the column before `first`. Those beyond an edge are other words of the row.
-int[SPAN] words_of(int start, int first) {
-    int values[SPAN];
-    int texel = min(first >> 2, pitch - 2);
-    values[0] = int(texelFetch(bands, start + max(texel - 1, 0)).w);
-    uvec4 one = texelFetch(bands, start + texel), two = texelFetch(bands, start + texel + 1);
-    [[unroll]] for (int i = 0; i < 4; ++i) {
-        values[i + 1] = int(one[i]);
-        values[i + 5] = int(two[i]);
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uvec4 target[]; };
+
+// Returns the samples of a row that the bands of a thread need. Those beyond an edge are other samples of the row.
+int[SAMPLES] samples_of(int side, int row, int first) {
+    int samples[SAMPLES];
+    int start = row_start(side, row);
+    if (SCALE == 0u && FORMAT == UINT8) {
+        int texel = first >> 3, last = pitch - 1;
+        uint words[6];
+        words[0] = texelFetch(blocks, start + clamp(texel - 1, 0, last)).w;
+        uvec4 block = texelFetch(blocks, start + min(texel, last));
+        [[unroll]] for (int i = 0; i < 4; ++i) words[i + 1] = block[i];
+        words[5] = texelFetch(blocks, start + min(texel + 1, last)).x;
+        [[unroll]] for (int i = 0; i < SAMPLES; ++i) samples[i] = int(bitfieldExtract(words[(i + 1) >> 2], 8 * ((i + 1) & 3), 8));
+    } else if (SCALE == 0u) {
+        int texel = first >> 2, last = pitch - 1;
+        uint words[12];  // the first two are those of four samples
+        [[unroll]] for (int b = -1; b < 3; ++b) {
+            uvec4 block = texelFetch(blocks, start + clamp(texel + b, 0, last));
+            [[unroll]] for (int i = 0; i < 4; ++i) {
+                int word = 4 * b + i + 2;
+                if (word >= 0 && word < 12) words[word] = block[i];
+            }
+        }
+        [[unroll]] for (int i = 0; i < SAMPLES; ++i) {
+            samples[i] = int(bitfieldExtract(words[(i + 1) >> 1], 16 * ((i + 1) & 1), 16) >> sample_shift);
+        }
+    } else {
+        int texel = first >> 1, last = pitch - 1;
+        [[unroll]] for (int b = -1; b < 5; ++b) {
+            uvec4 block = texelFetch(blocks, start + clamp(texel + b, 0, last));
+            [[unroll]] for (int i = 0; i < 4; ++i) {
+                int place = 4 * b + i + LEAD;
+                if (place >= 0 && place < SAMPLES) samples[place] = int(block[i]);
+            }
+        }
+        [[unroll]] for (int i = 0; i < SAMPLES; ++i) {
+            if (SCALE == 1u) samples[i] = bitfieldExtract(samples[i], 16 * side, 16);
+        }
     }
-    values[SPAN - 1] = int(texelFetch(bands, start + min(texel + 2, pitch - 1)).x);
-    return values;
+    [[unroll]] for (int i = 0; i < SAMPLES; ++i) {
+        if (SCALE == 0u) samples[i] -= 1 << bits >> 1;
+    }
+    return samples;
+}
+
+// Replaces the columns beyond an edge. A branch would cost more: CPUs execute both of its sides.
+void mirror_columns(inout int sums[SAMPLES], int first) {
+    sums[LEAD - 1] = first == 0 ? sums[LEAD + 1] : sums[LEAD - 1];
+    int edge = width - 1 - (2 * first - LEAD);  // the place of the last column
+    [[unroll]] for (int i = LEAD; i < SAMPLES; ++i) {
+        sums[i] = i == edge + 1 ? sums[i - 1] : sums[i];
+        sums[i] = i == edge + 2 ? sums[i - 3] : sums[i];
+    }
+}
+
+ivec4 four_of(int values[SAMPLES], int first) {
+    return ivec4(values[first], values[first + 1], values[first + 2], values[first + 3]);
+}
+
+void store_approximations(int low[2][SAMPLES], int row, int first) {
+    uint values[2][COLUMNS];
+    [[unroll]] for (int side = 0; side < 2; ++side) {
+        [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+            values[side][c] = uint(filter_row(four_of(low[side], 2 * (c + 1)), ADM_LOW_PASS));
+        }
+    }
+    [[unroll]] for (int side = 0; side < 2; ++side) {
+        if (SCALE > 0u || side == 0) {
+            [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+                if (SCALE == 0u) values[0][c] = (values[0][c] & 0xffffu) | values[1][c] << 16;
+            }
+            int start = (target_start(side, row) + first) >> 2;
+            target[start] = uvec4(values[side][0], values[side][1], values[side][2], values[side][3]);
+            target[start + 1] = uvec4(values[side][4], values[side][5], values[side][6], values[side][7]);
+        }
+    }
 }
 
 void main() {
-    int first = (left & ~(COLUMNS - 1)) + int(gl_GlobalInvocationID.x) * COLUMNS;
-    int first_row = top + workgroup_id().y * strip;
-    int rows = min(strip, height - top - first_row);
+    int first = int(gl_GlobalInvocationID.x) * COLUMNS;
+    bool exists = first < band_width();
+    Strip rows = strip_of_workgroup();
+
+    for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
+        int row = outer_row(rows, i);
+        int low[2][SAMPLES];
+        [[unroll]] for (int side = 0; side < 2; ++side) {
+            int samples[4][SAMPLES];
+            [[unroll]] for (int k = 0; k < 4; ++k) samples[k] = samples_of(side, 2 * row - 1 + k, first);
+            [[unroll]] for (int c = 0; c < SAMPLES; ++c) {
+                low[side][c] = filter_column(ivec4(samples[0][c], samples[1][c], samples[2][c], samples[3][c]), ADM_LOW_PASS);
+            }
+            mirror_columns(low[side], first);
+        }
+        if (exists) store_approximations(low, row, first);
+    }
+    if (rows.begin == rows.end) return;
 
     uint before[COLUMNS], here[COLUMNS], own[COLUMNS], restored[BANDS][COLUMNS];
     [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
         before[c] = here[c] = own[c] = 0u;
         [[unroll]] for (int band = 0; band < BANDS; ++band) restored[band][c] = 0u;
     }
+    int kept[2][2][SAMPLES];  // two rows of samples of each plane, which the next row of bands needs too
+    [[unroll]] for (int side = 0; side < 2; ++side) {
+        [[unroll]] for (int k = 0; k < 2; ++k) kept[side][k] = samples_of(side, 2 * rows.begin - 3 + k, first);
+    }
 
-    for (int row = -1; row <= rows; ++row) {
-        int reference[BANDS][SPAN], distorted[BANDS][SPAN];
-        int start = reflected(first_row + row, height) * pitch;
-        [[unroll]] for (int band = 0; band < BANDS; ++band) {
-            if (SCALE == 0u) {
-                int values[SPAN] = words_of((workgroup_id().z * 4 + band) * plane + start, first);
-                [[unroll]] for (int i = 0; i < SPAN; ++i) {
-                    reference[band][i] = bitfieldExtract(values[i], 0, 16);
-                    distorted[band][i] = values[i] >> 16;
-                }
-            } else {
-                reference[band] = words_of((workgroup_id().z * 8 + band) * plane + start, first);
-                distorted[band] = words_of((workgroup_id().z * 8 + 4 + band) * plane + start, first);
+    for (int row = rows.begin - 1; row <= rows.end; ++row) {
+        int low[2][SAMPLES], high[2][SAMPLES];
+        [[unroll]] for (int side = 0; side < 2; ++side) {
+            int third[SAMPLES] = samples_of(side, 2 * row + 1, first), fourth[SAMPLES] = samples_of(side, 2 * row + 2, first);
+            [[unroll]] for (int c = 0; c < SAMPLES; ++c) {
+                ivec4 column = ivec4(kept[side][0][c], kept[side][1][c], third[c], fourth[c]);
+                low[side][c] = filter_column(column, ADM_LOW_PASS);
+                high[side][c] = filter_column(column, ADM_HIGH_PASS);
             }
+            kept[side][0] = third;
+            kept[side][1] = fourth;
+            mirror_columns(low[side], first);
+            mirror_columns(high[side], first);
         }
+        bool is_inner = row >= rows.begin && row < rows.end;
+        if (exists && is_inner) store_approximations(low, row, first);
 
         uint neighbours[SPAN], next_own[COLUMNS], next_restored[BANDS][COLUMNS];
+        int reference[BANDS][SPAN];
         [[unroll]] for (int i = 0; i < SPAN; ++i) {
-            Place place = decouple(
-                ivec3(reference[0][i], reference[1][i], reference[2][i]),
-                ivec3(distorted[0][i], distorted[1][i], distorted[2][i])
-            );
+            ivec3 bands[2];
+            [[unroll]] for (int side = 0; side < 2; ++side) {
+                ivec4 lows = four_of(low[side], 2 * i), highs = four_of(high[side], 2 * i);
+                bands[side] = ivec3(
+                    filter_row(highs, ADM_LOW_PASS), filter_row(lows, ADM_HIGH_PASS), filter_row(highs, ADM_HIGH_PASS)
+                );
+            }
+            Place place = decouple(bands[0], bands[1]);
             neighbours[i] = place.neighbour;
+            [[unroll]] for (int band = 0; band < BANDS; ++band) reference[band][i] = bands[0][band];
             if (i > 0 && i <= COLUMNS) {
                 next_own[i - 1] = place.own;
                 [[unroll]] for (int band = 0; band < BANDS; ++band) next_restored[band][i - 1] = place.restored[band];
             }
         }
         neighbours[0] = first == 0 ? neighbours[2] : neighbours[0];
-        [[unroll]] for (int i = 1; i < SPAN; ++i) neighbours[i] = first + i - 1 == width ? neighbours[i - 1] : neighbours[i];
-
+        [[unroll]] for (int i = 1; i < SPAN; ++i) {
+            neighbours[i] = first + i - 1 == band_width() ? neighbours[i - 1] : neighbours[i];
+        }
         uint next[COLUMNS];
         [[unroll]] for (int c = 0; c < COLUMNS; ++c) next[c] = neighbours[c] + neighbours[c + 1] + neighbours[c + 2];
-        if (row > 0) {
-            [[unroll]] for (int band = 0; band < BANDS; ++band) {
-                uvec2 sum = uvec2(0u);
-                [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
-                    uvec2 cube = masked_cube(restored[band][c], before[c] + here[c] + next[c] + own[c], band);
-                    bool counts = first + c >= left && first + c < width - left;
-                    sum = add(sum, counts ? cube : uvec2(0u));
-                }
-                sum = add_subgroup(sum);
-                if (subgroupElect()) store_row(band, first_row - top + row - 1, sum);
+
+        [[unroll]] for (int band = 0; band < BANDS; ++band) {
+            uvec2 masked = uvec2(0u), whole = uvec2(0u);
+            [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+                uint above = row == 1 ? next[c] : before[c], below = row == band_height() ? here[c] : next[c];
+                uvec2 cube = masked_cube(restored[band][c], above + here[c] + below + own[c], band);
+                bool counts = first + c >= left && first + c < band_width() - left;
+                masked = add(masked, counts ? cube : uvec2(0u));
+                whole = add(whole, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
             }
-        }
-        if (row >= 0 && row < rows) {
-            [[unroll]] for (int band = 0; band < BANDS; ++band) {
-                uvec2 sum = uvec2(0u);
-                [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
-                    bool counts = first + c >= left && first + c < width - left;
-                    sum = add(sum, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
-                }
-                sum = add_subgroup(sum);
-                if (subgroupElect()) store_row(BANDS + band, first_row - top + row, sum);
+            masked = add_subgroup(masked);
+            whole = add_subgroup(whole);
+            if (subgroupElect()) {
+                if (row > rows.begin) store_row(band, row - 1 - top, masked);
+                if (is_inner) store_row(BANDS + band, row - top, whole);
             }
         }
         before = here;

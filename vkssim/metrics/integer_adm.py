@@ -15,10 +15,10 @@ from ..shaders.constants import ADM_SCALES, ADM_WORKGROUP, STRIP_COLUMNS
 from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
-from .adm import GAIN_LIMIT, Int64s, adm_scores, adm_sums, band_shifts, check_size, mask_shifts, terms_of_sums, window
+from .adm import GAIN_LIMIT, Int64s, Window, adm_scores, adm_sums, band_shifts, check_size, mask_shifts, terms_of_sums, window
 from .adm_csf import Viewing, band_weights
 from .base import FeaturePlan, FrameScorer, sum_groups
-from .dispatches import KernelShape, PlaneLayout, PlanePair, ceil_div, dispatch, partials, strip_rows
+from .dispatches import KernelShape, PlaneLayout, PlanePair, aligned, ceil_div, dispatch, partials, strip_rows
 from .options import OptionValue
 
 MAX_GAIN = int(GAIN_LIMIT)
@@ -28,7 +28,6 @@ _DIGITS = 4  # of a sum, to the base 2^16; see shaders/adm_rows.comp
 _HALF = 32  # bits of a sum in each of the two numbers that hold it
 
 _ROWS = {Shape.STRIP: 48, Shape.STAGED: 32}
-_OUTPUTS = {Shape.STRIP: 8, Shape.STAGED: 2}  # that a thread of adm_wavelet.comp makes
 _ROW_BYTES = 32  # words of eight columns
 
 
@@ -72,28 +71,20 @@ class AdmScorer(FrameScorer):
         self.names = tuple(f"integer_{name}{end}" for name in ("adm2", *(f"adm_scale{scale}" for scale in range(ADM_SCALES))))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the dispatches of four scales: in each step, a scale is made while the one before it is summed.
+        """Return the dispatches of four scales, one after the other, and of their rows.
 
-        planes ──► adm_wavelet ──► scale 0 ──► adm_wavelet ──► scale 1 ──► ... ──► scale 3
-                                      │                           │                   │
-                                     adm                         adm                 adm
-                                      │                           │                   │
-                                      └──► sums of rows ──► adm_rows ◄────────────────┘
+        planes ──► adm ──► approximations ──► adm ──► ... ──► approximations ──► adm
+                    │                          │                                  │
+                    └──► sums of rows ──► adm_rows ◄──────────────────────────────┘
         """
-        scales = _scales(shape, planes)
+        scales = _scales(shape, planes, self._bits, self._frame.shift)
         groups = tuple(scale.row_groups(shape) for scale in scales)
         target = partials("adm.partials", _SUMS * _DIGITS * sum(groups))
-        buffers: list[BufferSpec] = [target]
-        steps: list[list[Dispatch]] = [[] for _ in range(ADM_SCALES + 2)]
-        source: PlaneLayout = planes
-        for scale in scales:
-            buffers += [scale.spec, scale.row_sums]
-            steps[scale.number].append(_wavelet(shape, scale, source, self._bits, self._frame.shift))
-            steps[scale.number + 1].append(_sum_rows(shape, scale, self._limit))
-            first = _SUMS * _DIGITS * sum(groups[: scale.number])
-            steps[-1].append(_add_rows(shape, scale, groups[scale.number], target, first))
-            source = scale.planes
-        return FeaturePlan(tuple(buffers), tuple(tuple(step) for step in steps), target, groups)
+        buffers = [target, *(spec for scale in scales for spec in (scale.approximations, scale.row_sums))]
+        firsts = [_SUMS * _DIGITS * sum(groups[:number]) for number in range(ADM_SCALES)]
+        steps = [(_sum_rows(shape, scale, self._limit),) for scale in scales]
+        rows = (_add_rows(shape, *each, target) for each in zip(scales, groups, firsts, strict=True))
+        return FeaturePlan(tuple(buffers), (*steps, tuple(rows)), target, groups)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 48) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
@@ -141,79 +132,60 @@ def _joined(means: Doubles) -> Int64s:
 
 @dataclass(frozen=True)
 class _Scale:
-    """The bands and the approximations of a scale, and the workgroups that sum them.
+    """The planes from which a scale is made, its approximations, and the workgroups that make and sum it.
 
-    At scale 0 a word has both planes; see shaders/adm_wavelet.comp. `strip` is the rows that a workgroup sums.
+    `strip` is the rows that a workgroup makes, and `parts` is the number of parts of a row that have sums of their own.
     """
 
     number: int
+    source: PlaneLayout
     planes: PlaneLayout
+    sample_shift: int
+    bits: int
     groups: tuple[int, int]
     strip: int
+    parts: int
 
     @property
-    def spec(self) -> BufferSpec:
-        """Return the buffer of the bands and the approximations."""
-        return BufferSpec(self.planes.buffer, Role.WORK, (8 if self.number else 4) * self.planes.plane_bytes)
+    def approximations(self) -> BufferSpec:
+        """Return the buffer of the approximations. A word of scale 0 has both planes."""
+        return BufferSpec(self.planes.buffer, Role.WORK, (2 if self.number else 1) * self.planes.plane_bytes)
 
     @property
-    def top(self) -> int:
-        """Return the rows above those that count."""
-        return window(self.planes.height, self.planes.width).rows.start
-
-    @property
-    def left(self) -> int:
-        """Return the columns before those that count."""
-        return window(self.planes.height, self.planes.width).columns.start
+    def window(self) -> Window:
+        """Return the part of the bands that counts."""
+        return window(self.planes.height, self.planes.width)
 
     @property
     def rows(self) -> int:
         """Return the number of rows that count."""
-        return self.planes.height - 2 * self.top
+        return self.window.rows.stop - self.window.rows.start
 
     @property
     def row_sums(self) -> BufferSpec:
         """Return the buffer of the sums of rows, 64 bits each."""
-        return BufferSpec(f"adm.rows{self.number}", Role.WORK, ceil_div(8 * _SUMS * self.groups[0] * self.rows, 16) * 16)
+        return BufferSpec(f"adm.rows{self.number}", Role.WORK, aligned(8 * _SUMS * self.parts * self.rows))
 
     def row_groups(self, shape: KernelShape) -> int:
         """Return the workgroups that add the rows."""
         return ceil_div(self.rows, shape.workgroup if shape.shape is Shape.STRIP else ADM_WORKGROUP)
 
 
-def _scales(shape: KernelShape, planes: PlanePair) -> list[_Scale]:
+def _scales(shape: KernelShape, planes: PlanePair, bits: int, sample_shift: int) -> list[_Scale]:
+    columns = STRIP_COLUMNS * shape.workgroup if shape.shape is Shape.STRIP else ADM_WORKGROUP - 2
     scales = []
-    width, height = planes.width, planes.height
+    source: PlaneLayout = planes
     for number in range(ADM_SCALES):
-        width, height = (width + 1) // 2, (height + 1) // 2
-        layout = PlaneLayout(f"adm.scale{number}", width, height, SampleCode.FLOAT32, _ROW_BYTES * ceil_div(width, 8))
-        inner = window(height, width)
-        first, end = inner.columns.start, inner.columns.stop
-        if shape.shape is Shape.STRIP:
-            groups_x = ceil_div(ceil_div(end, STRIP_COLUMNS) - first // STRIP_COLUMNS, shape.workgroup)
-        else:
-            groups_x = ceil_div(end - first, ADM_WORKGROUP - 2)
-        rows = inner.rows.stop - inner.rows.start
-        strip = strip_rows(_ROWS[shape.shape], rows, groups_x)
-        scales.append(_Scale(number, layout, (groups_x, ceil_div(rows, strip)), strip))
+        width, height = (source.width + 1) // 2, (source.height + 1) // 2
+        target = PlaneLayout(f"adm.scale{number}", width, height, SampleCode.FLOAT32, _ROW_BYTES * ceil_div(width, 8))
+        groups_x = ceil_div(width, columns)
+        strip = strip_rows(_ROWS[shape.shape], height, groups_x)
+        inner = window(height, width).columns
+        parts = (inner.stop - 1) // columns + 1 - inner.start // columns
+        groups = groups_x, ceil_div(height, strip)
+        scales.append(_Scale(number, source, target, sample_shift, bits, groups, strip, parts))
+        source = target
     return scales
-
-
-def _wavelet(shape: KernelShape, scale: _Scale, source: PlaneLayout, bits: int, sample_shift: int) -> Dispatch:
-    planes = scale.planes
-    return dispatch(
-        shape,
-        "adm_wavelet",
-        source,
-        planes,
-        (ceil_div(ceil_div(planes.width, _OUTPUTS[shape.shape]), shape.workgroup), planes.height),
-        label=f"adm wavelet of scale {scale.number}",
-        constants={SCALE_CONSTANT: scale.number},
-        bits=bits,
-        sample_shift=sample_shift,
-        top=max(scale.top - 1, 0),
-        left=max(scale.left - 1, 0),
-    )
 
 
 def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
@@ -222,15 +194,17 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
     return dispatch(
         shape,
         "adm",
-        scale.planes,
+        scale.source,
         scale.planes,
         scale.groups,
         label=f"adm scale {scale.number}",
-        targets=(scale.row_sums.name,),
+        targets=(scale.planes.buffer, scale.row_sums.name),
         constants={SCALE_CONSTANT: scale.number},
         strip=scale.strip,
-        top=scale.top,
-        left=scale.left,
+        top=scale.window.rows.start,
+        left=scale.window.columns.start,
+        bits=scale.bits,
+        sample_shift=scale.sample_shift,
         gain_limit=limit,
         edge_weight=edge,
         diagonal_weight=diagonal,
@@ -239,7 +213,7 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
     )
 
 
-def _add_rows(shape: KernelShape, scale: _Scale, groups: int, target: BufferSpec, first: int) -> Dispatch:
+def _add_rows(shape: KernelShape, scale: _Scale, groups: int, first: int, target: BufferSpec) -> Dispatch:
     height, width = scale.planes.height, scale.planes.width
     return dispatch(
         shape,
@@ -251,7 +225,7 @@ def _add_rows(shape: KernelShape, scale: _Scale, groups: int, target: BufferSpec
         sources=(scale.row_sums.name,),
         targets=(target.name,),
         rows=scale.rows,
-        parts=scale.groups[0],
+        parts=scale.parts,
         mask_shift=mask_shifts(height, width, scale.number).rows,
         band_shift=band_shifts(height, width, scale.number).rows,
         first_partial=first,
