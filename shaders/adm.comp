@@ -41,8 +41,6 @@ layout(push_constant) uniform Push {
     int first_workgroup_z;
 };
 
-layout(std430, set = 0, binding = 2) writeonly restrict buffer Rows { uvec2 row_sums[]; };
-
 #include "workgroup.glsl"
 #include "integers.glsl"
 #include "wide.glsl"
@@ -105,11 +103,11 @@ int outer_row(Strip rows, int number) {
     return row < rows.begin ? row : row + rows.end - rows.begin;
 }
 
-// Stores a sum of a row, which is counted from `top`.
-void store_row(int sum, int row, uvec2 value) {
+// Returns the place of a sum of a row, which is counted from `top`.
+int row_place(int sum, int row) {
     int first_part = left / GROUP_COLUMNS, parts = (band_width() - left - 1) / GROUP_COLUMNS + 1 - first_part;
-    int place = ((workgroup_id().z * SUMS + sum) * parts + workgroup_id().x - first_part) * (band_height() - 2 * top);
-    row_sums[place + row] = value;
+    int place = (workgroup_id().z * SUMS + sum) * parts + workgroup_id().x - first_part;
+    return place * (band_height() - 2 * top) + row;
 }
 
 // Returns the sum of a subgroup. 25 bits of 128 threads fit a word.

@@ -4,6 +4,7 @@
 const int MAX_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4
 
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uint target[]; };
+layout(std430, set = 0, binding = 2) writeonly restrict buffer Rows { uvec2 row_sums[]; };
 
 shared uint shared_neighbours[2][THREADS];
 shared uvec2 subgroup_sums[2][SUMS][MAX_SUBGROUPS];
@@ -45,7 +46,7 @@ void store_workgroup(int row) {
     if (sum < SUMS) {
         uvec2 total = uvec2(0u);
         for (uint i = 0; i < gl_NumSubgroups; ++i) total = add(total, subgroup_sums[row & 1][sum][i]);
-        store_row(sum, row - top, total);
+        row_sums[row_place(sum, row - top)] = total;
     }
 }
 

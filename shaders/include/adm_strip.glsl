@@ -5,6 +5,7 @@ const int SAMPLES = 2 * SPAN + 2;
 const int LEAD = 3;  // samples before the first column of the thread
 
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uvec4 target[]; };
+layout(std430, set = 0, binding = 2) writeonly restrict buffer Rows { uint row_words[]; };
 
 // Returns the samples of a row that the bands of a thread need. Those beyond an edge are other samples of the row.
 int[SAMPLES] samples_of(int side, int row, int first) {
@@ -83,6 +84,17 @@ void store_approximations(int low[2][SAMPLES], int row, int first) {
     }
 }
 
+// Stores the sums of a row, which is counted from `top`. Four threads have a word each: a store takes as long for one thread as
+// for all.
+void store_rows(int row, const uvec2 sums[SUMS]) {
+    int thread = int(gl_SubgroupInvocationID);
+    [[unroll]] for (int pair = 0; pair < BANDS; ++pair) {
+        int i = 2 * pair;
+        uint low = thread < 2 ? sums[i].x : sums[i + 1].x, high = thread < 2 ? sums[i].y : sums[i + 1].y;
+        if (thread < 4) row_words[2 * row_place(i + (thread >> 1), row) + (thread & 1)] = (thread & 1) == 0 ? low : high;
+    }
+}
+
 void main() {
     int first = int(gl_GlobalInvocationID.x) * COLUMNS;
     bool exists = first < band_width();
@@ -108,6 +120,8 @@ void main() {
         before[c] = here[c] = own[c] = 0u;
         [[unroll]] for (int band = 0; band < BANDS; ++band) restored[band][c] = 0u;
     }
+    uvec2 wholes[BANDS];
+    [[unroll]] for (int band = 0; band < BANDS; ++band) wholes[band] = uvec2(0u);
     int kept[2][2][SAMPLES];  // two rows of samples of each plane, which the next row of bands needs too
     [[unroll]] for (int side = 0; side < 2; ++side) {
         [[unroll]] for (int k = 0; k < 2; ++k) kept[side][k] = samples_of(side, 2 * rows.begin - 3 + k, first);
@@ -127,8 +141,7 @@ void main() {
             mirror_columns(low[side], first);
             mirror_columns(high[side], first);
         }
-        bool is_inner = row >= rows.begin && row < rows.end;
-        if (exists && is_inner) store_approximations(low, row, first);
+        if (exists && row >= rows.begin && row < rows.end) store_approximations(low, row, first);
 
         uint neighbours[SPAN], next_own[COLUMNS], next_restored[BANDS][COLUMNS];
         int reference[BANDS][SPAN];
@@ -155,6 +168,7 @@ void main() {
         uint next[COLUMNS];
         [[unroll]] for (int c = 0; c < COLUMNS; ++c) next[c] = neighbours[c] + neighbours[c + 1] + neighbours[c + 2];
 
+        uvec2 sums[SUMS];
         [[unroll]] for (int band = 0; band < BANDS; ++band) {
             uvec2 masked = uvec2(0u), whole = uvec2(0u);
             [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
@@ -164,13 +178,11 @@ void main() {
                 masked = add(masked, counts ? cube : uvec2(0u));
                 whole = add(whole, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
             }
-            masked = add_subgroup(masked);
-            whole = add_subgroup(whole);
-            if (subgroupElect()) {
-                if (row > rows.begin) store_row(band, row - 1 - top, masked);
-                if (is_inner) store_row(BANDS + band, row - top, whole);
-            }
+            sums[band] = add_subgroup(masked);
+            sums[BANDS + band] = wholes[band];
+            wholes[band] = add_subgroup(whole);
         }
+        if (row > rows.begin) store_rows(row - 1 - top, sums);
         before = here;
         here = next;
         own = next_own;
