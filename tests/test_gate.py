@@ -71,7 +71,7 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
                     plan, _ = with_largest_samples(plan, metrics.planes, KernelShape(shape, 8))
                 for kernel in plan.kernels:
                     run.add(kernel.module)
-                    formats.setdefault(kernel.module, set()).add(dict(kernel.constants)[1])
+                    formats.setdefault(kernel.module, set()).update(value for number, value in kernel.constants if number == 1)
     assert run == needed
     for shape in Shape:
         for precision in Precision:

@@ -121,7 +121,7 @@ def test_angles_near_a_degree(kernels: Kernels, bits: int) -> None:
             (reference, first), (distorted, second) = (adm.wavelet(plane, scale, bits) for plane in (reference, distorted))
             h1, v1, h2, v2 = (band.astype(np.float64) for band in (*first[:2], *second[:2]))
             left, right = (h1 * h2 + v1 * v2) ** 2, adm.COS_SQUARED * (h1**2 + v1**2) * (h2**2 + v2**2)
-            close += np.count_nonzero(abs(left - right) < right * 2.0**-19)
+            close += int(np.count_nonzero(abs(left - right) < right * 2.0**-19))
     assert close > 20
     _check(kernels, frame, planes)
 

@@ -89,11 +89,13 @@ class AdmScorer(FrameScorer):
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 48) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
         digits = sum_groups(partial_sums, plan.groups, _SUMS * _DIGITS).astype(np.int64).reshape(len(partial_sums), -1, _DIGITS)
-        return _split((digits << np.arange(0, 64, 16)).sum(axis=2))
+        sums: Int64s = (digits << np.arange(0, 64, 16)).sum(axis=2)
+        return _split(sums)
 
     def reference_means(self, reference: Samples, distorted: Samples) -> DoublePlane:
         """Return (48,) numbers of a frame, computed by NumPy."""
-        return _split(adm_sums(reference, distorted, self._bits, gain_limit=self._limit).reshape(1, -1))[0]
+        sums = adm_sums(reference, distorted, self._bits, gain_limit=self._limit)
+        return _split(sums.reshape(1, -1)).ravel()
 
     def score(self, means: Doubles) -> Doubles:
         """Return adm2."""
@@ -159,7 +161,7 @@ class _Scale:
     @property
     def rows(self) -> int:
         """Return the number of rows that count."""
-        return self.window.rows.stop - self.window.rows.start
+        return self.planes.height - 2 * int(self.window.rows.start)
 
     @property
     def row_sums(self) -> BufferSpec:
