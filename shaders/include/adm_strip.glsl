@@ -12,30 +12,33 @@ int[SAMPLES] samples_of(int side, int row, int first) {
     int samples[SAMPLES];
     int start = row_start(side, row);
     if (SCALE == 0u && FORMAT == UINT8) {
-        int texel = first >> 3, last = pitch - 1;
-        uint words[6];
-        words[0] = texelFetch(blocks, start + clamp(texel - 1, 0, last)).w;
-        uvec4 block = texelFetch(blocks, start + min(texel, last));
-        [[unroll]] for (int i = 0; i < 4; ++i) words[i + 1] = block[i];
-        words[5] = texelFetch(blocks, start + min(texel + 1, last)).x;
+        const int TEXELS = COLUMNS / 8;
+        uint words[4 * TEXELS + 2];  // from the word of the sample before the first
+        [[unroll]] for (int b = -1; b <= TEXELS; ++b) {
+            uvec4 block = texelFetch(blocks, start + clamp((first >> 3) + b, 0, pitch - 1));
+            [[unroll]] for (int i = 0; i < 4; ++i) {
+                int word = 4 * b + i + 1;
+                if (word >= 0 && word < 4 * TEXELS + 2) words[word] = block[i];
+            }
+        }
         [[unroll]] for (int i = 0; i < SAMPLES; ++i) samples[i] = int(bitfieldExtract(words[(i + 1) >> 2], 8 * ((i + 1) & 3), 8));
     } else if (SCALE == 0u) {
-        int texel = first >> 2, last = pitch - 1;
-        uint words[12];  // the first two are those of four samples
-        [[unroll]] for (int b = -1; b < 3; ++b) {
-            uvec4 block = texelFetch(blocks, start + clamp(texel + b, 0, last));
+        const int TEXELS = COLUMNS / 4;
+        uint words[4 * TEXELS + 4];  // from the word of the second sample before the first
+        [[unroll]] for (int b = -1; b <= TEXELS; ++b) {
+            uvec4 block = texelFetch(blocks, start + clamp((first >> 2) + b, 0, pitch - 1));
             [[unroll]] for (int i = 0; i < 4; ++i) {
                 int word = 4 * b + i + 2;
-                if (word >= 0 && word < 12) words[word] = block[i];
+                if (word >= 0 && word < 4 * TEXELS + 4) words[word] = block[i];
             }
         }
         [[unroll]] for (int i = 0; i < SAMPLES; ++i) {
             samples[i] = int(bitfieldExtract(words[(i + 1) >> 1], 16 * ((i + 1) & 1), 16) >> sample_shift);
         }
     } else {
-        int texel = first >> 1, last = pitch - 1;
-        [[unroll]] for (int b = -1; b < 5; ++b) {
-            uvec4 block = texelFetch(blocks, start + clamp(texel + b, 0, last));
+        const int TEXELS = COLUMNS / 2;
+        [[unroll]] for (int b = -1; b <= TEXELS; ++b) {
+            uvec4 block = texelFetch(blocks, start + clamp((first >> 1) + b, 0, pitch - 1));
             [[unroll]] for (int i = 0; i < 4; ++i) {
                 int place = 4 * b + i + LEAD;
                 if (place >= 0 && place < SAMPLES) samples[place] = int(block[i]);
@@ -48,38 +51,33 @@ int[SAMPLES] samples_of(int side, int row, int first) {
     [[unroll]] for (int i = 0; i < SAMPLES; ++i) {
         if (SCALE == 0u) samples[i] -= 1 << bits >> 1;
     }
+    samples[LEAD - 1] = first == 0 ? samples[LEAD + 1] : samples[LEAD - 1];
     return samples;
 }
 
-// Replaces the columns beyond an edge. A branch would cost more: CPUs execute both of its sides.
-void mirror_columns(inout int sums[SAMPLES], int first) {
-    sums[LEAD - 1] = first == 0 ? sums[LEAD + 1] : sums[LEAD - 1];
+// Replaces a column beyond the right edge. A branch would cost more: CPUs execute both of its sides.
+void mirror_column(inout int sums[SAMPLES], int column, int first) {
     int edge = width - 1 - (2 * first - LEAD);  // the place of the last column
-    [[unroll]] for (int i = LEAD; i < SAMPLES; ++i) {
-        sums[i] = i == edge + 1 ? sums[i - 1] : sums[i];
-        sums[i] = i == edge + 2 ? sums[i - 3] : sums[i];
-    }
+    if (column > 0) sums[column] = column == edge + 1 ? sums[column - 1] : sums[column];
+    if (column > 2) sums[column] = column == edge + 2 ? sums[column - 3] : sums[column];
 }
 
 ivec4 four_of(int values[SAMPLES], int first) {
     return ivec4(values[first], values[first + 1], values[first + 2], values[first + 3]);
 }
 
-void store_approximations(int low[2][SAMPLES], int row, int first) {
-    uint values[2][COLUMNS];
-    [[unroll]] for (int side = 0; side < 2; ++side) {
-        [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
-            values[side][c] = uint(filter_row(four_of(low[side], 2 * (c + 1)), ADM_LOW_PASS));
-        }
-    }
+void store_approximations(int values[2][COLUMNS], int row, int first) {
     [[unroll]] for (int side = 0; side < 2; ++side) {
         if (SCALE > 0u || side == 0) {
             [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
-                if (SCALE == 0u) values[0][c] = (values[0][c] & 0xffffu) | values[1][c] << 16;
+                if (SCALE == 0u) values[0][c] = (values[0][c] & 0xffff) | values[1][c] << 16;
             }
             int start = (target_start(side, row) + first) >> 2;
-            target[start] = uvec4(values[side][0], values[side][1], values[side][2], values[side][3]);
-            target[start + 1] = uvec4(values[side][4], values[side][5], values[side][6], values[side][7]);
+            [[unroll]] for (int i = 0; i < COLUMNS / 4; ++i) {
+                uvec4 four;
+                [[unroll]] for (int c = 0; c < 4; ++c) four[c] = uint(values[side][4 * i + c]);
+                target[start + i] = four;
+            }
         }
     }
 }
@@ -102,16 +100,17 @@ void main() {
 
     for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
         int row = outer_row(rows, i);
-        int low[2][SAMPLES];
+        int values[2][COLUMNS];
         [[unroll]] for (int side = 0; side < 2; ++side) {
-            int samples[4][SAMPLES];
+            int samples[4][SAMPLES], low[SAMPLES];
             [[unroll]] for (int k = 0; k < 4; ++k) samples[k] = samples_of(side, 2 * row - 1 + k, first);
             [[unroll]] for (int c = 0; c < SAMPLES; ++c) {
-                low[side][c] = filter_column(ivec4(samples[0][c], samples[1][c], samples[2][c], samples[3][c]), ADM_LOW_PASS);
+                low[c] = filter_column(ivec4(samples[0][c], samples[1][c], samples[2][c], samples[3][c]), ADM_LOW_PASS);
+                mirror_column(low, c, first);
             }
-            mirror_columns(low[side], first);
+            [[unroll]] for (int c = 0; c < COLUMNS; ++c) values[side][c] = filter_row(four_of(low, 2 * (c + 1)), ADM_LOW_PASS);
         }
-        if (exists) store_approximations(low, row, first);
+        if (exists) store_approximations(values, row, first);
     }
     if (rows.begin == rows.end) return;
 
@@ -128,30 +127,33 @@ void main() {
     }
 
     for (int row = rows.begin - 1; row <= rows.end; ++row) {
-        int low[2][SAMPLES], high[2][SAMPLES];
+        int third[2][SAMPLES], fourth[2][SAMPLES], low[2][SAMPLES], high[2][SAMPLES];
         [[unroll]] for (int side = 0; side < 2; ++side) {
-            int third[SAMPLES] = samples_of(side, 2 * row + 1, first), fourth[SAMPLES] = samples_of(side, 2 * row + 2, first);
-            [[unroll]] for (int c = 0; c < SAMPLES; ++c) {
-                ivec4 column = ivec4(kept[side][0][c], kept[side][1][c], third[c], fourth[c]);
-                low[side][c] = filter_column(column, ADM_LOW_PASS);
-                high[side][c] = filter_column(column, ADM_HIGH_PASS);
-            }
-            kept[side][0] = third;
-            kept[side][1] = fourth;
-            mirror_columns(low[side], first);
-            mirror_columns(high[side], first);
+            third[side] = samples_of(side, 2 * row + 1, first);
+            fourth[side] = samples_of(side, 2 * row + 2, first);
         }
-        if (exists && row >= rows.begin && row < rows.end) store_approximations(low, row, first);
-
+        int reference[BANDS][SPAN], values[2][COLUMNS];
         uint neighbours[SPAN], next_own[COLUMNS], next_restored[BANDS][COLUMNS];
-        int reference[BANDS][SPAN];
         [[unroll]] for (int i = 0; i < SPAN; ++i) {
             ivec3 bands[2];
             [[unroll]] for (int side = 0; side < 2; ++side) {
+                // Sums are made when they are needed: they would not fit the registers of a CPU.
+                [[unroll]] for (int c = 0; c < SAMPLES; ++c) {
+                    if (c < 2 * i + 4 && (i == 0 || c >= 2 * i + 2)) {
+                        ivec4 column = ivec4(kept[side][0][c], kept[side][1][c], third[side][c], fourth[side][c]);
+                        low[side][c] = filter_column(column, ADM_LOW_PASS);
+                        high[side][c] = filter_column(column, ADM_HIGH_PASS);
+                        mirror_column(low[side], c, first);
+                        mirror_column(high[side], c, first);
+                        kept[side][0][c] = third[side][c];
+                        kept[side][1][c] = fourth[side][c];
+                    }
+                }
                 ivec4 lows = four_of(low[side], 2 * i), highs = four_of(high[side], 2 * i);
                 bands[side] = ivec3(
                     filter_row(highs, ADM_LOW_PASS), filter_row(lows, ADM_HIGH_PASS), filter_row(highs, ADM_HIGH_PASS)
                 );
+                if (i > 0 && i <= COLUMNS) values[side][i - 1] = filter_row(lows, ADM_LOW_PASS);
             }
             Place place = decouple(bands[0], bands[1]);
             neighbours[i] = place.neighbour;
@@ -182,6 +184,7 @@ void main() {
             sums[BANDS + band] = wholes[band];
             wholes[band] = add_subgroup(whole);
         }
+        if (exists && row >= rows.begin && row < rows.end) store_approximations(values, row, first);
         if (row > rows.begin) store_rows(row - 1 - top, sums);
         before = here;
         here = next;
