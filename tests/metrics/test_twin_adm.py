@@ -166,6 +166,20 @@ def test_gains_of_scale_0_need_32_bits() -> None:
         np.testing.assert_array_equal(wide[0, 0], narrow)
 
 
+def test_reciprocals_need_float32() -> None:
+    """The shader's: a quotient of float32, corrected by its rest, however a device rounds the reciprocal of the divisor."""
+    divisor = np.arange(1, 2**15 + 1)
+    nearest = (1 / divisor).astype(np.float32)
+    for ulps in range(-3, 4):
+        inverse = (nearest.view(np.int32) + np.int32(ulps)).view(np.float32)
+        quotient = (np.float32(2**30) * inverse).astype(np.int64)
+        rest = 2**30 - quotient * divisor
+        assert np.abs(rest).max() < 2**31
+        quotient += np.floor(rest.astype(np.float32) * inverse).astype(np.int64)
+        rest = 2**30 - quotient * divisor
+        np.testing.assert_array_equal(quotient - (rest < 0) + (rest >= divisor), 2**30 // divisor)
+
+
 def test_gains() -> None:
     reference = _bands((0, 100, -100), (100, -100, 70000), (2**31 - 1, -(2**30), 40000))
     distorted = _bands((5, 50, 50), (-1, -25, 70000), (2**30, -(2**30), -40000))

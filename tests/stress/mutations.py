@@ -309,8 +309,8 @@ MUTATIONS = (
     *_faults(
         "adm",
         _include("adm_decouple"),
-        ("the reciprocal not corrected", "uint(rest >= int(divisor))", "0u"),
-        ("the sign of a rounding lost", "(1u << 27) - uint(negated)", "(1u << 27)"),
+        ("the reciprocal not corrected", "quotient += uint(int(floor(float(rest) * inverse)));", ""),
+        ("the sign of a rounding lost", "(gain * magnitude + 16384u - uint(negative))", "(gain * magnitude + 16384u)"),
         ("a fifteenth that does not wrap", ">> 12), 0, 16)", ">> 12), 0, 20)"),
         ("a half in place of libvmaf's 1", "SCALE == 2u ? 30 : 31) + 1u;", "SCALE == 2u ? 30 : 31);"),
         check="tests/shaders/test_adm.py",
@@ -334,7 +334,7 @@ MUTATIONS = (
         _include("adm_strip"),
         ("a threshold without its left neighbour", "neighbours[c] + neighbours[c + 1]", "neighbours[c + 1]"),
         ("columns that do not count", "first + c >= left && first + c < band_width() - left", "first + c < band_width()"),
-        ("the columns of the edge not mirrored", "i == edge + 1 ? sums[i - 1]", "i == edge + 1 ? sums[i - 2]"),
+        ("the columns of the edge not mirrored", "edge + 1 ? sums[column - 1]", "edge + 1 ? sums[column]"),
     ),
     *_faults(
         "adm staged",
