@@ -309,8 +309,6 @@ MUTATIONS = (
     *_faults(
         "adm",
         _include("adm_decouple"),
-        ("the reciprocal not corrected", "quotient += uint(int(floor(float(rest) * inverse)));", ""),
-        ("the sign of a rounding lost", "(gain * magnitude + 16384u - uint(negative))", "(gain * magnitude + 16384u)"),
         ("a fifteenth that does not wrap", ">> 12), 0, 16)", ">> 12), 0, 20)"),
         ("a half in place of libvmaf's 1", "SCALE == 2u ? 30 : 31) + 1u;", "SCALE == 2u ? 30 : 31);"),
         check="tests/shaders/test_adm.py",
