@@ -42,6 +42,7 @@ layout(push_constant) uniform Push {
 };
 
 #include "workgroup.glsl"
+#include "store.glsl"
 #include "integers.glsl"
 #include "wide.glsl"
 #include "adm_wavelet.glsl"

@@ -27,6 +27,7 @@ layout(push_constant) uniform Push {
 
 #include "workgroup.glsl"
 #include "integers.glsl"
+#include "store.glsl"
 
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uint target[]; };
 
@@ -105,6 +106,6 @@ void main() {
             }
             word |= (sum >> 16) << (16 * i);
         }
-        target[z * target_plane + y * target_pitch + unit * (OUTPUTS / 2) + pair] = word;
+        target[z * target_plane + y * target_pitch + unit * (OUTPUTS / 2) + pair] = computed(word);
     }
 }

@@ -76,7 +76,7 @@ void store_approximations(int values[2][COLUMNS], int row, int first) {
             [[unroll]] for (int i = 0; i < COLUMNS / 4; ++i) {
                 uvec4 four;
                 [[unroll]] for (int c = 0; c < 4; ++c) four[c] = uint(values[side][4 * i + c]);
-                target[start + i] = four;
+                target[start + i] = computed(four);
             }
         }
     }

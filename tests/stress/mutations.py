@@ -285,7 +285,7 @@ MUTATIONS = (
         "vif columns",
         "shaders/vif_columns.comp",
         ("the product of the reference alone", "both * both, both.x * both.y", "both * both, both.x * both.x"),
-        ("the rounding of means lost", "(means[c] + half_unit) >> mean_shift", "means[c] >> mean_shift"),
+        ("the rounding of means lost", "(means[r] + half_unit) >> mean_shift", "means[r] >> mean_shift"),
     ),
     *_faults(
         "vif decimate",
@@ -298,6 +298,12 @@ MUTATIONS = (
         "shaders/vif.comp",
         "first_partial + workgroup * SUMS + sum",
         "first_partial + workgroup * SUMS",
+    ),
+    *_faults(
+        "stores",
+        _include("store"),
+        ("nothing stored", "height > 0 ? value : 0u;", "0u;"),
+        ("no four words stored", "height > 0 ? value : uvec4(0u);", "uvec4(0u);"),
     ),
     *_faults(
         "adm",
@@ -571,7 +577,7 @@ MUTATIONS = (
     # -- what scores no clip
     Mutation(
         "map: rows of windows",
-        _include("keep"),
+        _include("map"),
         "row * (width - SIDE + 1) + column",
         "row * (width - SIDE) + column",
         f"{WINDOWS}::test_a_map_has_every_window",

@@ -37,6 +37,7 @@ _DIGITS = np.array(
 _SUMS = len(_DIGITS[0])
 
 _ROWS = {Shape.STRIP: 32, Shape.STAGED: 64}
+_ROWS_OF_COLUMNS = 2  # that a thread of vif_columns.comp filters
 _OUTPUTS = {Shape.STRIP: 8, Shape.STAGED: 2}  # that a thread of vif_decimate.comp makes
 _LOGARITHMS = "vif.logarithms"
 
@@ -185,7 +186,10 @@ def _decimate(shape: KernelShape, scale: _Scale, target: PlaneLayout) -> Dispatc
 
 
 def _filter_columns(shape: KernelShape, scale: _Scale) -> Dispatch:
-    groups = ceil_div(ceil_div(scale.planes.width, STRIP_COLUMNS), shape.workgroup), scale.planes.height
+    groups = (
+        ceil_div(ceil_div(scale.planes.width, STRIP_COLUMNS), shape.workgroup),
+        ceil_div(scale.planes.height, _ROWS_OF_COLUMNS),
+    )
     return dispatch(
         shape,
         "vif_columns",
