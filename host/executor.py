@@ -34,6 +34,8 @@ class _Work(NamedTuple):
     """The work of one submission; None if one submission has all of it."""
     measured: bool
     """Whether there are timestamps for `SubmissionBudget`."""
+    after: int | None = None
+    """The number of the slot from which leads are copied."""
 
 
 _Recording = tuple[Any, tuple[Any, ...]]  # the submission of the upload, if it has a queue of its own, and those of the kernels
@@ -60,6 +62,8 @@ class Slot:
     """The buffers that are copied to the device before the kernels run; empty if memory is shared."""
     readback: Mapping[str, Buffer]
     """The buffers from which the host reads results."""
+    tails: Mapping[str, Buffer]
+    """The part of the last frame that is the lead of the next batch, by the name of the lead."""
     binding: Binding
     fence: Any
     uploaded: Any
@@ -131,6 +135,8 @@ class Executor(Closable):
                 for spec in plan.buffers
                 if spec.role is Role.WORK
             }
+            self._leads = [spec for spec in plan.buffers if spec.role is Role.LEAD]
+            self._work |= {spec.name: self._make_lead(self._stack, spec) for spec in self._leads}
             tables = [spec for spec in plan.buffers if spec.role is Role.TABLE]
             self._work |= {spec.name: self._make_table(spec) for spec in tables}
             stamped = profile and device.timestamp_bits
@@ -144,6 +150,9 @@ class Executor(Closable):
 
     def _make_command_pool(self, stack: ExitStack, family: int) -> Any:
         return self._device.create(stack, "CommandPool", vk.VkCommandPoolCreateInfo(queueFamilyIndex=family))
+
+    def _make_lead(self, stack: ExitStack, spec: BufferSpec) -> Buffer:
+        return Buffer(self._device, stack, spec.frame_bytes, MemoryClass.WORK)
 
     def _make_table(self, spec: BufferSpec) -> Buffer:
         """Return a buffer with the content of a table, in memory of the device."""
@@ -175,7 +184,7 @@ class Executor(Closable):
         pool = self._make_command_pool(stack, self._device.queue_family)
         bound = {**self._work, **buffers}
         binding = Binding(self._device, stack, self.plan, self._pipelines, bound)
-        return Slot(0, pool, {}, {}, {}, bound, {}, {}, binding, fence=None, uploaded=None, upload_fence=None)
+        return Slot(0, pool, {}, {}, {}, bound, {}, {}, {}, binding, fence=None, uploaded=None, upload_fence=None)
 
     def _make_slot(self, number: int) -> Slot:
         device = self._device
@@ -213,6 +222,7 @@ class Executor(Closable):
             buffers=buffers,
             staging={} if device.unified else staging,
             readback=readback,
+            tails={spec.name: self._make_lead(self._stack, spec) for spec in self._leads},
             binding=Binding(device, self._stack, self.plan, self._pipelines, buffers),
             fence=device.create(self._stack, "Fence", vk.VkFenceCreateInfo()),
             uploaded=uploaded,
@@ -270,9 +280,13 @@ class Executor(Closable):
                     self._record_upload(commands, slot, frames)
                 stamp(stages)
                 stamp(batch)
+                if work.after is not None:
+                    self._record_leads(commands, self.slots[work.after])
             slot.binding.record(commands, submission, lambda: stamp(stages))
             if number == len(divided) - 1:
                 stamp(batch)
+                if self._leads:
+                    self._record_tails(commands, slot, frames)
                 if work.copies:
                     self._record_download(commands, slot, frames)
                 if slot.readback:
@@ -287,6 +301,22 @@ class Executor(Closable):
             region = vk.VkBufferCopy(size=self.plan.buffer(name).frame_bytes * frames)
             vk.vkCmdCopyBuffer(commands, source.handle, slot.buffers[name].handle, 1, [region])
 
+    def _record_leads(self, commands: Any, before: Slot) -> None:
+        transferred = vk.VK_ACCESS_TRANSFER_READ_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
+        barrier(commands, vk.VK_ACCESS_TRANSFER_WRITE_BIT, transferred, vk.VK_PIPELINE_STAGE_TRANSFER_BIT)
+        for spec in self._leads:
+            region = vk.VkBufferCopy(size=spec.frame_bytes)
+            vk.vkCmdCopyBuffer(commands, before.tails[spec.name].handle, self._work[spec.name].handle, 1, [region])
+
+    def _record_tails(self, commands: Any, slot: Slot, frames: int) -> None:
+        """Keep the last frame's part of each lead: memory of inputs may be filled anew before the next batch is submitted."""
+        transferred = vk.VK_ACCESS_TRANSFER_READ_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
+        barrier(commands, vk.VK_ACCESS_TRANSFER_WRITE_BIT, transferred, vk.VK_PIPELINE_STAGE_TRANSFER_BIT)
+        for spec in self._leads:
+            last = (frames - 1) * self.plan.buffer(spec.of).frame_bytes
+            region = vk.VkBufferCopy(srcOffset=last, size=spec.frame_bytes)
+            vk.vkCmdCopyBuffer(commands, slot.buffers[spec.of].handle, slot.tails[spec.name].handle, 1, [region])
+
     def _record_download(self, commands: Any, slot: Slot, frames: int) -> None:
         copied = {name: target for name, target in slot.readback.items() if target is not slot.buffers[name]}
         if copied:
@@ -298,8 +328,11 @@ class Executor(Closable):
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def submit(self, slot: Slot, frames: int, *, copies: bool = True, written: int = 0) -> None:
+    def submit(self, slot: Slot, frames: int, *, copies: bool = True, written: int = 0, after: Slot | None = None) -> None:
         """Start the plan on the first `frames` frames of the slot's inputs. The slot must not be in flight.
+
+        `after` is the slot of the previous frames, from which leads are copied; nothing was submitted to it since. Without it,
+        leads have no meaning.
 
         The kernels wait until the timeline of an external API has the number `written`, which never falls from call to call.
 
@@ -309,7 +342,7 @@ class Executor(Closable):
         if slot.frames:
             raise RuntimeError("the slot is in flight; wait for it first")
         check_answering(self._device)
-        work = self._work_of(frames, copies)
+        work = self._work_of(frames, copies, after if self._leads else None)
         upload, kernels = self._recording(slot, work)
         self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
         if upload is not None:
@@ -364,12 +397,12 @@ class Executor(Closable):
         (seconds,) = self._batch_times.seconds(number)
         self._budget.note(work, seconds)
 
-    def _work_of(self, frames: int, copies: bool) -> _Work:
+    def _work_of(self, frames: int, copies: bool, after: Slot | None = None) -> _Work:
         # Read once: another thread may wait for a batch, and change them.
         max_work, measured = self._budget.max_work, self._budget.measuring
         if max_work is not None and frames * self._frame_work <= max_work:
             max_work = None
-        return _Work(frames, copies, max_work, measured)
+        return _Work(frames, copies, max_work, measured, None if after is None else after.number)
 
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.

@@ -32,10 +32,11 @@ from vkssim.host.api import vk
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.metrics import with_options
-from vkssim.metrics.plane_metrics import FrameMetrics
+from vkssim.metrics.plane_metrics import FrameMetrics, FrameSequence
 from vkssim.report.results import ScoreReport
 from vkssim.shaders.interface import INTERFACES, Precision, Shape
-from vkssim.types import BackendInfo, FrameFormat
+from vkssim.types import BackendInfo, Doubles, FrameFormat
+from vkssim.utils.wording import counted
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 
@@ -214,6 +215,11 @@ CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
 the device is given, several frames in a batch.
 """
 
+VMAF_CLIPS = ("moving_texture", "odd", "sharper", "ten_bit", "sixteen_bit", "one_frame")
+"""Clips of fixtures/vmaf_cases.npz, whose frames look at their neighbours."""
+
+VMAF = ("motion",)
+
 CLIP_FRAMES = 16
 """Frames of a clip: two batches on a CPU."""
 
@@ -261,7 +267,9 @@ def run(device: str | None, *, large: bool = False) -> Result:
             builds = tuple(build for build in pair.builds if build[0] in shapes)
             samples = stored_samples(pair, archive)
             rows += _score_pair(replace(pair, builds=builds), cases["cases"][pair.case], samples, device, seen)
-    rows += [_score_clip(name, device) for name in (() if large else CLIPS)]
+    if not large:
+        rows += _score_vmaf_clips(device, shapes)
+        rows += [_score_clip(name, device) for name in CLIPS]
     return Result(tuple(rows), (seen["vulkan"], seen["cpu"]), cases["source"])
 
 
@@ -416,6 +424,44 @@ def _score_clip(name: str, device: str | None) -> GateRow:
         return GateRow(row, EXACT_PLACES, {}, (str(error),))
     stored = {frame["frameNum"]: frame["metrics"] for frame in libvmaf["frames"][:CLIP_FRAMES]}
     return GateRow(row, EXACT_PLACES, _compare_sides(by_frame(tested), by_frame(trusted), stored, EXACT_PLACES))
+
+
+def _score_vmaf_clips(device: str | None, shapes: Sequence[Shape]) -> Iterator[GateRow]:
+    cases = json.loads((FIXTURES / "vmaf_cases.json").read_text("utf-8"))["cases"]
+    with np.load(FIXTURES / "vmaf_cases.npz") as archive:
+        for name in VMAF_CLIPS:
+            clips, bits = [archive[f"{name}_{side}"] for side in ("ref", "dis")], cases[name]["bitdepth"]
+            count, height, width = clips[0].shape
+            metrics = FrameMetrics(VMAF, [FrameFormat.of_bits(width, height, bits)])
+            frames = cases[name]["libvmaf"]["frames"]
+            stored = {number: {score: frame[score] for score in metrics.names} for number, frame in enumerate(frames)}
+            with CpuBackend(metrics.planes) as cpu:
+                trusted = _score_frames(cpu, metrics, clips)
+            for shape in shapes:
+                with VulkanBackend(metrics.planes, device=device, batch=2, slots=2, shape=shape) as vulkan:
+                    tested = _score_frames(vulkan, metrics, clips)
+                row = f"{name}, {bits} bit {width}x{height}, {counted(count, 'frame')}, vmaf, {shape.value} exact"
+                yield GateRow(row, EXACT_PLACES, _compare_sides(tested, trusted, stored, EXACT_PLACES))
+
+
+def _score_frames(backend: Backend, metrics: FrameMetrics, clips: Sequence[Samples]) -> Scores:
+    """Return the scores of consecutive frames, in batches that follow each other."""
+    sequence, before = FrameSequence(metrics), None
+    columns: dict[str, list[float]] = {name: [] for name in metrics.names}
+
+    def add(settled: Mapping[str, Doubles]) -> None:
+        for name, scores in settled.items():
+            columns[name] += scores.tolist()
+
+    for number, first in enumerate(range(0, len(clips[0]), backend.batch_size)):
+        reference, distorted = (clip[first : first + backend.batch_size] for clip in clips)
+        batch = backend.batches[number % len(backend.batches)]
+        batch.reference[0][: len(reference)], batch.distorted[0][: len(reference)] = reference, distorted
+        backend.submit(batch, len(reference), before)
+        add(sequence.add(backend.collect(batch)))
+        before = batch
+    add(sequence.end())
+    return {number: {name: scores[number] for name, scores in columns.items()} for number in range(len(clips[0]))}
 
 
 def by_frame(report: ScoreReport) -> Scores:

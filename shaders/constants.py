@@ -106,6 +106,12 @@ VIF_SMALLEST_SIDE = 16
 MOTION_FILTER = VIF_FILTERS[2]
 """The taps of motion: libvmaf's `integer_motion.h`."""
 
+MOTION_WORKGROUP = 128
+"""Threads of a workgroup of the staged motion; it has as many columns of samples."""
+
+MOTION_SMALLEST_SIDE = 3
+"""The smallest width and height that the reflected border of motion's five taps needs."""
+
 ADM_LOW_PASS = (15826, 27411, 7345, -4240)
 """The taps of adm's low-pass, 32768 times Daubechies' wavelet of two vanishing moments (db2): libvmaf's `integer_adm.h`."""
 

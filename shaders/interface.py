@@ -150,6 +150,11 @@ INTERFACES: dict[str, Interface] = {
         own_workgroup=_STAGED,
         constants=_SCALE_CONSTANTS,
     ),
+    "motion": Interface(
+        ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "bits", "sample_shift"),
+        sources=2,
+        own_workgroup=_STAGED,
+    ),
     "adm": Interface(
         (
             *("width", "height", "pitch", "target_pitch", "strip", "top", "left", "bits", "sample_shift"),

@@ -26,6 +26,7 @@ from vkssim.metrics import with_options
 from vkssim.metrics.dispatches import KernelShape
 from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders.interface import Precision, Shape, module_name, modules
+from vkssim.types import FrameFormat
 
 from .support.commands import python_process
 
@@ -72,6 +73,8 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
                 for kernel in plan.kernels:
                     run.add(kernel.module)
                     formats.setdefault(kernel.module, set()).update(value for number, value in kernel.constants if number == 1)
+    metrics = FrameMetrics(gate_matrix.VMAF, [FrameFormat.of_bits(64, 48, 8)])
+    run |= {kernel.module for shape in Shape for kernel in frame_plan(metrics.planes, KernelShape(shape, 8))[0].kernels}
     assert run == needed
     for shape in Shape:
         for precision in Precision:
@@ -115,6 +118,7 @@ def test_large_frames_take_the_place_of_the_matrix(monkeypatch: pytest.MonkeyPat
 
 def _run(monkeypatch: pytest.MonkeyPatch, *pairs: CasePair) -> gate_matrix.Result:
     monkeypatch.setattr(gate_matrix, "PAIRS", pairs)
+    monkeypatch.setattr(gate_matrix, "VMAF_CLIPS", ())
     monkeypatch.setattr(gate_matrix, "CLIPS", ())
     return gate_matrix.run(None)
 

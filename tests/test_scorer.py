@@ -13,6 +13,7 @@ from vkssim.backends.sessions import close_sessions
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
 from vkssim.host.executor import Executor
+from vkssim.metrics.motion import clip_sums, motion_scores
 
 from .support.pictures import clip
 
@@ -78,6 +79,35 @@ def test_reserve_and_commit(expected: list[float], backend: str) -> None:
             scores += scorer.commit()
         scores += scorer.flush()
     np.testing.assert_allclose(_values(scores), expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_frame_that_is_compared_with_the_next_one_waits_for_it(backend: str, batch: int) -> None:
+    """`flush` ends the clip: the frames after it are those of another one."""
+    expected = motion_scores(clip_sums(FRAMES[:7], 8), *SIZE).motion2.tolist()
+    with _open(backend, features=["motion"], batch=batch) as scorer:
+        for first_index in (0, 7):
+            scores: list[FrameScores] = []
+            for number, pair in enumerate(zip(FRAMES[:7], DISTORTED[:7], strict=True), 1):
+                scores += scorer.feed(*pair)
+                assert len(scores) < number
+            scores += scorer.flush()
+            assert [score.index for score in scores] == list(range(first_index, first_index + 7))
+            assert [score.metrics["integer_motion2"] for score in scores] == expected
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2, 4])
+def test_a_frame_before_one_that_is_refused_is_the_last_of_its_clip(bad: int) -> None:
+    frames = (FRAMES[:6] * 4.0).astype(np.uint16)
+    frames[bad, 3, 3] = 1024
+    scores: list[FrameScores] = []
+    with Scorer(*SIZE, bits=10, features=["motion"], batch=2) as scorer:
+        with pytest.raises(FrameError, match=f"frames from {bad} on are not scored"):
+            scores.extend(scorer.score(zip(frames, frames, strict=True)))
+        scores += scorer.flush()
+    expected = motion_scores(clip_sums(frames[:bad], 10), *SIZE).motion2.tolist() if bad else []
+    assert [score.metrics["integer_motion2"] for score in scores] == expected
 
 
 @pytest.mark.parametrize("batch", [1, 4])

@@ -16,7 +16,7 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim.errors import ColourWarning, FrameError
+from vkssim.errors import ColourWarning, FrameError, OptionError
 
 from .support import vapoursynth_stand_in as stand_in
 from .support.pictures import Picture, clip, distort, quantise, texture
@@ -171,6 +171,11 @@ def test_refused_when_the_filter_is_made(
 ) -> None:
     with pytest.raises(FrameError, match=message):
         vkssim.vapoursynth.ssim(make_clip(*reference), make_clip(*distorted), **TINY)
+
+
+def test_metrics_that_look_around_are_refused(make_clip: MakeClip) -> None:
+    with pytest.raises(OptionError, match="VapourSynth requests frames in any order"):
+        vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), make_clip("GRAY8", DISTORTED), features="motion")
 
 
 def test_a_clip_that_changes_is_refused(make_clip: MakeClip) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
@@ -19,10 +19,10 @@ import numpy.typing as npt
 from .backends.base import Batch
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
-from .metrics.plane_metrics import FrameMetrics, plane_formats
+from .metrics.plane_metrics import FrameMetrics, FrameSequence, plane_formats
 from .report.results import FrameScores, rows
 from .shaders.interface import SampleCode
-from .types import BackendInfo, DepthCheck, FrameFormat, Samples, check_not_masked
+from .types import BackendInfo, DepthCheck, Doubles, FrameFormat, Samples, check_not_masked
 from .utils.float_range import SampleRows, warn_of_range
 from .utils.limits import integer
 from .utils.thread_pool import Closable
@@ -156,6 +156,8 @@ class Scorer(Closable):
         self._filling: Batch | None = None
         self._filled = 0
         self._in_flight: deque[Batch] = deque()
+        self._before: Batch | None = None  # with the frames before the next ones, if they belong to one clip
+        self._sequence = FrameSequence(self._metrics)
         self._ready: list[FrameScores] = []
         self._next_index = 0
         self._fed = 0
@@ -174,6 +176,11 @@ class Scorer(Closable):
     def names(self) -> tuple[str, ...]:
         """Return the names of the scores of each frame."""
         return self._metrics.names
+
+    @property
+    def looks_around(self) -> bool:
+        """Return whether scores depend on the frames before and after, as those of vmaf and motion do."""
+        return self._metrics.looks_around
 
     @property
     def similarities(self) -> tuple[str, ...]:
@@ -282,6 +289,8 @@ class Scorer(Closable):
     def flush(self) -> list[FrameScores]:
         """Wait for all frames that were submitted.
 
+        For metrics that compare neighbouring frames, such as vmaf, the clip ends here: the next frame begins a new clip.
+
         Returns
         -------
         list of FrameScores
@@ -293,6 +302,7 @@ class Scorer(Closable):
                 self._submit()
             while self._in_flight and self._failure is None:
                 self._collect_oldest()
+            self._end_clip()
             return self._take_ready()
 
     def score(self, pairs: Iterable[tuple[Picture, Picture]]) -> Iterator[FrameScores]:
@@ -334,6 +344,7 @@ class Scorer(Closable):
         """Give the next frame the number 0. No frame is in flight, and the caller has looked at the range of the samples."""
         self._next_index = self._fed = 0
         self._float_range = None
+        self._before, self._sequence = None, FrameSequence(self._metrics)
 
     def _planes_of(self, name: str, picture: Picture) -> list[Samples]:
         planes = []
@@ -359,7 +370,8 @@ class Scorer(Closable):
         assert batch is not None
         self._filling, self._filled = None, 0
         with self._failing():
-            self._backend.submit(batch, frames)
+            self._backend.submit(batch, frames, self._before)
+        self._before = batch
         self._in_flight.append(batch)
 
     def _collect_oldest(self) -> None:
@@ -367,16 +379,26 @@ class Scorer(Closable):
         with self._failing():
             means = self._backend.collect(batch)
         beyond = batch.beyond
-        sound = None if beyond is None else beyond.frame
-        columns = {name: column[:sound] for name, column in self._metrics.finish(means).items()}
-        frames = len(next(iter(columns.values())))
-        self._ready += rows(columns, range(self._next_index, self._next_index + frames))
-        self._next_index += frames
+        if beyond is not None:
+            means = [[terms[: beyond.frame] for terms in plane] for plane in means]
+        if beyond is None or beyond.frame:
+            self._add_ready(self._sequence.add(means))
         self._free.append(batch)
         if beyond is not None:
+            self._end_clip()
             error = beyond.error(self._next_index)
             self._failure = FrameError(f"{error}; frames from {self._next_index} on are not scored")
             raise self._failure
+
+    def _add_ready(self, columns: Mapping[str, Doubles]) -> None:
+        frames = len(next(iter(columns.values()), ()))
+        self._ready += rows(columns, range(self._next_index, self._next_index + frames))
+        self._next_index += frames
+
+    def _end_clip(self) -> None:
+        """Settle the scores of the frames that wait for the frame after them."""
+        self._add_ready(self._sequence.end())
+        self._before = None
 
     def _take_ready(self) -> list[FrameScores]:
         ready, self._ready = self._ready, []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.failures import with_retries
-from .errors import ColourWarning, FrameError
+from .errors import ColourWarning, FrameError, OptionError
 from .frames.info import VideoInfo
 from .frames.pairing.preprocessing import colour_warnings
 from .frames.pixels import MATRICES, TRANSFERS
@@ -73,6 +73,12 @@ def ssim(
         return Scorer(distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1)
 
     clip = _ScoredClip(open_scorer)
+    if clip.looks_around:
+        clip.close()
+        raise OptionError(
+            "vmaf and motion compare each frame with its neighbours, but VapourSynth requests frames in any order; score the"
+            " clips with `vkssim score`, which reads what vspipe writes"
+        )
     reported: set[str] = set()
 
     def select(n: int, f: Sequence[VideoFrame]) -> VideoFrame:
@@ -100,6 +106,7 @@ class _ScoredClip:
         self._open = open_scorer
         self._turn = threading.Lock()
         self._scorer: Scorer | None = open_scorer()
+        self.looks_around = self._scorer.looks_around
 
     def score(self, reference: Samples, distorted: Samples) -> FrameScores:
         """Return the scores of a pair of frames."""

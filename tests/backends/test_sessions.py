@@ -336,7 +336,7 @@ class _Backend(_Engine):
 
     take, give_back = VulkanBackend.take, VulkanBackend.give_back
 
-    def submit(self, _batch: int, _frames: int) -> None:
+    def submit(self, _batch: int, _frames: int, _after: int | None = None) -> None:
         if self.failure is not None:
             raise self.failure
 

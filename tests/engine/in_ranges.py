@@ -68,9 +68,9 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
     divide = division.divide_pairs
 
     def divide_in_small_ranges(
-        sources: tuple[FrameSource, FrameSource], schedule: Schedule, _max_pairs: int, workers: int
+        sources: tuple[FrameSource, FrameSource], schedule: Schedule, _max_pairs: int, workers: int, *, lead: bool
     ) -> list[FrameRange]:
-        return divide(sources, schedule, pairs, workers)
+        return divide(sources, schedule, pairs, workers, lead=lead)
 
     monkeypatch.setattr(division, "MIN_PAIRS", pairs)
     monkeypatch.setattr(worker, "MIN_PAIRS", pairs)
@@ -79,13 +79,18 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3) -> None:
 
 
 def in_ranges(
-    reference: str, distorted: str, raw: RawDescription = NOTHING_SAID, **options: Any
+    reference: str,
+    distorted: str,
+    raw: RawDescription = NOTHING_SAID,
+    *,
+    features: tuple[str, ...] = FEATURES,
+    **options: Any,
 ) -> tuple[ScoreReport | Exception, Sequence[FrameRange]]:
     """Return the outcome of two clips, and the ranges in the order in which they were scored."""
     ranges: list[FrameRange] = []
     with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "Scheduler", AnyOrder)
-        scorer = Engine(pool, ScoreOptions(FEATURES, **options), RunSettings(warn=pytest.fail))
+        scorer = Engine(pool, ScoreOptions(features, **options), RunSettings(warn=pytest.fail))
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, ranges
 
@@ -97,11 +102,13 @@ def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescrip
     return 1 if ranges[-1:] == [FrameRange()] else len(ranges)
 
 
-def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
+def _in_one(
+    reference: str, distorted: str, raw: RawDescription, *, features: tuple[str, ...] = FEATURES, **options: Any
+) -> ScoreReport | Exception:
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(engine, "add_hint", lambda *_arguments: None)  # only a pair that is scored alone gets a hint
-            return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
+            return score_files(reference, distorted, raw=raw, features=features, backend="cpu", **options)
     except VkssimError as error:
         return error
 

@@ -219,9 +219,9 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     submit = CpuBackend.submit
 
-    def note(self: CpuBackend, batch: Batch, frames: int) -> None:
+    def note(self: CpuBackend, batch: Batch, frames: int, after: Batch | None = None) -> None:
         counts.append(frames)
-        submit(self, batch, frames)
+        submit(self, batch, frames, after)
 
     monkeypatch.setattr(CpuBackend, "submit", note)
     return counts

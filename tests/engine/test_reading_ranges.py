@@ -102,12 +102,15 @@ def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_every_kind(folder: Path, other: str, kind: str) -> None:
-    """As the reference and as the distorted clip: cuts are before key frames of the one or of the other."""
+    """As the reference and as the distorted clip: cuts are before key frames of the one or of the other.
+
+    A metric that looks around reads one pair before and one after each range too.
+    """
     ending, codec, options = KINDS[kind]
     path = _encode(folder / f"{kind}.{ending}", codec, options)
     least = 1 if kind == UNSURE else 2
     assert same_in_ranges(path, other) >= least
-    assert same_in_ranges(other, path) >= least
+    assert same_in_ranges(other, path, features=("float_psnr", "motion")) >= least
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkssim.backends.vulkan import frame_plan
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceError, DeviceTimeoutError, VkssimError
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan, Role
 from vkssim.host.waiting import TIMEOUT_VARIABLE
+from vkssim.metrics.dispatches import KernelShape
+from vkssim.metrics.motion import clip_sums
+from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.shaders import load_module
+from vkssim.shaders.interface import Shape
 
-from .kinds import KINDS, SOURCE, doubling, pretend
+from .kinds import FRAME, KINDS, SOURCE, doubling, pretend
 
 
 def _open(device: Device, **options: Any) -> Executor:
@@ -175,6 +180,28 @@ def _open_large(device: Device, **options: Any) -> Executor:
     plan = doubling(device)
     *others, target = plan.buffers
     return Executor(device, replace(plan, buffers=(*others, replace(target, role=Role.LARGE_OUTPUT))), load_module, **options)
+
+
+@pytest.mark.parametrize("profile", [False, True])
+def test_a_lead_is_from_the_batch_before(other: Device, kind: str, profile: bool) -> None:
+    """Whatever slot that had, and whatever the host has written to its inputs since."""
+    metrics = FrameMetrics("motion", [FRAME])
+    shape = KernelShape(Shape.STRIP, other.info.subgroup_size)
+    plan, ((part,),) = frame_plan(metrics.planes, shape)
+    planes = np.random.default_rng(0).integers(0, 256, (11, 2, FRAME.height, FRAME.width), np.uint8)
+    sums: list[float] = []
+    with Executor(other, plan, load_module, batch=3, slots=2, profile=profile) as executor:
+        before, first = None, 0
+        for number, frames in ((0, 2), (1, 3), (0, 1), (0, 3), (1, 2)):
+            slot = executor.slots[number]
+            slot.inputs[SOURCE.buffer][:frames] = planes[first : first + frames].reshape(frames, -1)
+            executor.submit(slot, frames, after=before)
+            executor.wait(slot)
+            slot.inputs[SOURCE.buffer][:] = 0
+            partials = slot.outputs[part.partials.name][:frames].view(np.float32)
+            sums += metrics.planes[0].scorers[0].means(partials, part)[:, 0].tolist()
+            before, first = slot, first + frames
+    assert sums[1:] == clip_sums(planes[:, 0], 8)[1:]
 
 
 @pytest.mark.parametrize("frames", [1, 3])

@@ -306,6 +306,26 @@ MUTATIONS = (
         ("no four words stored", "height > 0 ? value : uvec4(0u);", "uvec4(0u);"),
     ),
     *_faults(
+        "motion",
+        "shaders/motion.comp",
+        ("a half lost", "(low + (1 << (shift - 1)))", "low"),
+        ("a half of columns of 8 bits lost", "int sum = 128;", "int sum = 0;"),
+        ("the digits of a sum exchanged", "float(sum & 0xffffu), float(sum >> 16)", "float(sum >> 16), float(sum & 0xffffu)"),
+    ),
+    *_faults(
+        "motion strip",
+        _include("motion_strip"),
+        ("the batch's own frame in place of the lead", "frame < 0 ? lead : sampled", "sampled"),
+        ("the edge sample repeated", "values[2 * REACH - i]", "values[2 * REACH - 1 - i]"),
+        ("columns beyond the width counted", "sum += first + c < width ?", "sum += true ?"),
+    ),
+    *_faults(
+        "motion staged",
+        _include("motion_staged"),
+        ("the frame itself in place of the one before", "words[(frame - 1) * 2", "words[frame * 2"),
+        ("columns of a margin counted twice", "thread >= REACH && thread <", "thread >= REACH - 1 && thread <"),
+    ),
+    *_faults(
         "adm",
         _include("adm_decouple"),
         ("the gain not limited", "distorted = min(distorted, 2u * reference);", ""),

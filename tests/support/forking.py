@@ -140,10 +140,10 @@ def while_another_thread_scores() -> dict[str, str]:
         inside, leave = threading.Event(), threading.Event()
         submit = scorer._backend.submit
 
-        def submit_slowly(batch: Batch, frames: int) -> None:
+        def submit_slowly(batch: Batch, frames: int, after: Batch | None = None) -> None:
             inside.set()
             leave.wait(30)
-            submit(batch, frames)
+            submit(batch, frames, after)
 
         scorer._backend.submit = submit_slowly  # type: ignore[method-assign]
         thread = threading.Thread(target=lambda: got.extend(scorer.feed(*PAIR)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vkssim.metrics import FEATURES, make_scorer
+from vkssim.metrics import FEATURES, make_metric
 from vkssim.types import FrameFormat
 
-SIMILARITIES = tuple(name for name in FEATURES if make_scorer(name, FrameFormat.of_bits(576, 324, 8)).similarities)
+SIMILARITIES = tuple(name for name in FEATURES if make_metric(name, FrameFormat.of_bits(576, 324, 8)).similarities)
 """The metrics that are 1 for identical frames, and whose number of all planes is the mean of the planes' numbers."""

@@ -54,6 +54,10 @@ class Batch:
     """The reference and the distorted frames if their format is `external`; there are no views then."""
     slot: Any = None
     results: list[list[Doubles]] = field(default_factory=list)
+    tails: Sequence[Samples] = ()
+    """The last reference of each plane, if a metric looks around and the host computes."""
+    begins: bool = True
+    """Whether the first frame has none before it."""
     beyond: OutOfRangeSample | None = None
 
     @property
@@ -86,8 +90,12 @@ class Backend(Closable, ABC):
         return
 
     @abstractmethod
-    def submit(self, batch: Batch, frames: int) -> None:
-        """Start the first `frames` frames of a filled batch."""
+    def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
+        """Start the first `frames` frames of a filled batch.
+
+        `after` is the batch that was submitted with the previous frames, and may be the same one. Without it, metrics that look
+        around take the first frame for the first of a clip.
+        """
 
     @abstractmethod
     def is_done(self, batch: Batch) -> bool:

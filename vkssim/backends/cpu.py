@@ -21,16 +21,20 @@ class CpuBackend(Backend):
 
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self.planes = planes
+        self._looks_around = any(scorer.looks_around for plane in planes for scorer in plane.scorers)
         self.info = INFO
         self.batches = tuple(Batch(_empty_frame(planes), _empty_frame(planes)) for _ in range(slots))
 
-    def submit(self, batch: Batch, frames: int) -> None:
+    def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         """Compute the means of the frames, one after the other."""
         batch.beyond = find_beyond(self.planes, batch, frames)
+        leads = after.tails if after is not None and self._looks_around else [None] * len(self.planes)
         batch.results = [
-            _means(plane, reference[:frames], distorted[:frames])
-            for plane, reference, distorted in zip(self.planes, batch.reference, batch.distorted, strict=True)
+            _means(plane, reference[:frames], distorted[:frames], lead)
+            for plane, reference, distorted, lead in zip(self.planes, batch.reference, batch.distorted, leads, strict=True)
         ]
+        if self._looks_around:
+            batch.tails = [reference[frames - 1].copy() for reference in batch.reference]
 
     def is_done(self, batch: Batch) -> bool:
         """Return True, because `submit` has computed the batch."""
@@ -48,10 +52,16 @@ def _empty_frame(planes: Sequence[PlaneMetrics]) -> tuple[Samples, ...]:
     return tuple(np.empty((1, plane.format.height, plane.format.width), plane.format.dtype) for plane in planes)
 
 
-def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples) -> list[Doubles]:
-    stored = list(zip(references, distorteds, strict=True))
-    scaled = [tuple(ingest(samples, plane.format.factor) for samples in pair) for pair in stored]
+def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples, lead: Samples | None) -> list[Doubles]:
+    stored = list(zip(references, distorteds, [lead, *references[:-1]], strict=True))
+    factor = plane.format.factor
+    scaled = [(ingest(reference, factor), ingest(distorted, factor), None) for reference, distorted, _ in stored]
     return [
-        np.stack([scorer.reference_means(*pair) for pair in (stored if scorer.reads_integers else scaled)])
+        np.stack(
+            [
+                scorer.reference_means(reference, distorted, before)
+                for reference, distorted, before in (stored if scorer.reads_integers else scaled)
+            ]
+        )
         for scorer in plane.scorers
     ]

@@ -164,10 +164,10 @@ class _SharedBackend(Backend):
     def check_process(self) -> None:
         self._backend.check_process()
 
-    def submit(self, batch: Batch, frames: int) -> None:
+    def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         with self._noting_failure():
             with self._used.lock:
-                self._backend.submit(batch, frames)
+                self._backend.submit(batch, frames, after)
             self._in_flight.append(batch)
 
     def is_done(self, batch: Batch) -> bool:

@@ -78,9 +78,13 @@ def _plane_plan(plane: PlaneMetrics, shape: KernelShape) -> tuple[Plan, list[Fea
         samples = PlanePair.floats("planes", raw.width, raw.height)
         buffers.append(samples.spec(Role.WORK))
         steps = (ingest(shape, raw, samples),)
-    parts = [scorer.plan(shape, samples) for scorer in plane.scorers]
-    for part in parts:
+    parts: list[FeaturePlan] = []
+    for scorer in plane.scorers:
+        part = scorer.plan(shape, samples)
+        if {spec.name for spec in part.buffers} & {spec.name for spec in buffers}:
+            part = _apart(part, f"{scorer.text}.")  # the same metric with other options has the same names
         buffers.extend(part.buffers)
+        parts.append(part)
     return Plan(tuple(buffers), steps + _side_by_side([part.steps for part in parts])), parts
 
 
@@ -89,18 +93,20 @@ def _side_by_side(parts: Sequence[Sequence[tuple[Dispatch, ...]]]) -> tuple[tupl
 
 
 def _prefixed(plan: Plan, prefix: str) -> Plan:
-    def renamed(dispatch: Dispatch) -> Dispatch:
-        return replace(
-            dispatch,
-            label=prefix + dispatch.label,
-            sources=tuple(prefix + name for name in dispatch.sources),
-            targets=tuple(prefix + name for name in dispatch.targets),
-        )
+    """Return a plan with other names of its stages and of its own buffers."""
+    own = {spec.name: prefix + spec.name for spec in plan.buffers}
 
-    return Plan(
-        tuple(_renamed(spec, prefix) for spec in plan.buffers),
-        tuple(tuple(renamed(dispatch) for dispatch in step) for step in plan.steps),
-    )
+    def renamed(dispatch: Dispatch) -> Dispatch:
+        sources, targets = (tuple(own.get(name, name) for name in names) for names in (dispatch.sources, dispatch.targets))
+        return replace(dispatch, label=prefix + dispatch.label, sources=sources, targets=targets)
+
+    steps = tuple(tuple(renamed(dispatch) for dispatch in step) for step in plan.steps)
+    return Plan(tuple(_renamed(spec, prefix) for spec in plan.buffers), steps)
+
+
+def _apart(part: FeaturePlan, prefix: str) -> FeaturePlan:
+    plan = _prefixed(Plan(part.buffers, part.steps), prefix)
+    return replace(part, buffers=plan.buffers, steps=plan.steps, partials=_renamed(part.partials, prefix))
 
 
 def _renamed(spec: BufferSpec, prefix: str) -> BufferSpec:
@@ -200,11 +206,13 @@ class VulkanBackend(Backend):
         """Raise ForkError in a fork of the process that opened the device."""
         check_fork()
 
-    def submit(self, batch: Batch, frames: int) -> None:
+    def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         """Start the plan on the batch."""
+        batch.begins = after is None
         if self._host_looks:
             batch.beyond = find_beyond(self.planes, batch, frames)
-        self._executor.submit(batch.slot, frames, written=0 if self._inputs is None else self._inputs.written())
+        written = 0 if self._inputs is None else self._inputs.written()
+        self._executor.submit(batch.slot, frames, written=written, after=None if after is None else after.slot)
 
     def is_done(self, batch: Batch) -> bool:
         """Return True if the device has finished the batch."""
@@ -223,6 +231,11 @@ class VulkanBackend(Backend):
             ]
             for plane, parts in zip(self.planes, self._parts, strict=True)
         ]
+        if batch.begins:
+            for plane, of_plane in zip(self.planes, means, strict=True):
+                for scorer, mean in zip(plane.scorers, of_plane, strict=True):
+                    if scorer.looks_around:
+                        mean[0] = 0.0
         if self._profile:
             readback = time.perf_counter() - began
             for stage, seconds in {**self._executor.stage_times(batch.slot), "readback": readback}.items():

@@ -146,13 +146,14 @@ Event = RangeBegun | BatchScored | RangeScores | Exception
 
 
 def divide_pairs(
-    sources: tuple[FrameSource, FrameSource], schedule: Schedule, max_pairs: int, workers: int
+    sources: tuple[FrameSource, FrameSource], schedule: Schedule, max_pairs: int, workers: int, *, lead: bool = False
 ) -> list[FrameRange]:
     """Return ranges of about `max_pairs` pairs or fewer for so many workers, which begin at key frames or soon after one.
 
     `schedule` has the pairs of two sources, made by their numbers. A range has no more than a worker's equal share of the pairs
     that are left. So ranges get shorter, and workers that take them one after the other are done at about the same time. There
-    is only one range if the clips cannot be read in ranges.
+    is only one range if the clips cannot be read in ranges. With `lead`, the pair before each range is read too, and that pair
+    is the one at a key frame.
     """
     if any(source.problem is not None for source in sources):
         return [FrameRange()]
@@ -165,7 +166,7 @@ def divide_pairs(
         return [FrameRange()]
 
     try:
-        boundaries = list(_boundaries(schedule, (reference, distorted), max_pairs, workers))
+        boundaries = list(_boundaries(schedule, (reference, distorted), max_pairs, workers, int(lead)))
     except RangeError:
         return [FrameRange()]
     return [FrameRange(start, end) for start, end in zip([None, *boundaries], [*boundaries, None], strict=True)]
@@ -176,9 +177,12 @@ def _pairs_of_range(left: int, max_pairs: int, workers: int) -> int:
 
 
 def _boundaries(
-    schedule: Schedule, indices: tuple[SeekIndex, SeekIndex], max_pairs: int, workers: int
+    schedule: Schedule, indices: tuple[SeekIndex, SeekIndex], max_pairs: int, workers: int, lead: int
 ) -> Iterator[RangeBoundary]:
-    """Yield boundaries at or just after a key frame of the clip with fewer of them. The other clip is decoded up to there."""
+    """Yield boundaries at or just after a key frame of the clip with fewer of them, or `lead` pairs later.
+
+    The other clip is decoded up to there.
+    """
     total = schedule.pairs
     assert total is not None
     reference, distorted = indices
@@ -188,8 +192,8 @@ def _boundaries(
         if max(first - reference.frames, second - distorted.frames) >= 0:
             return
         back = max(first - reference.before(first), second - distorted.before(second))
-        at = target - back // schedule.step
-        if at > before:
+        at = target - back // schedule.step + lead
+        if before + lead < at < total:
             first, second = schedule.frames(at)
             last = reference.position(first - 1), distorted.position(second - 1)
             yield RangeBoundary(at, last, (reference.position(first), distorted.position(second)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -13,16 +13,16 @@ from types import TracebackType
 from typing import Self
 
 from ..backends.base import Backend, Batch, OutOfRangeSample
-from ..errors import InputError, RangeError
+from ..errors import InputError, OptionError, RangeError
 from ..frames.options import Selection
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
-from ..metrics.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
+from ..metrics.plane_metrics import FrameMetrics, FrameSequence, Means, PlaneMetrics, plane_formats
 from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..report.results import ScoreReport, merged_info, rows
 from ..storage.location import redact_url
-from ..types import ExternalFrame, Samples
+from ..types import Doubles, ExternalFrame, Samples
 from ..utils.interruption import interruptible, result_of
 from ..utils.sanitize import shell_line
 from ..utils.thread_pool import ThreadPool, close_at_end, mark_in_use
@@ -74,7 +74,9 @@ def score_range(
     with ExitStack() as stack:
         metrics = frame_metrics(sources, options)
         schedule = schedule_pairs(options.selection, *sources, options.sync)
-        begins = _seek(frame_range.start, sources, schedule)
+        first = frame_range.first + max(0, len(earlier) - 1)
+        lead = first - 1 if metrics.looks_around and first > 0 else None
+        begins = _seek(frame_range.start, sources, schedule, lead)
 
         backend = close_at_end(stack, open_backend(metrics.planes))
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
@@ -85,9 +87,15 @@ def score_range(
         times = [time for _, time, _ in earlier[:-1]]
 
         run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, on_event, live, times))
+        if lead is not None:
+            run.read_lead(lead)
+            if frame_range.start is not None and begins is None:
+                _verify(frame_range.start, sources, schedule)
+                begins = _seek(frame_range.start, sources, schedule, None)  # the frames are there already
         for batch, frames in run.filled_batches():
-            backend.submit(batch, frames)
-        follows = _check_range(frame_range, sources, schedule, report)
+            run.submit(batch, frames)
+        follows = _check_range(frame_range, sources, schedule, report, first + run.collected)
+        run.end()
 
         reference, distorted = sources
         pairs, skips = frame_range.first + len(report.frames), schedule.pairing.skips
@@ -102,7 +110,7 @@ def score_range(
             run.shorter,
             (_time(reference, skips[0]), _time(distorted, skips[1])) if options.sync == "pts" else None,
             schedule.pairs,
-            begins,
+            begins or (None, None),
             follows,
             video_packets(sources, options.selection) if frame_range.is_whole else None,
         )
@@ -113,18 +121,43 @@ def _time(source: FrameSource, number: int) -> float:
     return time or 0.0
 
 
-def _seek(start: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
-    """Seek both sources to the first frames of a range, and return the fingerprints of these frames."""
+def _seek(
+    start: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule, lead: int | None
+) -> Fingerprints | None:
+    """Seek both sources to the first frames of a range, and return the fingerprints of these frames.
+
+    If the pair before the range has to be read, seek to that pair and return None.
+    """
     if start is None:
         return None, None
-    (reference, distorted), numbers = sources, schedule.frames(start.pairs)
+    reference, distorted = sources
+    if lead is not None and lead < start.pairs:
+        numbers = schedule.frames(lead)
+        reference.seek(numbers[0], start.last[0])
+        distorted.seek(numbers[1], start.last[1])
+        return None
+    numbers = schedule.frames(start.pairs)
     return reference.seek(numbers[0], start.next[0]), distorted.seek(numbers[1], start.next[1])
 
 
+def _verify(boundary: RangeBoundary, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    """Check that both sources were read up to a boundary, and return the fingerprints of the frames after it."""
+    (reference, distorted), last = sources, boundary.last
+    numbers = schedule.frames(boundary.pairs)
+    return reference.verify_boundary(numbers[0], last[0]), distorted.verify_boundary(numbers[1], last[1])
+
+
 def _check_range(
-    frame_range: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
+    frame_range: FrameRange,
+    sources: tuple[FrameSource, FrameSource],
+    schedule: Schedule,
+    report: ScoreReport,
+    pairs: int,
 ) -> Fingerprints:
-    """Return the fingerprints of the frames after the range. Raises RangeError if a read from the start may differ."""
+    """Return the fingerprints of the frames after the range, which was read up to before the pair of number `pairs`.
+
+    Raises RangeError if a read from the start may differ.
+    """
     if frame_range.is_whole:
         return None, None
 
@@ -138,11 +171,9 @@ def _check_range(
 
     if frame_range.end is None:
         return None, None
-    if frame_range.first + len(report.frames) != frame_range.end.pairs:
+    if pairs != frame_range.end.pairs:
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
-    (reference, distorted), last = sources, frame_range.end.last
-    numbers = schedule.frames(frame_range.end.pairs)
-    return reference.verify_boundary(numbers[0], last[0]), distorted.verify_boundary(numbers[1], last[1])
+    return _verify(frame_range.end, sources, schedule)
 
 
 def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
@@ -151,7 +182,13 @@ def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOption
     if all(source.external for source in sources):
         luma = luma.in_surfaces()
     formats = plane_formats(luma, options.planes, sources[0].info.chroma)
-    return FrameMetrics(options.features, formats, total=options.planes == "all")
+    metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
+    if metrics.looks_around and options.selection.subsample > 1:
+        raise OptionError(
+            f"`subsample` leaves out frames, and {metrics.names_around[0]} compares each frame with its neighbours; score every"
+            " frame"
+        )
+    return metrics
 
 
 def _new_report(
@@ -193,9 +230,9 @@ def _new_record(
     """Return the record of how two sources are scored. `verdict.py` adds the facts that only reading shows."""
     info = sources[0].info
     features = tuple(
-        FeatureFacts(scorer.name, plane.name, scorer.settings, scorer.automatic, scorer.limit_db)
+        FeatureFacts(metric.name, plane.name, metric.settings, metric.automatic, metric.limit_db)
         for plane in metrics.planes
-        for scorer in plane.scorers
+        for metric in plane.metrics
     )
     reference, distorted = (
         replace(source.clip_facts(), path=redact_url(path), resampler=source.info.resampler, cropped_to=source.info.own_crop)
@@ -220,7 +257,7 @@ def _new_record(
         distorted=distorted,
     )
 
-    texts = [scorer.text for scorer in metrics.planes[0].scorers]
+    texts = [metric.text for metric in metrics.planes[0].metrics]
     return replace(record, command=_command(record, texts, backend))
 
 
@@ -262,6 +299,10 @@ class _Run:
     """True if a batch is collected before the next one is read."""
     distorted_times: list[float | None]
     """The presentation times of all frames in the distorted clip."""
+    collected: int = 0
+    """The number of pairs that were read and computed, without those before and after the range."""
+    before: Batch | None = None
+    """The batch that was submitted last, with the pairs before the next ones."""
     read_seconds: float = 0.0
     host_seconds: float = 0.0
     is_out_of_range: bool = False
@@ -269,6 +310,8 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.readers = [_SourceReader(source) for source in self.sources]
+        self.sequence = FrameSequence(self.metrics)
+        self.started = time.perf_counter()
         self.shorter = self.schedule.unmatched
 
     def filled_batches(self) -> Iterator[tuple[Batch, int]]:
@@ -286,7 +329,6 @@ class _Run:
         # A video engine takes much longer for a batch than the kernels. So the batch in flight is collected meanwhile, and the
         # decoders never wait for a free one. Other frames may be read so quickly that the device would wait.
         collects_early = self.live or backend.batches[0].external is not None
-        started = time.perf_counter()
 
         while not self.is_out_of_range:
             while free and not ended and (limit is None or next_number < limit):
@@ -301,7 +343,7 @@ class _Run:
                 or (not free and backend.is_done(in_flight[0][0]))
                 or (collects_early and not _are_read(reading[0][2]))
             ):
-                free.append(self._collect(*in_flight.popleft(), started))
+                free.append(self._collect(*in_flight.popleft()))
             elif reading:
                 batch, numbers, futures = reading.popleft()
                 # Frames after a bad one may be good, but do not count.
@@ -315,6 +357,34 @@ class _Run:
             else:
                 break
         self._note_lengths()
+
+    def submit(self, batch: Batch, frames: int) -> None:
+        """Have the backend compute a batch, which follows the last one."""
+        self.backend.submit(batch, frames, self.before)
+        self.before = batch
+
+    def read_lead(self, pair: int) -> None:
+        """Read and compute the pair before the first one whose scores are wanted."""
+        means = self._compute(pair)
+        if means is not None:
+            self.sequence.lead(means)
+
+    def end(self) -> None:
+        """Settle the scores that depend on the pair after the last one, which is read if the range ends before it."""
+        if self.metrics.looks_around:
+            after = None if self.frame_range.stop is None or self.is_out_of_range else self._compute(self.frame_range.stop)
+            self._give(self.sequence.end() if after is None else self.sequence.add(after))
+
+    def _compute(self, pair: int) -> Means | None:
+        """Return the means of a pair outside of the range; None if it cannot be read. No batch is in flight."""
+        batch, number = self.backend.batches[0], self.schedule.start + pair * self.schedule.step
+        reads = self._start_reading(batch, range(number, number + 1))
+        if not all(reader.finish(futures, 1) for reader, futures in zip(self.readers, reads, strict=True)):
+            return None
+        self.submit(batch, 1)
+        with interruptible():
+            means = self.backend.collect(batch)
+        return None if batch.beyond is not None else means
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
         pairing = self.schedule.pairing
@@ -337,29 +407,34 @@ class _Run:
             )
         return min(counts)
 
-    def _collect(self, batch: Batch, numbers: range, started: float) -> Batch:
-        report = self.report
+    def _collect(self, batch: Batch, numbers: range) -> Batch:
         with interruptible():
             means = self.backend.collect(batch)
         collected = time.perf_counter()
-        columns = self.metrics.finish(means)
         if batch.beyond is not None:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
-            columns = {name: column[: len(numbers)] for name, column in columns.items()}
+            means = [[terms[: len(numbers)] for terms in plane] for plane in means]
+        self.collected += len(numbers)
+        if numbers:
+            self._give(self.sequence.add(means))
+        self.host_seconds += time.perf_counter() - collected
+        return batch
 
-        pairing, (reference, distorted) = self.schedule.pairing, self.sources
+    def _give(self, columns: Mapping[str, Doubles]) -> None:
+        """Add the scores of the next frames to the report, and pass them on."""
+        report, schedule = self.report, self.schedule
+        first, count = self.frame_range.first + len(report.frames), len(next(iter(columns.values()), ()))
+        number = schedule.start + first * schedule.step
+        numbers = range(number, number + count * schedule.step, schedule.step)
+        pairing, (reference, distorted) = schedule.pairing, self.sources
         times, distorted_times = reference.times_of(pairing.reference(numbers)), distorted.times_of(pairing.distorted(numbers))
         self.distorted_times += distorted_times
         scored = rows(columns, pairing.indices(numbers), times)
         report.frames += scored
-        report.seconds = time.perf_counter() - started
-        self.host_seconds += time.perf_counter() - collected
-
+        report.seconds = time.perf_counter() - self.started
         if scored:
-            first = (numbers.start - self.schedule.start) // numbers.step
-            self.on_batch(BatchScored(first, scored, distorted_times, self.schedule.pairs, self.backend.info))
-        return batch
+            self.on_batch(BatchScored(first, scored, distorted_times, schedule.pairs, self.backend.info))
 
     def _end_at(self, numbers: range, sample: OutOfRangeSample) -> None:
         """End the run before a pair with a sample that is larger than its depth allows."""

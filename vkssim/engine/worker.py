@@ -194,12 +194,14 @@ class Worker(WorkerHandle, Closable):
         if (schedule.pairs or 0) < workers * max(MIN_PAIRS, decoded):
             workers = 1
 
+        metrics = frame_metrics(sources, options)
         if by_hardware:
-            run_in_thread("vkssim-open", partial(self._open_device_ahead, task, frame_metrics(sources, options).planes))
+            run_in_thread("vkssim-open", partial(self._open_device_ahead, task, metrics.planes))
         idle = [peer for peer in self._peers.workers if not peer._busy]
         for peer in idle[: workers - 1]:
             peer._open_ahead(task.clips, task.options)
-        return divide_pairs(sources, schedule, int(task.division.seconds * self._pixels_a_second / pixels), workers)
+        most = int(task.division.seconds * self._pixels_a_second / pixels)
+        return divide_pairs(sources, schedule, most, workers, lead=metrics.looks_around)
 
     def _open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
         """Have a thread open clips that another worker divides: this worker will probably get one of the ranges."""

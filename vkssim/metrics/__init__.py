@@ -11,21 +11,22 @@ from collections.abc import Mapping
 from ..errors import OptionError
 from ..types import FrameFormat
 from ..utils.wording import did_you_mean
-from .base import FrameScorer
+from .base import FrameScorer, Metric
 from .float_ms_ssim import FloatMsSsimScorer
 from .float_psnr import FloatPsnrScorer
 from .float_ssim import FloatSsimScorer
 from .integer_adm import AdmScorer
+from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
 
-FEATURES: Mapping[str, type[FrameScorer]] = {
-    scorer.name: scorer for scorer in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer, AdmScorer)
+FEATURES: Mapping[str, type[Metric]] = {
+    metric.name: metric for metric in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer, AdmScorer, MotionScorer)
 }
 """All metrics by name."""
 
 
-def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
+def make_metric(feature: str, frame: FrameFormat) -> Metric:
     """Return a metric for frames of one format.
 
     `feature` is a name, or a name with options as `name=key=value:key=value`. Raises OptionError for an unknown name or option,
@@ -36,6 +37,12 @@ def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
         available = ", ".join(sorted(FEATURES))
         raise OptionError(f"unknown feature {name!r}{did_you_mean(name, FEATURES)}. Available features: {available}")
     return FEATURES[name](frame, options)
+
+
+def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
+    """Return a metric that is computed from pixels alone. Raises as `make_metric` does."""
+    (scorer,) = make_metric(feature, frame).scorers
+    return scorer
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

@@ -1,4 +1,4 @@
-"""A metric, for every backend."""
+"""The interface of a metric, for every backend."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class FeaturePlan:
     groups: tuple[int, ...]
 
 
-class FrameScorer(ABC):
-    """A metric with its options, for frames of one format.
+class Metric(ABC):
+    """A metric with its options, as a user requests it, for frames of one format.
 
     A larger score means a better frame, for whatever compares scores: thresholds, searches, worst frames. Raises OptionError
     for an unknown option or an invalid value, and FrameError if the frames are too small.
@@ -42,10 +42,10 @@ class FrameScorer(ABC):
     name: ClassVar[str]
     options: ClassVar[Mapping[str, Value]]
     """The options that it declares, by name."""
-    reads_integers: ClassVar[bool] = False
-    """Whether `reference_means` gets samples as they are, in place of samples on the 0..255 scale."""
     has_chroma: ClassVar[bool] = True
     """Whether it is defined for planes of chroma too."""
+    reads_integers: ClassVar[bool] = False
+    """Whether it is computed from integers as they are, in place of samples on the 0..255 scale."""
     names: tuple[str, ...]
     """The names of its scores, in the order in which they are written. The first one is `name`, or libvmaf's name of it."""
     similarities: tuple[str, ...] = ()
@@ -68,6 +68,31 @@ class FrameScorer(ABC):
         changed = [f"{key}={option_text(value)}" for key, value in self._options.items() if value != self.options[key].default]
         return "=".join([self.name, *([":".join(changed)] if changed else [])])
 
+    @property
+    @abstractmethod
+    def scorers(self) -> tuple[FrameScorer, ...]:
+        """Return the metrics that are computed from pixels for it: itself, or those that it combines."""
+
+    def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
+        """Return the scores that it adds to those of `scorers`, each (frames,), by name."""
+        return {}
+
+
+class FrameScorer(Metric):
+    """A metric that is computed from the pixels of a frame."""
+
+    looks_around: ClassVar[bool] = False
+    """Whether its means depend on the frame before, and its scores on the frames before and after.
+
+    The means of the first frame of a clip are 0. `finish` and the functions that it calls get the means of consecutive frames.
+    Their scores of the first frame and of the last one are right if the clip begins and ends there.
+    """
+
+    @property
+    def scorers(self) -> tuple[FrameScorer, ...]:
+        """Return the metric itself."""
+        return (self,)
+
     @abstractmethod
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return the steps that compute the metric's partial sums from a pair of planes."""
@@ -77,8 +102,11 @@ class FrameScorer(ABC):
         """Return (frames, terms) means from (frames, n) partial sums, added in double precision."""
 
     @abstractmethod
-    def reference_means(self, reference: Any, distorted: Any) -> DoublePlane:
-        """Return (terms,) means of one frame from two (H, W) planes, computed by NumPy; see `reads_integers`."""
+    def reference_means(self, reference: Any, distorted: Any, before: Any = None) -> DoublePlane:
+        """Return (terms,) means of one frame from two (H, W) planes, computed by NumPy; see `reads_integers`.
+
+        `before` is the reference of the frame before; None if there is none.
+        """
 
     @abstractmethod
     def score(self, means: Doubles) -> Doubles:

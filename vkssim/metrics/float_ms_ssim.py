@@ -96,7 +96,7 @@ class FloatMsSsimScorer(SimilarityScorer):
         means = (windows - counts - distances) / windows
         return np.where(means > _MAX_MEAN, np.nan, means).reshape(len(partial_sums), -1)
 
-    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane, before: object = None) -> DoublePlane:
         """Return (15,) means of a frame, computed by NumPy, in the order of `means`."""
         return scale_means(reference, distorted).reshape(-1)
 

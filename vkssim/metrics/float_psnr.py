@@ -55,7 +55,7 @@ class FloatPsnrScorer(FrameScorer):
         sums: Doubles = digits @ np.array(weights) * scale
         return sums[:, None] / (self._frame.width * self._frame.height)
 
-    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane, before: object = None) -> DoublePlane:
         """Return (1,) noise of a frame, computed by NumPy."""
         return np.array([noise(reference, distorted)])
 

@@ -135,7 +135,7 @@ class FloatSsimScorer(SimilarityScorer):
         rows, columns = self.map_shape
         return 1.0 - sum_groups(partial_sums, plan.groups, len(TERMS))[:, 0] / (rows * columns)
 
-    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane, before: object = None) -> DoublePlane:
         """Return (4,) means of a frame, computed by NumPy, in the order of `means`."""
         return ssim_means(reference, distorted, self._factor, self._windows.maps)
 
@@ -175,7 +175,7 @@ class SsimMapScorer(FloatSsimScorer):
         self.maps += [values.reshape(rows, columns).copy() for values in windows]  # the next batch overwrites the memory
         return super().means(partial_sums, plan)
 
-    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane, before: object = None) -> DoublePlane:
         """Return the means as FloatSsimScorer does, and append the map."""
         maps = ssim_maps(reference, distorted, self._factor, self._windows.maps)
         self.maps.append(maps[0].astype(np.float32))

@@ -92,7 +92,7 @@ class AdmScorer(FrameScorer):
         sums: Int64s = (digits << np.arange(0, 64, 16)).sum(axis=2)
         return _split(sums)
 
-    def reference_means(self, reference: Samples, distorted: Samples) -> DoublePlane:
+    def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return (48,) numbers of a frame, computed by NumPy."""
         sums = adm_sums(reference, distorted, self._bits, gain_limit=self._limit)
         return _split(sums.reshape(1, -1)).ravel()

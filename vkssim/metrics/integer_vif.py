@@ -111,7 +111,7 @@ class VifScorer(FrameScorer):
         sums: Doubles = sum_groups(partial_sums, plan.groups, _SUMS) @ _DIGITS.T
         return sums.reshape(len(partial_sums), -1)
 
-    def reference_means(self, reference: Samples, distorted: Samples) -> DoublePlane:
+    def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return (16,) numbers of a frame, computed by NumPy."""
         return np.array(vif_sums(reference, distorted, self._bits, gain_limit=self._limit), np.float64).reshape(-1)
 

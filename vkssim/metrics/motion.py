@@ -14,12 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError
-from ..shaders.constants import MOTION_FILTER
+from ..shaders.constants import MOTION_FILTER, MOTION_SMALLEST_SIDE
 from ..types import Doubles
 from .vif import Int32Plane, IntegerPlane, weighted_sums
-
-SMALLEST_SIDE = 3
-"""The smallest width and height that the reflected border of five taps needs."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +60,15 @@ def motion_sum(earlier: IntegerPlane, reference: IntegerPlane, bits: int) -> int
 
     Raises FrameError below 3x3.
     """
-    if min(reference.shape) < SMALLEST_SIDE:
-        height, width = reference.shape
-        raise FrameError(f"motion needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {width}x{height}")
+    height, width = reference.shape
+    check_size(width, height)
     return int(np.abs(blur_rows(blur_columns(earlier, reference, bits))).sum(dtype=np.int64))
+
+
+def check_size(width: int, height: int) -> None:
+    """Raise FrameError for a plane that is too small."""
+    if min(width, height) < MOTION_SMALLEST_SIDE:
+        raise FrameError(f"motion needs {MOTION_SMALLEST_SIDE}x{MOTION_SMALLEST_SIDE} at least, got {width}x{height}")
 
 
 class Motion(NamedTuple):

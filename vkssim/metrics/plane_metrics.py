@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils.choices import PLANE_CHOICE
 from ..utils.limits import MAX_FEATURES
-from . import make_scorer
-from .base import FrameScorer
+from . import make_metric
+from .base import FrameScorer, Metric
 
 PLANES = ("y", "cb", "cr")
 TOTAL = "all"
@@ -38,7 +39,14 @@ class PlaneMetrics:
 
     name: str
     format: FrameFormat
-    scorers: tuple[FrameScorer, ...]
+    metrics: tuple[Metric, ...]
+    """The metrics that were requested, in this order."""
+
+    @cached_property
+    def scorers(self) -> tuple[FrameScorer, ...]:
+        """Return the metrics that are computed from pixels for them, equal ones once."""
+        scorers = {scorer.text: scorer for metric in self.metrics for scorer in metric.scorers}
+        return tuple(scorers.values())
 
 
 class FrameMetrics:
@@ -58,15 +66,16 @@ class FrameMetrics:
             raise OptionError(f"{len(texts)} features were given; the limit is {MAX_FEATURES}")
         self._total = total
         self.planes = tuple(
-            PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
+            PlaneMetrics(name, plane, _metrics(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
         )
-        of_luma = [scorer.name for scorer in self.planes[0].scorers if not scorer.has_chroma]
+        of_luma = [metric.name for metric in self.planes[0].metrics if not metric.has_chroma]
         if of_luma and len(formats) > 1:
             raise OptionError(f"{of_luma[0]} is a metric of the luma, as in libvmaf; planes=y scores the luma alone")
-        metrics = [scorer.name for scorer in self.planes[0].scorers]
-        for metric in metrics:
-            if metrics.count(metric) > 1:
-                raise OptionError(f"feature {metric} is asked for twice")
+        names = [name for metric in self.planes[0].metrics for name in metric.names]
+        for metric in self.planes[0].metrics:
+            if names.count(metric.names[0]) > 1:
+                cure = "; its option `name` gives each score a name of its own" if "name" in metric.options else ""
+                raise OptionError(f"feature {metric.name} is asked for twice{cure}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,30 +84,44 @@ class FrameMetrics:
         Plain names are those of the luma. With chroma, there are also names with `_y`, `_cb` and `_cr`.
         """
         names: list[str] = []
-        for scorer in self.planes[0].scorers:
-            names += scorer.names
+        for metric in self.planes[0].metrics:
+            names += metric.names
             if len(self.planes) > 1:
-                names += [f"{name}_{plane.name}" for plane in self.planes for name in scorer.names]
+                names += [f"{name}_{plane.name}" for plane in self.planes for name in metric.names]
             if self._total:
-                names.append(f"{scorer.name}_{TOTAL}")
+                names.append(f"{metric.name}_{TOTAL}")
         return tuple(names)
 
     @property
     def similarities(self) -> tuple[str, ...]:
         """Return the names of scores that are a metric itself and not in dB."""
-        plain = [name for scorer in self.planes[0].scorers for name in scorer.similarities]
+        plain = [name for metric in self.planes[0].metrics for name in metric.similarities]
         printed = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
         return tuple(name for name in self.names if name in printed)
 
-    def finish(self, means: Sequence[Sequence[Doubles]]) -> dict[str, Doubles]:
+    @property
+    def looks_around(self) -> bool:
+        """Return whether scores depend on the frames before and after."""
+        return bool(self.names_around)
+
+    @property
+    def names_around(self) -> tuple[str, ...]:
+        """Return the metrics whose scores depend on the frames before and after."""
+        metrics = self.planes[0].metrics
+        return tuple(metric.name for metric in metrics if any(scorer.looks_around for scorer in metric.scorers))
+
+    def finish(self, means: Means) -> dict[str, Doubles]:
         """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
         columns: dict[str, Doubles] = {}
         for plane, terms in zip(self.planes, means, strict=True):
+            scores: dict[str, Doubles] = {}
             for scorer, mean in zip(plane.scorers, terms, strict=True):
-                scores = scorer.finish(mean)
-                if plane.name == PLANES[0]:
-                    columns.update(scores)
-                columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
+                scores |= scorer.finish(mean)
+            for metric in plane.metrics:
+                scores |= metric.combine(scores)
+            if plane.name == PLANES[0]:
+                columns |= scores
+            columns |= {f"{name}_{plane.name}": column for name, column in scores.items()}
         if self._total:
             areas = [plane.format.width * plane.format.height for plane in self.planes]
             for number, scorer in enumerate(self.planes[0].scorers):
@@ -108,14 +131,64 @@ class FrameMetrics:
         return {name: columns[name] for name in self.names}
 
 
+Means = Sequence[Sequence[Doubles]]
+"""The (frames, terms) means of some frames, of each metric of each plane."""
+
+
+class FrameSequence:
+    """The scores of consecutive frames, from the means of batches in their order.
+
+    If a metric looks around, the scores of the last frame wait for the means of the next one, or for the end of the clip.
+    """
+
+    def __init__(self, metrics: FrameMetrics) -> None:
+        self._metrics = metrics
+        self._kept: Means | None = None
+        """The means of the last frame, and of the one before it."""
+        self._given = 0
+        """The number of the kept frames whose scores were given, or are not wanted."""
+
+    def lead(self, means: Means) -> None:
+        """Add the frame before the first one whose scores are wanted."""
+        self._kept, self._given = _last(means, 1), 1
+
+    def add(self, means: Means) -> dict[str, Doubles]:
+        """Add frames, and return the scores by name of all frames that have become settled."""
+        if not self._metrics.looks_around:
+            return self._metrics.finish(means)
+        known = means if self._kept is None else _joined(self._kept, means)
+        scores = _between(self._metrics.finish(known), self._given, -1)
+        self._given = min(len(known[0][0]) - 1, 1)
+        self._kept = _last(known, 2)
+        return scores
+
+    def end(self) -> dict[str, Doubles]:
+        """Return the scores of the frames that waited: the last frame has none after it. The next one begins another clip."""
+        known, self._kept = self._kept, None
+        given, self._given = self._given, 0
+        return {} if known is None else _between(self._metrics.finish(known), given, None)
+
+
+def _joined(first: Means, second: Means) -> Means:
+    return [[np.concatenate(parts) for parts in zip(*planes, strict=True)] for planes in zip(first, second, strict=True)]
+
+
+def _last(means: Means, count: int) -> Means:
+    return [[terms[-count:] for terms in plane] for plane in means]
+
+
+def _between(scores: Mapping[str, Doubles], first: int, stop: int | None) -> dict[str, Doubles]:
+    return {name: column[first:stop] for name, column in scores.items()}
+
+
 def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:
     """Return features as a tuple of texts; a single text is one feature."""
     return (features,) if isinstance(features, str) else tuple(features)
 
 
-def _scorers(features: Sequence[str], plane: FrameFormat, name: str) -> tuple[FrameScorer, ...]:
+def _metrics(features: Sequence[str], plane: FrameFormat, name: str) -> tuple[Metric, ...]:
     try:
-        return tuple(make_scorer(text, plane) for text in features)
+        return tuple(make_metric(text, plane) for text in features)
     except FrameError as error:
         if name == PLANES[0]:
             raise

@@ -1,0 +1,108 @@
+"""motion: how much the reference changes from frame to frame, in integers like libvmaf's extractor of this name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError
+from ..host.plan import BufferSpec, Role
+from ..shaders.constants import MOTION_WORKGROUP, STRIP_COLUMNS
+from ..shaders.interface import SampleCode, Shape
+from ..types import DoublePlane, Doubles, FrameFormat, Samples
+from ..utils.values import Value, values_of
+from .base import FeaturePlan, FrameScorer, sum_groups
+from .dispatches import SAMPLES, KernelShape, PlanePair, WindowWalk, ceil_div, dispatch, partials
+from .motion import MotionOptions, check_size, motion_scores, motion_sum
+from .options import OptionValue
+
+_DIGITS = np.array([1.0, 2.0**16])
+"""The weights of a workgroup's two sums; see shaders/motion.comp."""
+
+_ROWS = {Shape.STRIP: 64, Shape.STAGED: 64}
+_LEAD = "motion.lead"
+
+
+class IntegerMotionOptions(TypedDict, total=False):
+    """The options of motion."""
+
+    motion_force_zero: Annotated[bool, Value(default=False, help="give 0 for every frame, as models without motion need")]
+
+
+class MotionScorer(FrameScorer):
+    """motion for frames of one format, as in libvmaf's integer_motion.c.
+
+    The distorted clip does not matter, and larger scores are no better. motion2 is the smaller of a frame's change and the next
+    one's, in units of 8 bits, and 0 for the first frame; motion3 is the same, except that the first frame has that of the
+    second. Raises FrameError for samples that are no integers of 8 to 16 bits, and below 3x3.
+    """
+
+    name = "motion"
+    options = values_of(IntegerMotionOptions)
+    reads_integers = True
+    has_chroma = False
+    looks_around = True
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        check_size(frame.width, frame.height)
+        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
+            raise FrameError(
+                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
+            )
+        super().__init__(frame, options)
+        self._frame = frame
+        self._bits = int(frame.peak).bit_length()
+        self._settings = MotionOptions(force_zero=self._options["motion_force_zero"])
+        end = "_force_0" if self._settings.force_zero else ""
+        self.names = tuple(f"integer_{name}{end}" for name in ("motion2", "motion3"))
+
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return one dispatch, which reads each reference and the one before it."""
+        columns = STRIP_COLUMNS * shape.workgroup if shape.shape is Shape.STRIP else MOTION_WORKGROUP - 4
+        walk = WindowWalk.in_strips(shape, ceil_div(planes.width, columns), planes.height, _ROWS)
+        lead = BufferSpec(_LEAD, Role.LEAD, planes.plane_bytes, of=SAMPLES)
+        target = partials("motion.partials", len(_DIGITS) * walk.count)
+        step = dispatch(
+            shape,
+            "motion",
+            planes,
+            planes,
+            walk.groups,
+            sources=(planes.buffer, _LEAD),
+            targets=(target.name,),
+            strip=walk.strip,
+            first_partial=0,
+            frame_partials=target.frame_bytes // 4,
+            bits=self._bits,
+            sample_shift=self._frame.shift,
+        )
+        return FeaturePlan((lead, target), ((step,),), target, (walk.count,))
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return (frames, 1) sums of magnitudes, which are whole."""
+        sums: Doubles = sum_groups(partial_sums, plan.groups, len(_DIGITS)) @ _DIGITS
+        return sums
+
+    def reference_means(self, reference: Samples, distorted: Samples, before: Samples | None = None) -> DoublePlane:
+        """Return (1,) sum of a frame, computed by NumPy."""
+        return np.array([0.0 if before is None else motion_sum(before, reference, self._bits)])
+
+    def score(self, means: Doubles) -> Doubles:
+        """Return motion2 of consecutive frames."""
+        return self._scores(means)[0]
+
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return the score, which has no other unit."""
+        return score
+
+    def terms(self, means: Doubles) -> list[Doubles]:
+        """Return motion3."""
+        return [self._scores(means)[1]]
+
+    def _scores(self, means: Doubles) -> tuple[Doubles, Doubles]:
+        sums = means[:, 0].astype(np.int64).tolist()
+        found = motion_scores(sums, self._frame.width, self._frame.height, self._settings)
+        return found.motion2, found.motion3
