@@ -218,7 +218,7 @@ the device is given, several frames in a batch.
 VMAF_CLIPS = ("moving_texture", "odd", "sharper", "ten_bit", "sixteen_bit", "one_frame")
 """Clips of fixtures/vmaf_cases.npz, whose frames look at their neighbours."""
 
-VMAF = ("motion",)
+VMAF = ("vmaf", "vmaf=model=vmaf_v0.6.1neg:name=vmaf_neg", "motion")
 
 CLIP_FRAMES = 16
 """Frames of a clip: two batches on a CPU."""

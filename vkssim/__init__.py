@@ -1,4 +1,4 @@
-"""libvmaf's SSIM and MS-SSIM as Vulkan compute shaders, on every GPU and on any CPU.
+"""libvmaf's VMAF, SSIM and MS-SSIM as Vulkan compute shaders, on every GPU and on any CPU.
 
 `__init__.pyi` lists the public names. Each is imported when it is asked for, so that `import vkssim` alone stays quick.
 """

@@ -5,6 +5,7 @@ from . import maps as maps
 from . import report as report
 from .arrays import ms_ssim as ms_ssim
 from .arrays import ssim as ssim
+from .arrays import vmaf as vmaf
 from .clips import describe_clip as describe_clip
 from .clips import pair_frames as pair_frames
 from .clips import read_frames as read_frames

@@ -1,4 +1,4 @@
-"""Compute SSIM and MS-SSIM of NumPy arrays.
+"""Compute SSIM, MS-SSIM and VMAF of NumPy arrays.
 
 The device stays open between calls, with its compiled kernels. `Scorer` gives control over when it has memory for frames.
 """
@@ -19,6 +19,7 @@ from .metrics import FEATURES
 from .metrics.float_ms_ssim import FloatMsSsimOptions
 from .metrics.float_ssim import FloatSsimOptions
 from .metrics.options import OptionValue, documents, option_text, parse_options
+from .metrics.vmaf_model import DEFAULT_MODEL
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 from .utils.float_range import SampleRows, warn_of_range
@@ -179,6 +180,67 @@ def ssim(
     settings = {**_SSIM_DEFAULTS, **options}
     scores, maps = _computed("float_ssim", reference, distorted, data_range, backend, device, settings, with_map=return_map)
     return scores if maps is None else (scores, maps)
+
+
+def vmaf(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    model: str = DEFAULT_MODEL,
+    transform: str = "none",
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> float | Doubles:
+    """Return the VMAF of the frames of a clip, or of one image, as libvmaf computes it.
+
+    Parameters
+    ----------
+    reference, distorted : array_like
+        The luma of consecutive frames, (N, H, W), or one image, (H, W), both of the same shape and type, uint8 or uint16, with
+        any strides. H and W must be at least 33.
+    data_range : float, optional
+        The largest possible sample, as for `ms_ssim`: 255 for uint8, and 1023, 4095 or 65535 for the depths of uint16.
+    model : str
+        A version, such as ``"vmaf_v0.6.1"``, ``"vmaf_v0.6.1neg"`` or ``"vmaf_4k_v0.6.1"``, whose file the package
+        ffmpeg-quality-metrics has, or the path of a JSON file.
+    transform : {"none", "phone"}
+        Whether the model's curve for phones is applied, libvmaf's `enable_transform`.
+    backend, device : optional
+        As for `ms_ssim`.
+
+    Returns
+    -------
+    float, or (N,) array of float64
+        The score of each frame, 0 to 100. It depends on the frames before and after it, by their motion; the first frame, and
+        an image, have none.
+
+    Raises
+    ------
+    FrameError, DeviceError
+        As for `ms_ssim`.
+    OptionError
+        There is no such model, or it needs features that do not exist here.
+
+    Notes
+    -----
+    VMAF is a support vector machine over the metrics vif, adm and motion [1]_.
+
+    References
+    ----------
+    .. [1] Z. Li, A. Aaron, I. Katsavounidis, A. Moorthy, M. Manohara, "Toward a practical perceptual video quality metric",
+       Netflix Technology Blog, 2016.
+
+    Examples
+    --------
+    >>> import numpy as np, vkssim
+    >>> frames = np.random.default_rng(0).integers(0, 256, (3, 64, 64), np.uint8)
+    >>> vkssim.vmaf(frames, frames).shape
+    (3,)
+
+    """
+    settings = {"model": model, "transform": transform}
+    return _computed("vmaf", reference, distorted, data_range, backend, device, settings)[0]
 
 
 def _computed(

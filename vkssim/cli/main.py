@@ -115,4 +115,4 @@ _EXAMPLES = """
 @click.group(cls=_Main, context_settings=SETTINGS, examples=_EXAMPLES, epilog=_EXIT_CODES)
 @click.version_option(__version__, prog_name="vkssim")
 def main() -> None:
-    """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan."""
+    """Score videos with the VMAF, SSIM and MS-SSIM of libvmaf, on Vulkan."""

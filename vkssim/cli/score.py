@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import InterruptedRunError, OptionError, VkssimError
 from ..host.errors import COMPILE_LOG
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
 
 
 _PRESET = (
-    "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
+    "vkssim gives VMAF, SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of SSIM is"
     " --feature float_ssim=enable_db=true:clip_db=true"
 )
 _REFUSED = {
-    "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
     "aom_ctc": f"{_PRESET} --feature float_ms_ssim=enable_db=true:clip_db=true",
     "nflx_ctc": _PRESET,
 }
@@ -46,15 +46,21 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 
 _IGNORED: dict[str, Any] = {"section": Section.LIBVMAF, "help": "Accepted; it changes nothing.", "expose_value": False}
-_REFUSAL = {**_IGNORED, "help": "Refused: there is no VMAF here."}
+_REFUSAL = {**_IGNORED, "help": "Refused: not all of its metrics are here."}
+
+
 # Flags of libvmaf's tool `vmaf`, so that its command lines can be taken over.
 _vmaf_flags = add_options(
     option("-n --no_prediction", is_flag=True, **_IGNORED),
     *(option(name, metavar="N", **_IGNORED) for name in ("--gpumask", "--cpumask", "--threads")),
-    *(
-        option(names, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL)
-        for names in ("-m --model", "--aom_ctc", "--nflx_ctc")
+    option(
+        "-m --model",
+        Section.LIBVMAF,
+        "Compute VMAF by that model: version=NAME or path=FILE, with name=NAME and enable_transform=true. May be repeated.",
+        multiple=True,
+        metavar="K=V:K=V",
     ),
+    *(option(name, multiple=True, callback=_refuse, metavar="NAME", **_REFUSAL) for name in ("--aom_ctc", "--nflx_ctc")),
 )
 
 
@@ -162,6 +168,7 @@ def command(
     selector: dict[str, Any],
     resume: bool,
     maps: MapOutput,
+    model: tuple[str, ...],
     **values: Any,
 ) -> None:
     """Score a distorted clip against its reference, frame by frame.
@@ -171,9 +178,14 @@ def command(
     from ..engine.engine import RunSettings, score_pair
     from ..engine.options import Clips
     from ..engine.verdict import offset_of
+    from ..metrics.vmaf import feature_of_model
     from ..report.reading import read_report
     from ..report.thresholds import parse_pooled, parse_threshold
 
+    if model:  # they take the place of the default features
+        source = click.get_current_context().get_parameter_source("features")
+        named = () if source is ParameterSource.DEFAULT else values["features"]
+        values["features"] = (*named, *map(feature_of_model, model))
     options = score_options(values, selector["backend"])
     output = OutputOptions(**values)
     pair = Clips(*_name_clips(clips, reference, distorted), raw)

@@ -19,9 +19,11 @@ from .integer_adm import AdmScorer
 from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
+from .vmaf import VmafMetric
 
 FEATURES: Mapping[str, type[Metric]] = {
-    metric.name: metric for metric in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer, AdmScorer, MotionScorer)
+    metric.name: metric
+    for metric in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer, AdmScorer, MotionScorer, VmafMetric)
 }
 """All metrics by name."""
 

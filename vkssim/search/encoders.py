@@ -97,9 +97,8 @@ class Encoder:
         `decibels` is whether the score is a similarity, which is modelled in dB.
         """
         values = parameter.values
-        levels = (level for name, level in _SIMILARITIES.items() if decibels and metric.startswith(name))
-        level, factor = next(levels, _OTHERS)
-        deviation = _LEVEL_DEVIATION
+        table = _SIMILARITIES if decibels else _SCORES
+        level, factor, deviation = next((row for name, row in table.items() if metric.startswith(name)), _OTHERS)
         if parameter.is_bitrate:
             middle, slope = len(values) / 2, -_DECIBELS_OF_DOUBLED_RATE * math.log2(_BITRATE_RATIO)
             deviation *= 2
@@ -117,13 +116,15 @@ def noise_of(pooling: str) -> float:
 
 
 # docs/adr/0021-search.md says on which curves these numbers were measured.
-_SIMILARITIES = {"float_ms_ssim": (20.0, 1.2), "float_ssim": (14.0, 1.0)}
-"""The level in dB at `Encoder.middle`, and a factor of `Encoder.slope`."""
+_SIMILARITIES = {"float_ms_ssim": (20.0, 1.2, 4.5), "float_ssim": (14.0, 1.0, 4.5)}
+"""The level in dB at `Encoder.middle`, a factor of `Encoder.slope`, and the standard deviation of the level."""
 
-_OTHERS = 40.0, 1.0
+_SCORES = {"vmaf": (88.0, 3.0, 8.0)}
+"""The same for scores of a scale of their own."""
+
+_OTHERS = 40.0, 1.0, 4.5
 """The same for scores that are in dB already, as float_psnr is."""
 
-_LEVEL_DEVIATION = 4.5  # dB
 _SLOPE_SPREAD = 0.35  # in parts of the slope
 _BEND = 0.1  # in parts of the slope
 _NOISE = 0.04  # dB, of a mean

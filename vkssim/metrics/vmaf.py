@@ -1,0 +1,114 @@
+"""vmaf: Netflix's VMAF, which a model predicts from vif, adm and motion, like libvmaf's models of version 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, TypedDict
+
+import numpy as np
+
+from ..errors import OptionError
+from ..types import Doubles, FrameFormat
+from ..utils.values import Value, values_of
+from .base import FrameScorer, Metric
+from .integer_adm import AdmScorer
+from .integer_motion import MotionScorer
+from .integer_vif import VifScorer
+from .options import OptionValue, split_feature
+from .vmaf_model import DEFAULT_MODEL, FeatureOptions, VmafModel, predict, read_model
+
+_EXTRACTORS: Mapping[str, type[FrameScorer]] = {scorer.name: scorer for scorer in (VifScorer, AdmScorer, MotionScorer)}
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
+
+
+class VmafOptions(TypedDict, total=False):
+    """The options of vmaf."""
+
+    model: Annotated[
+        str,
+        Value(
+            default=DEFAULT_MODEL,
+            help="the model: a version, such as vmaf_v0.6.1neg or vmaf_4k_v0.6.1, or the path of a JSON file, without a colon",
+        ),
+    ]
+    transform: Annotated[
+        str,
+        Value(
+            default="none",
+            choices=["none", "phone"],
+            help="transform the score by the model's own curve, for a phone: libvmaf's enable_transform",
+        ),
+    ]
+    name: Annotated[str, Value(default="vmaf", help="the name of the score, to tell several models apart")]
+
+
+class VmafMetric(Metric):
+    """VMAF for frames of one format, 0 to 100.
+
+    The model is a support vector machine over the scores of vif, adm and motion (`vmaf_model.predict`). Metrics with the same
+    options are computed once, also for several models. Raises OptionError if there is no such model, or if it needs what is not
+    computed here, and FrameError as the metrics that it combines.
+    """
+
+    name = "vmaf"
+    options = values_of(VmafOptions)
+    has_chroma = False
+    reads_integers = True
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        super().__init__(frame, options)
+        name: str = self._options["name"]
+        if not _NAME.fullmatch(name):
+            raise OptionError(f"{self.name}: name is {name!r}; it must be letters, digits, _ and ., a letter first")
+        self.names = (name,)
+        self._model = _model(self._options["model"])
+        of_extractors: dict[str, FeatureOptions] = {}
+        for feature in self._model.features:
+            if of_extractors.setdefault(feature.extractor, feature.options) != feature.options:
+                raise OptionError(f"model {self._model.name} cannot be used: it gives {feature.extractor} two sets of options")
+        try:
+            self._scorers = tuple(_EXTRACTORS[extractor](frame, given) for extractor, given in of_extractors.items())
+        except OptionError as error:
+            raise OptionError(f"model {self._model.name} cannot be used: {error}") from None
+
+    @property
+    def scorers(self) -> tuple[FrameScorer, ...]:
+        """Return the metrics that the model combines."""
+        return self._scorers
+
+    def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
+        """Return the prediction of the model."""
+        features = np.stack([scores[feature.name] for feature in self._model.features], axis=1)
+        return {self.names[0]: predict(self._model, features, transform=self._options["transform"] == "phone")}
+
+
+@lru_cache(8)
+def _model(model: str) -> VmafModel:
+    """Return a model, which is read once: every worker and every range of a clip needs it."""
+    return read_model(model)
+
+
+_OF_MODEL = {"version": "model", "path": "model", "name": "name"}
+"""The option of vmaf for each key of libvmaf's --model that has one of the same value."""
+
+
+def feature_of_model(text: str) -> str:
+    """Return the feature that libvmaf's option --model means, such as ``"version=vmaf_v0.6.1:name=vmaf"``.
+
+    Raises OptionError for a key that is not supported, or without a model.
+    """
+    _, given = split_feature(f"{VmafMetric.name}={text}")
+    options = {}
+    for key, value in given.items():
+        if key == "enable_transform":
+            options["transform"] = "phone" if value == "true" else "none"
+        elif key in _OF_MODEL:
+            options[_OF_MODEL[key]] = str(value)
+        else:
+            raise OptionError(f"--model {text}: {key} is not supported; version, path, name and enable_transform are")
+    if "model" not in options:
+        raise OptionError(f"--model {text} names no model; give version=NAME, such as version={DEFAULT_MODEL}, or path=FILE")
+    return f"{VmafMetric.name}={':'.join(f'{key}={value}' for key, value in options.items())}"
