@@ -43,7 +43,8 @@ def render_template(name: str, *, data: Any, **values: Any) -> str:
 
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    return _environment().get_template(name).render(
+    template = _environment().get_template(name)
+    return template.render(
         version=__version__,
         policy=_policy(style, script),
         style=Markup(style),
