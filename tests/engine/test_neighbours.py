@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.ranges import BatchScored, Event, FrameRange, divide_pairs
 from vkssim.engine.run import score_range
 from vkssim.engine.source_cache import Sources, open_sources
-from vkssim.frames.options import RawDescription
+from vkssim.frames.options import RawDescription, Selection
 from vkssim.frames.pairing.schedule import schedule_pairs
 from vkssim.report.results import FrameScores
 
@@ -44,21 +45,22 @@ def _opened(clips: Clips) -> Iterator[Sources]:
         yield open_sources(stack, clips, OPTIONS)
 
 
-def _scored(clips: Clips, frame_range: FrameRange, earlier: int = 0) -> list[FrameScores]:
+def _scored(clips: Clips, frame_range: FrameRange, earlier: int = 0, step: int = 1) -> list[FrameScores]:
     """Return the frames of a range, of which some were scored before."""
+    options = replace(OPTIONS, selection=Selection(subsample=step))
     with _opened(clips) as sources:
-        whole = score_range(sources, clips, CpuBackend, OPTIONS, frame_range)
+        whole = score_range(sources, clips, CpuBackend, options, frame_range)
     if not earlier:
         return whole.report.frames
     before = [(frame, None, whole.report.backend) for frame in whole.report.frames[:earlier]]
     with _opened(clips) as sources:
-        return score_range(sources, clips, CpuBackend, OPTIONS, frame_range, before).report.frames
+        return score_range(sources, clips, CpuBackend, options, frame_range, before).report.frames
 
 
-def _ranges(clips: Clips) -> list[FrameRange]:
+def _ranges(clips: Clips, step: int = 1) -> list[FrameRange]:
     with _opened(clips) as sources:
-        schedule = schedule_pairs(OPTIONS.selection, *sources, OPTIONS.sync)
-        return divide_pairs(sources, schedule, 5, 1, lead=True)
+        schedule = schedule_pairs(Selection(subsample=step), *sources, OPTIONS.sync)
+        return divide_pairs(sources, schedule, max(1, 5 // step), 1, lead=True)
 
 
 def test_ranges_together_are_the_whole_clip(coded: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +71,20 @@ def test_ranges_together_are_the_whole_clip(coded: Clips, monkeypatch: pytest.Mo
     assert len({frame.metrics["integer_motion2"] for frame in whole}) > FRAMES / 2
 
 
+@pytest.mark.parametrize("step", [2, 3, 4])
+def test_ranges_of_every_nth_frame(coded: Clips, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    small_ranges(monkeypatch, 1)
+    ranges = _ranges(coded, step)
+    assert len(ranges) > 1
+    together = [frame for frame_range in ranges for frame in _scored(coded, frame_range, step=step)]
+    assert together == _scored(coded, FrameRange())[::step]
+
+
+@pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("earlier", [1, 2, 3, FRAMES])
-def test_a_run_that_goes_on(coded: Clips, earlier: int) -> None:
+def test_a_run_that_goes_on(coded: Clips, earlier: int, step: int) -> None:
     """The last frame that was scored is scored again, with the frame before it."""
-    assert _scored(coded, FrameRange(), earlier) == _scored(coded, FrameRange())
+    assert _scored(coded, FrameRange(), earlier, step) == _scored(coded, FrameRange())[::step]
 
 
 @pytest.mark.parametrize("earlier", [1, 2, 6])

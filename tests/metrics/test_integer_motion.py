@@ -49,9 +49,15 @@ def test_selected_frames_are_a_clip_of_their_own() -> None:
     assert last >= whole.column("integer_motion2")[6]
 
 
-def test_no_frames_are_left_out() -> None:
-    with pytest.raises(OptionError, match="`subsample` leaves out frames, and motion compares each frame with its neighbours"):
-        score_files(*clip_paths(CLIPS[1]), features=["float_psnr", "motion"], selection=Selection(subsample=2))
+@pytest.mark.parametrize("step", [2, 3, 5, 12])
+def test_every_nth_frame_is_compared_with_its_neighbours(step: int) -> None:
+    """As libvmaf does with --subsample: they are read too."""
+    features = ["float_psnr", "motion"]
+    whole = score_files(*clip_paths(CLIPS[1]), features=features)
+    part = score_files(*clip_paths(CLIPS[1]), features=features, selection=Selection(subsample=step))
+    assert part.frames == whole.frames[::step]
+    later = score_files(*clip_paths(CLIPS[1]), features=features, selection=Selection(subsample=step, start=1))
+    assert [frame.metrics for frame in later.frames[1:]] == [frame.metrics for frame in whole.frames[1 + step :: step]]
 
 
 def test_zero_is_forced() -> None:

@@ -72,7 +72,8 @@ def largest_batch(device: Device, plan: Plan, slots: int) -> int:
     It is an upper bound from the limits of the device. The free memory usually holds fewer frames.
     """
     largest = max(spec.frame_bytes for spec in plan.buffers)
-    frame_bytes = sum(spec.frame_bytes * (1 if spec.role is Role.WORK else slots) for spec in plan.buffers)
+    of_frames = [spec for spec in plan.buffers if spec.role not in (Role.TABLE, Role.LEAD)]
+    frame_bytes = sum(spec.frame_bytes * (1 if spec.role is Role.WORK else slots) for spec in of_frames)
     return max(1, min(device.info.max_storage_bytes // largest, device.memory_bytes // frame_bytes))
 
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from ..backends.base import Backend, Batch, OutOfRangeSample
-from ..errors import InputError, OptionError, RangeError
+from ..errors import InputError, RangeError
 from ..frames.options import Selection
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
@@ -75,7 +75,7 @@ def score_range(
         metrics = frame_metrics(sources, options)
         schedule = schedule_pairs(options.selection, *sources, options.sync)
         first = frame_range.first + max(0, len(earlier) - 1)
-        lead = first - 1 if metrics.looks_around and first > 0 else None
+        lead = schedule.index(first) - 1 if metrics.looks_around and first > 0 else None
         begins = _seek(frame_range.start, sources, schedule, lead)
 
         backend = close_at_end(stack, open_backend(metrics.planes))
@@ -126,13 +126,13 @@ def _seek(
 ) -> Fingerprints | None:
     """Seek both sources to the first frames of a range, and return the fingerprints of these frames.
 
-    If the pair before the range has to be read, seek to that pair and return None.
+    If the pair before the range is the `lead` that has to be read, seek to that pair and return None.
     """
     if start is None:
         return None, None
     reference, distorted = sources
-    if lead is not None and lead < start.pairs:
-        numbers = schedule.frames(lead)
+    if lead is not None and lead < schedule.index(start.pairs):
+        numbers = schedule.frames_at(lead)
         reference.seek(numbers[0], start.last[0])
         distorted.seek(numbers[1], start.last[1])
         return None
@@ -182,13 +182,7 @@ def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOption
     if all(source.external for source in sources):
         luma = luma.in_surfaces()
     formats = plane_formats(luma, options.planes, sources[0].info.chroma)
-    metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
-    if metrics.looks_around and options.selection.subsample > 1:
-        raise OptionError(
-            f"`subsample` leaves out frames, and {metrics.names_around[0]} compares each frame with its neighbours; score every"
-            " frame"
-        )
-    return metrics
+    return FrameMetrics(options.features, formats, total=options.planes == "all")
 
 
 def _new_report(
@@ -300,7 +294,7 @@ class _Run:
     distorted_times: list[float | None]
     """The presentation times of all frames in the distorted clip."""
     collected: int = 0
-    """The number of pairs that were read and computed, without those before and after the range."""
+    """The number of pairs of the schedule that were read and computed, without those before and after the range."""
     before: Batch | None = None
     """The batch that was submitted last, with the pairs before the next ones."""
     read_seconds: float = 0.0
@@ -313,15 +307,18 @@ class _Run:
         self.sequence = FrameSequence(self.metrics)
         self.started = time.perf_counter()
         self.shorter = self.schedule.unmatched
+        self.step = 1 if self.metrics.looks_around else self.schedule.step
+        """The step in which pairs are read: neighbours are read, also if the schedule leaves them out."""
+        self.next_given = self.schedule.index(self.frame_range.first + len(self.report.frames))
 
     def filled_batches(self) -> Iterator[tuple[Batch, int]]:
         """Yield batches and their numbers of frames, each to be submitted at once, and collect their scores.
 
         The batches begin after the frames that are already in the report. They end with a source or with the range.
         """
-        backend, schedule, step = self.backend, self.schedule, self.schedule.step
-        limit = schedule.stop if self.frame_range.stop is None else schedule.start + self.frame_range.stop * step
-        next_number = schedule.start + (self.frame_range.first + len(self.report.frames)) * step
+        backend, schedule, step = self.backend, self.schedule, self.step
+        limit = schedule.stop if self.frame_range.stop is None else schedule.index(self.frame_range.stop)
+        next_number = self.next_given
         free = deque(backend.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
@@ -363,21 +360,22 @@ class _Run:
         self.backend.submit(batch, frames, self.before)
         self.before = batch
 
-    def read_lead(self, pair: int) -> None:
+    def read_lead(self, number: int) -> None:
         """Read and compute the pair before the first one whose scores are wanted."""
-        means = self._compute(pair)
+        means = self._compute(number)
         if means is not None:
             self.sequence.lead(means)
 
     def end(self) -> None:
         """Settle the scores that depend on the pair after the last one, which is read if the range ends before it."""
         if self.metrics.looks_around:
-            after = None if self.frame_range.stop is None or self.is_out_of_range else self._compute(self.frame_range.stop)
+            stop = self.frame_range.stop
+            after = None if stop is None or self.is_out_of_range else self._compute(self.schedule.index(stop))
             self._give(self.sequence.end() if after is None else self.sequence.add(after))
 
-    def _compute(self, pair: int) -> Means | None:
+    def _compute(self, number: int) -> Means | None:
         """Return the means of a pair outside of the range; None if it cannot be read. No batch is in flight."""
-        batch, number = self.backend.batches[0], self.schedule.start + pair * self.schedule.step
+        batch = self.backend.batches[0]
         reads = self._start_reading(batch, range(number, number + 1))
         if not all(reader.finish(futures, 1) for reader, futures in zip(self.readers, reads, strict=True)):
             return None
@@ -400,7 +398,7 @@ class _Run:
         self.read_seconds += time.perf_counter() - waited
         if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self.sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
-            scored = (numbers.start - self.schedule.start) // numbers.step + counts[short]
+            scored = len(self._of_schedule(range(self.schedule.start, numbers.start + counts[short] * numbers.step)))
             self.shorter = (
                 f"{self.sources[short].info.path} is shorter than {self.sources[long].info.path}; the first"
                 f" {counted(scored, 'pair')} {'was' if scored == 1 else 'were'} scored"
@@ -415,7 +413,7 @@ class _Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             means = [[terms[: len(numbers)] for terms in plane] for plane in means]
-        self.collected += len(numbers)
+        self.collected += len(self._of_schedule(numbers))
         if numbers:
             self._give(self.sequence.add(means))
         self.host_seconds += time.perf_counter() - collected
@@ -425,16 +423,27 @@ class _Run:
         """Add the scores of the next frames to the report, and pass them on."""
         report, schedule = self.report, self.schedule
         first, count = self.frame_range.first + len(report.frames), len(next(iter(columns.values()), ()))
-        number = schedule.start + first * schedule.step
-        numbers = range(number, number + count * schedule.step, schedule.step)
+        settled = range(self.next_given, self.next_given + count * self.step, self.step)
+        self.next_given = settled.start + count * self.step
+        numbers = self._of_schedule(settled)
+        if not numbers:
+            return
+        if len(numbers) < count:
+            columns = {name: column[numbers.start - settled.start :: schedule.step] for name, column in columns.items()}
+
         pairing, (reference, distorted) = schedule.pairing, self.sources
         times, distorted_times = reference.times_of(pairing.reference(numbers)), distorted.times_of(pairing.distorted(numbers))
         self.distorted_times += distorted_times
         scored = rows(columns, pairing.indices(numbers), times)
         report.frames += scored
         report.seconds = time.perf_counter() - self.started
-        if scored:
-            self.on_batch(BatchScored(first, scored, distorted_times, schedule.pairs, self.backend.info))
+        self.on_batch(BatchScored(first, scored, distorted_times, schedule.pairs, self.backend.info))
+
+    def _of_schedule(self, numbers: range) -> range:
+        """Return those of some pairs that the schedule does not leave out."""
+        step = self.schedule.step
+        first = numbers.start + (self.schedule.start - numbers.start) % step
+        return range(first, numbers.stop, step)
 
     def _end_at(self, numbers: range, sample: OutOfRangeSample) -> None:
         """End the run before a pair with a sample that is larger than its depth allows."""

@@ -102,13 +102,7 @@ class FrameMetrics:
     @property
     def looks_around(self) -> bool:
         """Return whether scores depend on the frames before and after."""
-        return bool(self.names_around)
-
-    @property
-    def names_around(self) -> tuple[str, ...]:
-        """Return the metrics whose scores depend on the frames before and after."""
-        metrics = self.planes[0].metrics
-        return tuple(metric.name for metric in metrics if any(scorer.looks_around for scorer in metric.scorers))
+        return any(scorer.looks_around for plane in self.planes for scorer in plane.scorers)
 
     def finish(self, means: Means) -> dict[str, Doubles]:
         """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""

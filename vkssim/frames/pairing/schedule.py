@@ -121,9 +121,16 @@ class Schedule:
         """Return the expected number of pairs; None if it is unknown."""
         return None if self.expected is None else len(range(self.start, self.expected, self.step))
 
+    def index(self, pair: int) -> int:
+        """Return the number of a pair among all pairs, from its number without those that are left out."""
+        return self.start + pair * self.step
+
     def frames(self, pair: int) -> tuple[int, int]:
         """Return the frames of a pair. Pairs are counted from 0, without those that are left out."""
-        index = self.start + pair * self.step
+        return self.frames_at(self.index(pair))
+
+    def frames_at(self, index: int) -> tuple[int, int]:
+        """Return the frames of a pair by its number among all pairs."""
         only = range(index, index + 1)
         return self.pairing.reference(only)[0], self.pairing.distorted(only)[0]
 
