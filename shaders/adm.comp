@@ -10,7 +10,7 @@
 // Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0036).
 // Constants: 0 workgroup size (strip), 1 sample format (scale 0), 5 scale. z: frame.
 
-layout(constant_id = 5) const uint SCALE = 0u;
+layout(constant_id = 5) const uint SCALE = 0u;  // that is made; scale 3 has the kernel of scale 2
 
 #include "constants.glsl"
 #include "integer_constants.glsl"
@@ -30,7 +30,7 @@ layout(push_constant) uniform Push {
     int strip;         // rows that a workgroup makes
     int top;           // rows of bands above those that count, and below
     int left;
-    int bits;          // of a sample of scale 0
+    int bits;          // of a sample of scale 0; of the other scales those by which sums along a row are rounded, 16 or 15
     int sample_shift;  // the bits by which samples lie higher in their type
     int gain_limit;
     int edge_weight;      // of the horizontal and of the vertical band

@@ -157,6 +157,6 @@ uvec2 masked_cube(uint restored, uint threshold, int band) {
 uvec2 band_cube(int value) {
     uint magnitude = uint(abs(value));
     if (SCALE == 0u) return multiply(magnitude * magnitude, magnitude);
-    uint square = low_word(multiply(magnitude, magnitude), SCALE == 2u ? 30 : 31) + 1u;  // in place of a half
+    uint square = low_word(multiply(magnitude, magnitude), 46 - bits) + 1u;  // in place of a half
     return round_shift(multiply(square, magnitude), band_shift);
 }

@@ -1,7 +1,6 @@
-// The wavelet of adm: sums of four taps, along the columns first. SCALE is the scale that is made.
+// The wavelet of adm: sums of four taps, along the columns first.
 
 const int DOWN_BITS = SCALE == 1u ? 0 : 16;  // of a sum along a column; those of scale 0 are the bits of a sample
-const int ACROSS_BITS = (SCALE & 1u) == 0u ? 16 : 15;
 
 // Returns the row or the column that is read for one that may be beyond an edge: 1 for -1, n - 1 for n.
 int reflected(int place, int size) {
@@ -26,5 +25,5 @@ int filter_column(ivec4 samples, ivec4 taps) {
 }
 
 int filter_row(ivec4 columns, ivec4 taps) {
-    return filtered(columns, taps, ACROSS_BITS, SCALE > 0u);
+    return filtered(columns, taps, SCALE == 0u ? 16 : bits, SCALE > 0u);
 }

@@ -336,7 +336,7 @@ MUTATIONS = (
         "adm",
         _include("adm_decouple"),
         ("a fifteenth that does not wrap", ">> 12), 0, 16)", ">> 12), 0, 20)"),
-        ("a half in place of libvmaf's 1", "SCALE == 2u ? 30 : 31) + 1u;", "SCALE == 2u ? 30 : 31);"),
+        ("a half in place of libvmaf's 1", "46 - bits) + 1u;", "46 - bits);"),
         check="tests/shaders/test_adm.py",
     ),
     *_faults(

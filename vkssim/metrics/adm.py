@@ -51,7 +51,7 @@ LARGEST = (22_931, 2_103_300_000, 1_471_900_000, 2_060_000_000)
 """The magnitudes of the bands and of the approximation of each scale are at most these."""
 
 _DOWN_SHIFTS = (None, 0, 16, 16)  # of the vertical pass of each scale; at scale 0, the bits of a sample
-_ACROSS_SHIFTS = (16, 15, 16, 15)  # of the horizontal pass
+ACROSS_SHIFTS = (16, 15, 16, 15)  # of the horizontal pass
 _ONE = 1 << 15  # a gain of 1
 COS_SQUARED = ADM_COS_SQUARED / (1 << 24)  # of the angle below which contrast counts as enhanced
 
@@ -97,7 +97,7 @@ def wavelet(plane: npt.NDArray[Any], scale: int, bits: int = 8) -> Level:
 
     def across(source: Int64s, taps: tuple[int, ...]) -> Int32Plane:
         total = sum(tap * source[:, column] for tap, column in zip(taps, columns, strict=True))
-        result: Int32Plane = _rounded(total, _ACROSS_SHIFTS[scale]).astype(np.int32)
+        result: Int32Plane = _rounded(total, ACROSS_SHIFTS[scale]).astype(np.int32)
         return result
 
     bands = np.stack([across(high, ADM_LOW_PASS), across(low, ADM_HIGH_PASS), across(high, ADM_HIGH_PASS)])

@@ -15,7 +15,19 @@ from ..shaders.constants import ADM_SCALES, ADM_WORKGROUP, STRIP_COLUMNS
 from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
-from .adm import GAIN_LIMIT, Int64s, Window, adm_scores, adm_sums, band_shifts, check_size, mask_shifts, terms_of_sums, window
+from .adm import (
+    ACROSS_SHIFTS,
+    GAIN_LIMIT,
+    Int64s,
+    Window,
+    adm_scores,
+    adm_sums,
+    band_shifts,
+    check_size,
+    mask_shifts,
+    terms_of_sums,
+    window,
+)
 from .adm_csf import Viewing, band_weights
 from .base import FeaturePlan, FrameScorer, sum_groups
 from .dispatches import KernelShape, PlaneLayout, PlanePair, aligned, ceil_div, dispatch, partials, strip_rows
@@ -26,6 +38,8 @@ MAX_GAIN = int(GAIN_LIMIT)
 _SUMS = 6  # of a scale: the masked bands, and those of the reference
 _DIGITS = 4  # of a sum, to the base 2^16; see shaders/adm_rows.comp
 _HALF = 32  # bits of a sum in each of the two numbers that hold it
+
+_LAST_KERNEL = 2  # that of scale 3 too: a kernel takes lavapipe 3 s to compile
 
 _ROWS = {Shape.STRIP: 48, Shape.STAGED: 32}
 _ROW_BYTES = 32  # words of eight columns
@@ -201,11 +215,11 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
         scale.groups,
         label=f"adm scale {scale.number}",
         targets=(scale.planes.buffer, scale.row_sums.name),
-        constants={SCALE_CONSTANT: scale.number},
+        constants={SCALE_CONSTANT: min(scale.number, _LAST_KERNEL)},
         strip=scale.strip,
         top=scale.window.rows.start,
         left=scale.window.columns.start,
-        bits=scale.bits,
+        bits=ACROSS_SHIFTS[scale.number] if scale.number else scale.bits,
         sample_shift=scale.sample_shift,
         gain_limit=limit,
         edge_weight=edge,
