@@ -1,4 +1,4 @@
-"""libvmaf's own float_ms_ssim by FFmpeg, beside vkssim: the same raw files, in turns, in one run.
+"""libvmaf's own float_ms_ssim and vmaf by FFmpeg, beside vkssim: the same raw files, in turns, in one run.
 
 Both give the same scores, or the section fails. FFmpeg is found on the PATH or in the package imageio-ffmpeg.
 """
@@ -18,7 +18,9 @@ from spreads import Row, compared
 from vkssim import score_files
 from vkssim.frames.options import RawDescription
 
-FEATURE = "float_ms_ssim"
+_FILTERS = {"float_ms_ssim": "model=:feature=name=float_ms_ssim", "vmaf": "model=version=vmaf_v0.6.1"}
+"""The filter's options for each feature; an empty model leaves the feature alone to be computed."""
+
 _ROUNDS = 5
 _LARGEST_DIFFERENCE = 1.5e-6
 """One in the sixth decimal, and the rounding of libvmaf's output to it."""
@@ -31,17 +33,21 @@ def beside(width: int, height: int, frames: int, device: str | None) -> list[Row
     program = _ffmpeg()
     if program is None:
         return []
+    return [row for feature in _FILTERS for row in _of_feature(feature, program, width, height, frames, device)]
+
+
+def _of_feature(feature: str, program: str, width: int, height: int, frames: int, device: str | None) -> list[Row]:
     with raw_clips(width, height, 8, frames) as (reference, distorted):
         raw = RawDescription(width, height, "420", 8)
-        where = {"section": "libvmaf", "size": f"{width}x{height}", "bits": 8, "feature": FEATURE, "frames": frames}
+        where = {"section": "libvmaf", "size": f"{width}x{height}", "bits": 8, "feature": feature, "frames": frames}
         where["cores"] = cores()
 
         def ours() -> Scores:
-            report = score_files(reference, distorted, features=[FEATURE], raw=raw, device=device)
-            return [frame.metrics[FEATURE] or 0.0 for frame in report.frames]
+            report = score_files(reference, distorted, features=[feature], raw=raw, device=device)
+            return [frame.metrics[feature] or 0.0 for frame in report.frames]
 
         def theirs() -> Scores:
-            return _run(program, width, height, reference, distorted)
+            return _run(feature, program, width, height, reference, distorted)
 
         runs: dict[str, Callable[[], Scores]] = {"vkssim": ours, "libvmaf by FFmpeg": theirs}
         scores = [run() for run in runs.values()]
@@ -54,9 +60,9 @@ def beside(width: int, height: int, frames: int, device: str | None) -> list[Row
     rows = []
     for kind, of_kind in turns.items():
         ours_row, theirs_row = of_kind.values()
-        rows += [{**where, "name": f"{name}, {kind}", **row} for name, row in of_kind.items()]
+        rows += [{**where, "name": f"{name}, {feature}, {kind}", **row} for name, row in of_kind.items()]
         ratio = compared(theirs_row, ours_row, "times as long")
-        rows.append({**where, "name": f"libvmaf against vkssim, {kind}", **ratio})
+        rows.append({**where, "name": f"libvmaf against vkssim, {feature}, {kind}", **ratio})
     return rows
 
 
@@ -76,12 +82,12 @@ def _ffmpeg() -> str | None:
     return None
 
 
-def _run(program: str, width: int, height: int, reference: Path, distorted: Path) -> Scores:
-    """Return libvmaf's scores; an empty model leaves the feature alone to be computed."""
+def _run(feature: str, program: str, width: int, height: int, reference: Path, distorted: Path) -> Scores:
+    """Return libvmaf's scores."""
     log = reference.with_name("libvmaf.json")
     raw = ("-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", f"{width}x{height}", "-i")
-    options = f"model=:feature=name={FEATURE}:n_threads={cores()}:log_fmt=json:log_path={log.name}"
+    options = f"{_FILTERS[feature]}:n_threads={cores()}:log_fmt=json:log_path={log.name}"
     command = [program, "-nostdin", "-loglevel", "error", *raw, str(distorted), *raw, str(reference)]
     subprocess.run([*command, "-lavfi", f"[0:v][1:v]libvmaf={options}", "-f", "null", "-"], cwd=log.parent, check=True)
     frames = json.loads(log.read_text(encoding="utf-8"))["frames"]
-    return [float(frame["metrics"][FEATURE]) for frame in frames]
+    return [float(frame["metrics"][feature]) for frame in frames]

@@ -38,10 +38,11 @@ def test_libvmaf_beside_vkssim_gives_the_same_scores(tmp_path: Path) -> None:
     code, said = _bench("--section", "libvmaf", *SMALL, "-o", str(output))
     assert code == 0, said
     rows = {row["name"]: row for row in json.loads(output.read_text())["figures"]}
-    assert len(rows) == 6
-    for program in ("vkssim", "libvmaf by FFmpeg"):
-        assert rows[f"{program}, CPU time"]["value"] > 0
-    assert {"value", "text"} & rows["libvmaf against vkssim, CPU time"].keys()
+    assert len(rows) == 12
+    for feature in ("float_ms_ssim", "vmaf"):
+        for program in ("vkssim", "libvmaf by FFmpeg"):
+            assert rows[f"{program}, {feature}, CPU time"]["value"] > 0
+        assert {"value", "text"} & rows[f"libvmaf against vkssim, {feature}, CPU time"].keys()
 
 
 def test_the_bench_continues_after_a_section_that_fails(tmp_path: Path) -> None:
