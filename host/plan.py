@@ -92,12 +92,16 @@ class Plan:
     def validate(self) -> None:
         """Raise ValueError if the plan is inconsistent.
 
-        It is inconsistent if buffers are unknown or named twice, if bindings are missing, or if a step has a data race.
+        It is inconsistent if buffers are unknown or named twice, if bindings are missing, if a lead is of no input, or if a
+        step has a data race.
         """
         doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
         if doubled:
             raise ValueError(f"buffers named twice: {doubled}")
-        names = {spec.name for spec in self.buffers}
+        names, inputs = {spec.name for spec in self.buffers}, {spec.name for spec in self.buffers if spec.role is Role.INPUT}
+        for spec in self.buffers:
+            if spec.role is Role.LEAD and spec.of not in inputs:
+                raise ValueError(f"{spec.name} is a lead of {spec.of!r}, which is no input")
         for dispatch in self.dispatches:
             kernel, bound = dispatch.kernel, (len(dispatch.sources), len(dispatch.targets))
             if bound != (kernel.sources, kernel.targets):

@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from vkssim.host.devices import DeviceKind
-from vkssim.host.plan import Dispatch, Kernel, Plan
+from vkssim.host.plan import BufferSpec, Dispatch, Kernel, Plan, Role
 from vkssim.host.submissions import TARGET_S, DispatchPart, SubmissionBudget, divide, work_of
 
 from .made_up import dispatch, plan
@@ -23,6 +23,10 @@ from .made_up import dispatch, plan
         (
             plan((Dispatch("stage", Kernel("nothing", sources=2), ("in",), ("out",), b"", (1, 1)),)),
             r"stage: \(1, 1\) buffers for \(2, 1\) bindings",
+        ),
+        (
+            Plan((*plan().buffers, BufferSpec("lead", Role.LEAD, 16, of="between")), plan().steps),
+            "lead is a lead of 'between', which is no input",
         ),
         (plan((dispatch("in", "between"), dispatch("between", "out"))), r"both reads and writes \['between'\]"),
     ],
