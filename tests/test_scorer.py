@@ -11,7 +11,7 @@ import pytest
 from vkssim import FrameScores, Scorer
 from vkssim.backends.sessions import close_sessions
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
+from vkssim.errors import DepthWarning, DeviceLostError, FrameError, NoDeviceError, OptionError
 from vkssim.host.executor import Executor
 from vkssim.metrics.motion import clip_sums, motion_scores
 
@@ -95,6 +95,20 @@ def test_a_frame_that_is_compared_with_the_next_one_waits_for_it(backend: str, b
             scores += scorer.flush()
             assert [score.index for score in scores] == list(range(first_index, first_index + 7))
             assert [score.metrics["integer_motion2"] for score in scores] == expected
+
+
+def test_a_frame_that_waited_for_one_that_is_lost_has_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _open("cpu", features=["motion"]) as scorer:
+        scores = [*scorer.feed(FRAMES[0], DISTORTED[0]), *scorer.feed(FRAMES[1], DISTORTED[1])]
+
+        def lost(_batch: Any) -> None:
+            raise DeviceLostError("the device was lost")
+
+        monkeypatch.setattr(scorer._backend, "collect", lost)
+        with pytest.raises(DeviceLostError, match="frames 1 to 2 were not scored"):
+            scorer.feed(FRAMES[2], DISTORTED[2])
+        scores += scorer.flush()
+    assert [score.index for score in scores] == [0]
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2, 4])

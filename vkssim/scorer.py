@@ -302,11 +302,12 @@ class Scorer(Closable):
                 self._submit()
             while self._in_flight and self._failure is None:
                 self._collect_oldest()
-            self._end_clip()
+            if self._failure is None:
+                self._end_clip()
             return self._take_ready()
 
     def score(self, pairs: Iterable[tuple[Picture, Picture]]) -> Iterator[FrameScores]:
-        """Score pairs of frames as they come.
+        """Score pairs of frames as they come, and end the clip. If the iteration is left early, `flush` ends it.
 
         Parameters
         ----------

@@ -103,6 +103,19 @@ def test_a_model_by_its_path(tmp_path: Path) -> None:
     assert make_metric(f"vmaf=model={path}", FRAME).scorers[0].text == make_metric(MODELS["vmaf_neg"], FRAME).scorers[0].text
 
 
+def test_names_that_other_scores_have_inside() -> None:
+    """A model reads what was computed, not what another model made of it."""
+    references, distorted, _ = vmaf_clips("moving_texture")
+    height, width = references.shape[1:]
+    neg = "vmaf=model=vmaf_v0.6.1neg"
+    features = ["float_psnr", "vmaf=name=integer_motion2", f"{neg}:name=b", f"{neg}:name=float_psnr_y"]
+    with Scorer(width, height, bits=8, features=features) as scorer:
+        scores = [dict(frame.metrics) for frame in scorer.score(zip(references, distorted, strict=True))]
+    expected = case_scores("moving_texture", "vmaf", "vmaf_neg", "vmaf_neg")
+    found = scores_of(scores, "integer_motion2", "b", "float_psnr_y")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
+
+
 def test_two_models_need_two_names() -> None:
     with pytest.raises(OptionError, match="feature vmaf is asked for twice; its option `name` gives each score a name"):
         FrameMetrics(["vmaf", "vmaf=model=vmaf_v0.6.1neg"], [FRAME])
@@ -163,6 +176,8 @@ def test_models_as_libvmaf_names_them(model: str, feature: str) -> None:
         ("name=neg", "names no model; give version=NAME, such as version=vmaf_v0.6.1, or path=FILE"),
         ("version=vmaf_v0.6.1:disable_clip=true", "disable_clip is not supported"),
         ("vmaf_v0.6.1", "not of the form option=value"),
+        ("version=vmaf_v0.6.1:enable_transform=1", "enable_transform is 1; it must be true or false"),
+        ("version=vmaf_v0.6.1:path=own.json", "names two models; give version or path"),
     ],
 )
 def test_models_that_are_not_understood(model: str, message: str) -> None:

@@ -96,7 +96,8 @@ class FrameMetrics:
     def similarities(self) -> tuple[str, ...]:
         """Return the names of scores that are a metric itself and not in dB."""
         plain = [name for metric in self.planes[0].metrics for name in metric.similarities]
-        printed = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
+        of_planes = [f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL)] if len(self.planes) > 1 else []
+        printed = {*plain, *of_planes}
         return tuple(name for name in self.names if name in printed)
 
     @property
@@ -108,14 +109,16 @@ class FrameMetrics:
         """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
         columns: dict[str, Doubles] = {}
         for plane, terms in zip(self.planes, means, strict=True):
-            scores: dict[str, Doubles] = {}
+            computed: dict[str, Doubles] = {}
             for scorer, mean in zip(plane.scorers, terms, strict=True):
-                scores |= scorer.finish(mean)
+                computed |= scorer.finish(mean)
+            scores = {**computed}
             for metric in plane.metrics:
-                scores |= metric.combine(scores)
+                scores |= metric.combine(computed)
             if plane.name == PLANES[0]:
                 columns |= scores
-            columns |= {f"{name}_{plane.name}": column for name, column in scores.items()}
+            if len(self.planes) > 1:
+                columns |= {f"{name}_{plane.name}": column for name, column in scores.items()}
         if self._total:
             areas = [plane.format.width * plane.format.height for plane in self.planes]
             for number, scorer in enumerate(self.planes[0].scorers):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -17,7 +16,7 @@ from .integer_adm import AdmScorer
 from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, split_feature
-from .vmaf_model import DEFAULT_MODEL, FeatureOptions, VmafModel, predict, read_model
+from .vmaf_model import DEFAULT_MODEL, FeatureOptions, predict, read_model
 
 _EXTRACTORS: Mapping[str, type[FrameScorer]] = {scorer.name: scorer for scorer in (VifScorer, AdmScorer, MotionScorer)}
 
@@ -64,7 +63,7 @@ class VmafMetric(Metric):
         if not _NAME.fullmatch(name):
             raise OptionError(f"{self.name}: name is {name!r}; it must be letters, digits, _ and ., a letter first")
         self.names = (name,)
-        self._model = _model(self._options["model"])
+        self._model = read_model(self._options["model"])
         of_extractors: dict[str, FeatureOptions] = {}
         for feature in self._model.features:
             if of_extractors.setdefault(feature.extractor, feature.options) != feature.options:
@@ -85,14 +84,10 @@ class VmafMetric(Metric):
         return {self.names[0]: predict(self._model, features, transform=self._options["transform"] == "phone")}
 
 
-@lru_cache(8)
-def _model(model: str) -> VmafModel:
-    """Return a model, which is read once: every worker and every range of a clip needs it."""
-    return read_model(model)
-
-
 _OF_MODEL = {"version": "model", "path": "model", "name": "name"}
 """The option of vmaf for each key of libvmaf's --model that has one of the same value."""
+
+_TRANSFORMS = {"true": "phone", "false": "none"}
 
 
 def feature_of_model(text: str) -> str:
@@ -104,8 +99,12 @@ def feature_of_model(text: str) -> str:
     options = {}
     for key, value in given.items():
         if key == "enable_transform":
-            options["transform"] = "phone" if value == "true" else "none"
+            if value not in _TRANSFORMS:
+                raise OptionError(f"--model {text}: enable_transform is {value}; it must be {' or '.join(_TRANSFORMS)}")
+            options["transform"] = _TRANSFORMS[value]
         elif key in _OF_MODEL:
+            if _OF_MODEL[key] in options:
+                raise OptionError(f"--model {text} names two models; give version or path")
             options[_OF_MODEL[key]] = str(value)
         else:
             raise OptionError(f"--model {text}: {key} is not supported; version, path, name and enable_transform are")
