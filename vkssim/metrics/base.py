@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch
 from ..report.results import decibel
+from ..shaders.interface import SampleCode
 from ..types import DoublePlane, Doubles, FrameFormat
 from ..utils.values import Value
 from .dispatches import KernelShape, PlanePair
@@ -127,6 +129,29 @@ class FrameScorer(Metric):
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return scores by name from (frames, terms) means. Each is (frames,) float64, with NaN for frames without a score."""
         return dict(zip(self.names, [self.as_requested(self.score(means)), *self.terms(means)], strict=False))
+
+
+class IntegerScorer(FrameScorer):
+    """A metric that is computed from integers of 8 to 16 bits of the luma, like libvmaf's integer extractors.
+
+    Raises FrameError for other samples.
+    """
+
+    reads_integers = True
+    has_chroma = False
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
+            raise FrameError(
+                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
+            )
+        super().__init__(frame, options)
+        self._frame = frame
+        self._bits = int(frame.peak).bit_length()
+
+    def as_requested(self, score: Doubles) -> Doubles:
+        """Return the score, which has no other unit."""
+        return score
 
 
 class SimilarityScorer(FrameScorer):

@@ -9,7 +9,6 @@ from typing import Annotated, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import ADM_SCALES, ADM_WORKGROUP, STRIP_COLUMNS
 from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
@@ -29,9 +28,10 @@ from .adm import (
     window,
 )
 from .adm_csf import Viewing, band_weights
-from .base import FeaturePlan, FrameScorer, sum_groups
+from .base import FeaturePlan, IntegerScorer, sum_groups
 from .dispatches import KernelShape, PlaneLayout, PlanePair, aligned, ceil_div, dispatch, partials, strip_rows
 from .options import OptionValue
+from .vmaf_model import output_name
 
 MAX_GAIN = int(GAIN_LIMIT)
 
@@ -58,7 +58,7 @@ class AdmOptions(TypedDict, total=False):
     ]
 
 
-class AdmScorer(FrameScorer):
+class AdmScorer(IntegerScorer):
     """adm for frames of one format, as in libvmaf's integer_adm.c.
 
     A scale has one score, num / den: the detail of the reference that the distorted plane keeps above the masking threshold.
@@ -68,21 +68,13 @@ class AdmScorer(FrameScorer):
 
     name = "adm"
     options = values_of(AdmOptions)
-    reads_integers = True
-    has_chroma = False
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         check_size(frame.width, frame.height)
-        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
-            raise FrameError(
-                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
-            )
         super().__init__(frame, options)
-        self._frame = frame
-        self._bits = int(frame.peak).bit_length()
         self._limit: int = self._options["adm_enhn_gain_limit"]
-        end = "" if self._limit == MAX_GAIN else f"_egl_{self._limit}"
-        self.names = tuple(f"integer_{name}{end}" for name in ("adm2", *(f"adm_scale{scale}" for scale in range(ADM_SCALES))))
+        outputs = "adm2", *(f"adm_scale{scale}" for scale in range(ADM_SCALES))
+        self.names = tuple(output_name(f"integer_{output}", self._options) for output in outputs)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return the dispatches of four scales, one after the other, and of their rows.
@@ -114,10 +106,6 @@ class AdmScorer(FrameScorer):
     def score(self, means: Doubles) -> Doubles:
         """Return adm2."""
         return self._scores(means)[:, 0]
-
-    def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, which has no other unit."""
-        return score
 
     def terms(self, means: Doubles) -> list[Doubles]:
         """Return the scores of the scales."""

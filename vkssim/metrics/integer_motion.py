@@ -8,16 +8,16 @@ from typing import Annotated, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FrameError
 from ..host.plan import BufferSpec, Role
 from ..shaders.constants import MOTION_WORKGROUP, STRIP_COLUMNS
-from ..shaders.interface import SampleCode, Shape
+from ..shaders.interface import Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
-from .base import FeaturePlan, FrameScorer, sum_groups
+from .base import FeaturePlan, IntegerScorer, sum_groups
 from .dispatches import SAMPLES, KernelShape, PlanePair, WindowWalk, ceil_div, dispatch, partials
 from .motion import MotionOptions, check_size, motion_scores, motion_sum
 from .options import OptionValue
+from .vmaf_model import output_name
 
 _DIGITS = np.array([1.0, 2.0**16])
 """The weights of a workgroup's two sums; see shaders/motion.comp."""
@@ -32,7 +32,7 @@ class IntegerMotionOptions(TypedDict, total=False):
     motion_force_zero: Annotated[bool, Value(default=False, help="give 0 for every frame, as models without motion need")]
 
 
-class MotionScorer(FrameScorer):
+class MotionScorer(IntegerScorer):
     """motion for frames of one format, as in libvmaf's integer_motion.c.
 
     The distorted clip does not matter, and larger scores are no better. motion2 is the smaller of a frame's change and the next
@@ -42,22 +42,13 @@ class MotionScorer(FrameScorer):
 
     name = "motion"
     options = values_of(IntegerMotionOptions)
-    reads_integers = True
-    has_chroma = False
     looks_around = True
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         check_size(frame.width, frame.height)
-        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
-            raise FrameError(
-                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
-            )
         super().__init__(frame, options)
-        self._frame = frame
-        self._bits = int(frame.peak).bit_length()
         self._settings = MotionOptions(force_zero=self._options["motion_force_zero"])
-        end = "_force_0" if self._settings.force_zero else ""
-        self.names = tuple(f"integer_{name}{end}" for name in ("motion2", "motion3"))
+        self.names = tuple(output_name(f"integer_{output}", self._options) for output in ("motion2", "motion3"))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, which reads each reference and the one before it."""
@@ -93,10 +84,6 @@ class MotionScorer(FrameScorer):
     def score(self, means: Doubles) -> Doubles:
         """Return motion2 of consecutive frames."""
         return self._scores(means)[0]
-
-    def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, which has no other unit."""
-        return score
 
     def terms(self, means: Doubles) -> list[Doubles]:
         """Return motion3."""

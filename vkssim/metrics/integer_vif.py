@@ -9,16 +9,16 @@ from typing import Annotated, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import STRIP_COLUMNS, VIF_FILTERS, VIF_WORKGROUP
 from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
-from .base import FeaturePlan, FrameScorer, sum_groups
+from .base import FeaturePlan, IntegerScorer, sum_groups
 from .dispatches import KernelShape, PlaneLayout, PlanePair, WindowWalk, aligned, ceil_div, dispatch, partials
 from .options import OptionValue
 from .vif import GAIN_LIMIT, VIF_SCALES, VifSums, check_size, log_table, vif_scores, vif_sums
+from .vmaf_model import output_name
 
 MAX_GAIN = int(GAIN_LIMIT)
 
@@ -55,7 +55,7 @@ class VifOptions(TypedDict, total=False):
     ]
 
 
-class VifScorer(FrameScorer):
+class VifScorer(IntegerScorer):
     """vif for frames of one format, as in libvmaf's integer_vif.c.
 
     A scale has one score, num / den, the quotient of two float32: the information that the distorted plane keeps of the
@@ -64,21 +64,12 @@ class VifScorer(FrameScorer):
 
     name = "vif"
     options = values_of(VifOptions)
-    reads_integers = True
-    has_chroma = False
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         check_size(frame.width, frame.height)
-        if frame.code is SampleCode.FLOAT32 or frame.needs_ingest:
-            raise FrameError(
-                f"{self.name} is computed from integers of 8 to 16 bits, as libvmaf does; give samples of a bit depth"
-            )
         super().__init__(frame, options)
-        self._frame = frame
-        self._bits = int(frame.peak).bit_length()
         self._limit: int = self._options["vif_enhn_gain_limit"]
-        end = "" if self._limit == MAX_GAIN else f"_egl_{self._limit}"
-        self.names = tuple(f"integer_vif_scale{scale}{end}" for scale in range(VIF_SCALES))
+        self.names = tuple(output_name(f"integer_vif_scale{scale}", self._options) for scale in range(VIF_SCALES))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return the dispatches of four scales: in each step, the next scale is made while this one is summed.
@@ -118,10 +109,6 @@ class VifScorer(FrameScorer):
     def score(self, means: Doubles) -> Doubles:
         """Return the score of scale 0."""
         return self._scores(means)[:, 0]
-
-    def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, which has no other unit."""
-        return score
 
     def terms(self, means: Doubles) -> list[Doubles]:
         """Return the scores of the other scales."""
