@@ -111,11 +111,13 @@ int row_place(int sum, int row) {
     return place * (band_height() - 2 * top) + row;
 }
 
-// Returns the sum of a subgroup. 25 bits of 128 threads fit a word.
+// Returns the sum of a subgroup. 25 bits of 128 threads fit a word, and so does what they carry into the next 25.
 uvec2 add_subgroup(uvec2 value) {
     const uint DIGIT = (1u << 25) - 1u;
     uvec3 sums = subgroupAdd(uvec3(value.x & DIGIT, low_word(value, 25) & DIGIT, value.y >> 18));
-    return add(add(uvec2(sums.x, 0u), uvec2(sums.y << 25, sums.y >> 7)), uvec2(0u, sums.z << 18));
+    // NVIDIA's compiler (580.159) gives sums by uaddCarry the low word of another call.
+    uint middle = sums.y + (sums.x >> 25);
+    return uvec2((sums.x & DIGIT) | middle << 25, (middle >> 7) + (sums.z << 18));
 }
 
 #ifdef STAGED

@@ -7,9 +7,8 @@ uvec2 multiply(uint a, uint b) {
 }
 
 uvec2 add(uvec2 a, uvec2 b) {
-    uint carry;
-    uint low = uaddCarry(a.x, b.x, carry);
-    return uvec2(low, a.y + b.y + carry);
+    uint low = a.x + b.x;
+    return uvec2(low, a.y + b.y + uint(low < a.x));
 }
 
 // Returns the low word of a value divided by 2^shift, for shifts of 0 to 31.
