@@ -26,7 +26,7 @@ def _features(case: str, limit: float) -> dict[str, list[float]]:
         for scale, score in enumerate(vif.vif_scores(vif.vif_sums(*pair, bits, gain_limit=limit))):
             features[f"integer_vif_scale{scale}"].append(float(score))
         terms = adm.adm_terms(*pair, bits, gain_limit=limit)
-        features["integer_adm2"].append(adm.adm_scores(terms, width * height).adm2)
+        features["integer_adm2"].append(float(adm.adm_scores(terms, width * height).adm2))
     features["integer_motion2"] = motion.motion_scores(motion.clip_sums(references, bits), width, height).motion2.tolist()
     return dict(features)
 

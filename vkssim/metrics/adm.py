@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from ..shaders.constants import (
     ADM_SMALLEST_SIDE,
     ADM_THIRTIETH,
 )
+from ..types import Doubles
 from .adm_csf import Viewing, Weights, band_weights
 
 Int64s = npt.NDArray[np.int64]
@@ -231,7 +233,7 @@ def band_shifts(height: int, width: int, scale: int) -> Shifts:
 
 
 class Sums(NamedTuple):
-    """A sum of each band, (3,) int64, and the powers of two that it must be divided by."""
+    """A sum of each band, (3,) or (frames, 3) int64, and the powers of two that it must be divided by."""
 
     values: Int64s
     points: tuple[int, int, int]
@@ -281,26 +283,38 @@ def band_sums(bands: Bands, scale: int) -> Sums:
     return Sums(_add_rows(cubes, shifts.rows), shifts.points)
 
 
-def _cube_root(value: float) -> np.float32:
+def _cube_roots(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     """In double, so that every machine rounds alike: glibc's powf rounds about one root in a thousand the other way."""
-    return np.float32(float(np.float32(value)) ** float(np.float32(1) / np.float32(3)))
+    singles = values.astype(np.float32).astype(np.float64)
+    roots: npt.NDArray[np.float32] = (singles ** float(np.float32(1) / np.float32(3))).astype(np.float32)
+    return roots
 
 
-def _pooled(cubes: list[float], noise: float) -> np.float32:
-    first, second, third = (_cube_root(cube) + _cube_root(noise) for cube in cubes)
-    return np.float32(first + second + third)
+def _pooled(cubes: npt.NDArray[np.float64], noise: float) -> npt.NDArray[np.float32]:
+    """Return (...) sums over the bands of the cube roots of (..., 3) cubes and of the noise."""
+    return _sum_of_bands(_cube_roots(cubes) + _cube_roots(np.array(noise)))
 
 
-def numerator(sums: Sums, scale: int, noise: float) -> np.float32:
-    """Return the sum over the bands of the cube roots of masked sums and of the noise."""
-    convert = np.float32 if scale else np.float64
-    return _pooled([float(convert(value)) / 2.0**point for value, point in zip(*sums, strict=True)], noise)
+def _sum_of_bands(roots: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Add (..., 3) in float32, one after the other."""
+    total: npt.NDArray[np.float32] = roots[..., 0] + roots[..., 1] + roots[..., 2]
+    return total
 
 
-def denominator(sums: Sums, weights: Weights, noise: float) -> np.float32:
-    """Return the sum over the bands of the cube roots of weighted sums and of the noise."""
-    terms = zip(*sums, weights.floats, strict=True)
-    return _pooled([float(value) / 2.0**point * weight**3 for value, point, weight in terms], noise)
+def _units(points: tuple[int, int, int]) -> npt.NDArray[np.float64]:
+    return 2.0 ** np.array(points)
+
+
+def numerator(sums: Sums, scale: int, noise: float) -> npt.NDArray[np.float32]:
+    """Return the sum over the bands of the cube roots of masked sums and of the noise, (...) of (..., 3)."""
+    values = sums.values.astype(np.float32 if scale else np.float64).astype(np.float64)
+    return _pooled(values / _units(sums.points), noise)
+
+
+def denominator(sums: Sums, weights: Weights, noise: float) -> npt.NDArray[np.float32]:
+    """Return the sum over the bands of the cube roots of weighted sums and of the noise, (...) of (..., 3)."""
+    cubes = np.array([weight**3 for weight in weights.floats])
+    return _pooled(sums.values / _units(sums.points) * cubes, noise)
 
 
 def adm_terms(
@@ -350,15 +364,26 @@ def adm_sums(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], bits: int
     return np.array(sums)
 
 
-def terms_of_sums(sums: Int64s, height: int, width: int) -> npt.NDArray[np.float32]:
-    """Return the terms of planes of this size from their sums, those of aim 0."""
-    terms = np.zeros((ADM_SCALES, 3), np.float32)
-    for scale, (masked, bands) in enumerate(sums):
+@cache
+def _pooling(height: int, width: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
+    """Return the factors of the sums of frames of this size, (4, 2, 3), and the cube roots of the noise, (4, 1, 1)."""
+    factors, noise = np.empty((ADM_SCALES, 2, 3)), np.empty((ADM_SCALES, 1, 1))
+    for scale in range(ADM_SCALES):
         height, width = (height + 1) // 2, (width + 1) // 2
-        noise = window(height, width).area * NOISE_WEIGHT
-        terms[scale, 0] = numerator(Sums(masked, mask_shifts(height, width, scale).points), scale, noise)
-        of_bands = Sums(bands, band_shifts(height, width, scale).points)
-        terms[scale, 1] = denominator(of_bands, band_weights(scale, Viewing()), noise)
+        cubes = np.array(band_weights(scale, Viewing()).floats) ** 3
+        factors[scale] = 1.0 / _units(mask_shifts(height, width, scale).points)
+        factors[scale, 1] = cubes / _units(band_shifts(height, width, scale).points)
+        noise[scale] = window(height, width).area * NOISE_WEIGHT
+    return factors, _cube_roots(noise)
+
+
+def terms_of_sums(sums: Int64s, height: int, width: int) -> npt.NDArray[np.float32]:
+    """Return the terms of frames of this size, (frames, 4, 3), from their sums, (frames, 4, 2, 3); those of aim are 0."""
+    factors, noise = _pooling(height, width)
+    values = sums.astype(np.float64)
+    values[:, 1:, 0] = sums[:, 1:, 0].astype(np.float32)
+    terms = np.zeros((len(sums), ADM_SCALES, 3), np.float32)
+    terms[..., :2] = _sum_of_bands(_cube_roots(values * factors) + noise)
     return terms
 
 
@@ -377,25 +402,30 @@ def _bands_of_scales(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], b
 
 
 class Scores(NamedTuple):
-    """The scores of a frame, as libvmaf names them."""
+    """The scores of frames, as libvmaf names them: (frames,), or single numbers of one frame."""
 
-    adm2: float
-    aim: float
-    adm3: float
-    scales: tuple[float, ...]
-    """adm_scale0 to adm_scale3."""
+    adm2: Doubles
+    aim: Doubles
+    adm3: Doubles
+    scales: Doubles
+    """adm_scale0 to adm_scale3, (frames, 4)."""
 
 
 def adm_scores(terms: npt.NDArray[np.float32], pixels: int, *, dlm_weight: float = DLM_WEIGHT, min_val: float = 0.0) -> Scores:
-    """Return the scores of (4, 3) terms, in double, of frames of `pixels` samples.
+    """Return the scores of (frames, 4, 3) or (4, 3) terms, in double, of frames of `pixels` samples.
 
     adm2 is num / den. adm3 is the mean of adm2, by `dlm_weight`, and of 1 - aim, at least `min_val`. Without noise, a flat
     reference has adm2 of 1 and aim of 0; libvmaf's aim is undefined there, and its scales are too.
     """
     limit = 1e-10 * pixels / (1920.0 * 1080.0)
-    num, den, aim_num = (float(sum(float(value) for value in column)) for column in terms.T)
-    num, den = (0.0 if value < limit else value for value in (num, den))
-    adm2, aim = (num / den, aim_num / den) if den else (1.0, 0.0)
-    adm3 = max(adm2 * dlm_weight + (1 - aim) * (1 - dlm_weight), min_val)
-    scales = tuple(float(num) / float(den) if den else math.nan for num, den, _ in terms)
-    return Scores(adm2, aim, adm3, scales)
+    doubles = terms.astype(np.float64)
+    sums = doubles.cumsum(axis=-2)[..., -1, :]  # one scale after the other, as libvmaf adds
+    num, den = (np.where(value < limit, 0.0, value) for value in (sums[..., 0], sums[..., 1]))
+    adm2, aim = _quotient(num, den, 1.0), _quotient(sums[..., 2], den, 0.0)
+    adm3 = np.maximum(adm2 * dlm_weight + (1 - aim) * (1 - dlm_weight), min_val)
+    return Scores(adm2, aim, adm3, _quotient(doubles[..., 0], doubles[..., 1], math.nan))
+
+
+def _quotient(num: Doubles, den: Doubles, otherwise: float) -> Doubles:
+    """Return num / den, and another number where den is 0."""
+    return np.divide(num, den, out=np.full_like(den, otherwise), where=den != 0)

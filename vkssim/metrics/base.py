@@ -149,9 +149,21 @@ class IntegerScorer(FrameScorer):
         self._frame = frame
         self._bits = int(frame.peak).bit_length()
 
+    @abstractmethod
+    def scores(self, means: Doubles) -> Doubles:
+        """Return (frames, scores) scores in the order of `names` from (frames, terms) means."""
+
+    def score(self, means: Doubles) -> Doubles:
+        """Return the first score."""
+        return self.scores(means)[:, 0]
+
     def as_requested(self, score: Doubles) -> Doubles:
         """Return the score, which has no other unit."""
         return score
+
+    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
+        """Return scores by name from (frames, terms) means."""
+        return dict(zip(self.names, self.scores(means).T, strict=True))
 
 
 class SimilarityScorer(FrameScorer):

@@ -103,21 +103,12 @@ class AdmScorer(IntegerScorer):
         sums = adm_sums(reference, distorted, self._bits, gain_limit=self._limit)
         return _split(sums.reshape(1, -1)).ravel()
 
-    def score(self, means: Doubles) -> Doubles:
-        """Return adm2."""
-        return self._scores(means)[:, 0]
-
-    def terms(self, means: Doubles) -> list[Doubles]:
-        """Return the scores of the scales."""
-        return list(self._scores(means).T[1:])
-
-    def _scores(self, means: Doubles) -> Doubles:
+    def scores(self, means: Doubles) -> Doubles:
+        """Return adm2 and the scores of the scales."""
         height, width = self._frame.height, self._frame.width
-        scores = []
-        for sums in _joined(means).reshape(-1, ADM_SCALES, 2, 3):
-            found = adm_scores(terms_of_sums(sums, height, width), height * width)
-            scores.append([found.adm2, *found.scales])
-        return np.array(scores, np.float64).reshape(-1, 1 + ADM_SCALES)
+        sums = _joined(means).reshape(-1, ADM_SCALES, 2, 3)
+        found = adm_scores(terms_of_sums(sums, height, width), height * width)
+        return np.column_stack([found.adm2, found.scales])
 
 
 def _split(sums: Int64s) -> Doubles:

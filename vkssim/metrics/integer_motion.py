@@ -81,15 +81,8 @@ class MotionScorer(IntegerScorer):
         """Return (1,) sum of a frame, computed by NumPy."""
         return np.array([0.0 if before is None else motion_sum(before, reference, self._bits)])
 
-    def score(self, means: Doubles) -> Doubles:
-        """Return motion2 of consecutive frames."""
-        return self._scores(means)[0]
-
-    def terms(self, means: Doubles) -> list[Doubles]:
-        """Return motion3."""
-        return [self._scores(means)[1]]
-
-    def _scores(self, means: Doubles) -> tuple[Doubles, Doubles]:
+    def scores(self, means: Doubles) -> Doubles:
+        """Return motion2 and motion3 of consecutive frames."""
         sums = means[:, 0].astype(np.int64).tolist()
         found = motion_scores(sums, self._frame.width, self._frame.height, self._settings)
-        return found.motion2, found.motion3
+        return np.stack([found.motion2, found.motion3], axis=1)

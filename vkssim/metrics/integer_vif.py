@@ -17,7 +17,7 @@ from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer, sum_groups
 from .dispatches import KernelShape, PlaneLayout, PlanePair, WindowWalk, aligned, ceil_div, dispatch, partials
 from .options import OptionValue
-from .vif import GAIN_LIMIT, VIF_SCALES, VifSums, check_size, log_table, vif_scores, vif_sums
+from .vif import GAIN_LIMIT, VIF_SCALES, check_size, log_table, vif_scores, vif_sums
 from .vmaf_model import output_name
 
 MAX_GAIN = int(GAIN_LIMIT)
@@ -106,19 +106,9 @@ class VifScorer(IntegerScorer):
         """Return (16,) numbers of a frame, computed by NumPy."""
         return np.array(vif_sums(reference, distorted, self._bits, gain_limit=self._limit), np.float64).reshape(-1)
 
-    def score(self, means: Doubles) -> Doubles:
-        """Return the score of scale 0."""
-        return self._scores(means)[:, 0]
-
-    def terms(self, means: Doubles) -> list[Doubles]:
-        """Return the scores of the other scales."""
-        return list(self._scores(means).T[1:])
-
-    def _scores(self, means: Doubles) -> Doubles:
-        frames = means.reshape(len(means), VIF_SCALES, -1).astype(np.int64).tolist()
-        return np.array([vif_scores([VifSums(*scale) for scale in frame]) for frame in frames], np.float64).reshape(
-            -1, VIF_SCALES
-        )
+    def scores(self, means: Doubles) -> Doubles:
+        """Return the scores of the scales."""
+        return vif_scores(means.reshape(len(means), VIF_SCALES, -1)).astype(np.float64)
 
 
 # -- dispatches -------------------------------------------------------------------------------------------------------

@@ -100,13 +100,10 @@ def motion_scores(sums: list[int], width: int, height: int, options: MotionOptio
         means = np.array(sums[first:], np.float64) / 256.0 / (width * height)
         motion[first:] = np.minimum(means * options.fps_weight, options.max_val)
 
-    motion2 = np.zeros(count)
-    for frame in range(first, count):
-        if frame + 1 == count:
-            motion2[frame] = motion[frame]
-        else:
-            other = frame + 1 - first  # the frame itself, or the one before it in a window of five frames
-            motion2[frame] = min(motion[other], motion[frame + 1]) if other >= first else motion[frame + 1]
+    motion2 = motion.copy()
+    between = slice(2 * first - 1, count - 1)  # frames with a motion on both sides
+    motion2[first : count - 1] = motion[first + 1 :]
+    motion2[between] = np.minimum(motion[between.start + 1 - first : count - first], motion2[between])
 
     blended = _blend(motion2, options)
     motion3 = blended.copy()

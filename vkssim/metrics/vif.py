@@ -179,10 +179,13 @@ def information_sums(terms: Information) -> VifSums:
     return VifSums(*(int(term.sum()) for term in terms))
 
 
-def quotient(sums: VifSums) -> npt.NDArray[np.float32]:
-    """Return num and den of a scale, (2,) float32, from its sums."""
-    numerator, denominator, loss, flat = sums
-    return np.array([numerator / _LOG_STEPS + (flat - loss / 16384 / 65025), denominator / _LOG_STEPS + flat], np.float32)
+def quotients(sums: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return num and den of scales, (..., 2) float32, from their `VifSums`, (..., 4)."""
+    values = np.asarray(sums, np.float64)
+    terms = values[..., :2] / _LOG_STEPS
+    terms[..., 0] += values[..., 3] - values[..., 2] / 16384 / 65025
+    terms[..., 1] += values[..., 3]
+    return terms.astype(np.float32)
 
 
 def halve(plane: IntegerPlane, bits: int, scale: int) -> npt.NDArray[np.uint16]:
@@ -219,8 +222,8 @@ def check_size(width: int, height: int) -> None:
         raise FrameError(f"vif needs {VIF_SMALLEST_SIDE}x{VIF_SMALLEST_SIDE} at least, got {width}x{height}")
 
 
-def vif_scores(sums: list[VifSums]) -> npt.NDArray[np.float32]:
-    """Return the scores of the scales, (4,) float32: num / den in float32."""
-    quotients = np.stack([quotient(scale) for scale in sums])
-    scores: npt.NDArray[np.float32] = quotients[:, 0] / quotients[:, 1]
+def vif_scores(sums: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Return the scores of scales, (...) float32, from their `VifSums`, (..., 4): num / den in float32."""
+    terms = quotients(sums)
+    scores: npt.NDArray[np.float32] = terms[..., 0] / terms[..., 1]
     return scores

@@ -64,6 +64,7 @@ class VmafMetric(Metric):
             raise OptionError(f"{self.name}: name is {name!r}; it must be letters, digits, _ and ., a letter first")
         self.names = (name,)
         self._model = read_model(self._options["model"])
+        self._inputs = [feature.name for feature in self._model.features]
         of_extractors: dict[str, FeatureOptions] = {}
         for feature in self._model.features:
             if of_extractors.setdefault(feature.extractor, feature.options) != feature.options:
@@ -80,7 +81,7 @@ class VmafMetric(Metric):
 
     def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
         """Return the prediction of the model."""
-        features = np.stack([scores[feature.name] for feature in self._model.features], axis=1)
+        features = np.stack([scores[name] for name in self._inputs], axis=1)
         return {self.names[0]: predict(self._model, features, transform=self._options["transform"] == "phone")}
 
 

@@ -276,7 +276,9 @@ def predict(model: VmafModel, features: DoublePlane, *, transform: bool = False)
     inputs = features * model.slopes[1:] + model.intercepts[1:]
     distances = np.zeros((len(inputs), len(model.vectors)))
     for column, entries in zip(inputs.T, model.vectors.T, strict=True):
-        distances += (column[:, None] - entries) ** 2
+        differences = column[:, None] - entries
+        differences *= differences
+        distances += differences
     kernels = np.exp(-model.gamma * distances)
     scores: Doubles = ((kernels * model.coefficients).sum(axis=1) - model.rho - model.intercepts[0]) / model.slopes[0]
     if model.transform is not None and (transform or model.transform.enabled):
