@@ -48,13 +48,14 @@ def test_other_metrics_wait_for_nothing() -> None:
     assert sequence.end() == {}
 
 
+@pytest.mark.parametrize("in_its_batch", [0, 1, 3])
 @pytest.mark.parametrize("first", [1, 2, 5])
-def test_after_a_lead_only_the_rest_is_given(first: int) -> None:
+def test_after_a_lead_only_the_rest_is_given(first: int, in_its_batch: int) -> None:
     sums = _sums(8)
-    sequence = FrameSequence(MOTION)
-    sequence.lead([[np.zeros((1, 1))]])  # of the frame before, which was computed as if it were the first
-    settled = [sequence.add([[sums[first:]]]), sequence.end()]
-    found = np.concatenate([columns["integer_motion2"] for columns in settled])
+    read = np.concatenate([np.zeros((1, 1)), sums[first:]])  # the frame before was computed as if it were the first
+    sequence = FrameSequence(MOTION, lead=True)
+    settled = [sequence.add([[part]]) for part in (read[: 1 + in_its_batch], read[1 + in_its_batch :]) if len(part)]
+    found = np.concatenate([columns["integer_motion2"] for columns in (*settled, sequence.end())])
     np.testing.assert_array_equal(found, MOTION.finish([[sums]])["integer_motion2"][first:])
 
 

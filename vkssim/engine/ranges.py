@@ -46,9 +46,11 @@ class RangeBoundary:
     pairs: int
     """The number of pairs before it."""
     last: tuple[int, int]
-    """The positions of the last frames before it."""
+    """The positions of the last frames before it, or before its lead."""
     next: tuple[int, int]
-    """The positions of the first frames after it."""
+    """The positions of the first frames after them."""
+    lead: int = 0
+    """The number of pairs before it that both ranges read, because a metric looks at neighbours."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,8 @@ def divide_pairs(
 
     `schedule` has the pairs of two sources, made by their numbers. A range has no more than a worker's equal share of the pairs
     that are left. So ranges get shorter, and workers that take them one after the other are done at about the same time. There
-    is only one range if the clips cannot be read in ranges. With `lead`, the pair before each range is read too, and that pair
-    is the one at a key frame.
+    is only one range if the clips cannot be read in ranges. With `lead`, the pair before each range is read with it, and that
+    pair is the one at a key frame.
     """
     if any(source.problem is not None for source in sources):
         return [FrameRange()]
@@ -194,9 +196,9 @@ def _boundaries(
         back = max(first - reference.before(first), second - distorted.before(second))
         at = target - back // schedule.step + lead
         if before + lead < at < total:
-            first, second = schedule.frames(at)
+            first, second = schedule.frames(at - lead)
             last = reference.position(first - 1), distorted.position(second - 1)
-            yield RangeBoundary(at, last, (reference.position(first), distorted.position(second)))
+            yield RangeBoundary(at, last, (reference.position(first), distorted.position(second)), lead)
             before = at
 
 

@@ -18,7 +18,7 @@ from ..frames.options import Selection
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
-from ..metrics.plane_metrics import FrameMetrics, FrameSequence, Means, PlaneMetrics, plane_formats
+from ..metrics.plane_metrics import FrameMetrics, FrameSequence, PlaneMetrics, plane_formats
 from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..report.results import ScoreReport, merged_info, rows
 from ..storage.location import redact_url
@@ -75,8 +75,7 @@ def score_range(
         metrics = frame_metrics(sources, options)
         schedule = schedule_pairs(options.selection, *sources, options.sync)
         first = frame_range.first + max(0, len(earlier) - 1)
-        lead = schedule.index(first) - 1 if metrics.looks_around and first > 0 else None
-        begins = _seek(frame_range.start, sources, schedule, lead)
+        begins = _seek(frame_range.start, sources, schedule)
 
         backend = close_at_end(stack, open_backend(metrics.planes))
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
@@ -87,13 +86,8 @@ def score_range(
         times = [time for _, time, _ in earlier[:-1]]
 
         run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, on_event, live, times))
-        if lead is not None:
-            run.read_lead(lead)
-            if frame_range.start is not None and begins is None:
-                _verify(frame_range.start, sources, schedule)
-                begins = _seek(frame_range.start, sources, schedule, None)  # the frames are there already
-        for batch, frames in run.filled_batches():
-            run.submit(batch, frames)
+        end = frame_range.end
+        run.read_to(None if end is None else end.pairs - end.lead)
         follows = _check_range(frame_range, sources, schedule, report, first + run.collected)
         run.end()
 
@@ -110,7 +104,7 @@ def score_range(
             run.shorter,
             (_time(reference, skips[0]), _time(distorted, skips[1])) if options.sync == "pts" else None,
             schedule.pairs,
-            begins or (None, None),
+            begins,
             follows,
             video_packets(sources, options.selection) if frame_range.is_whole else None,
         )
@@ -121,29 +115,19 @@ def _time(source: FrameSource, number: int) -> float:
     return time or 0.0
 
 
-def _seek(
-    start: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule, lead: int | None
-) -> Fingerprints | None:
-    """Seek both sources to the first frames of a range, and return the fingerprints of these frames.
-
-    If the pair before the range is the `lead` that has to be read, seek to that pair and return None.
-    """
+def _seek(start: RangeBoundary | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    """Seek both sources to the first frames that a range reads, and return the fingerprints of these frames."""
     if start is None:
         return None, None
     reference, distorted = sources
-    if lead is not None and lead < schedule.index(start.pairs):
-        numbers = schedule.frames_at(lead)
-        reference.seek(numbers[0], start.last[0])
-        distorted.seek(numbers[1], start.last[1])
-        return None
-    numbers = schedule.frames(start.pairs)
+    numbers = schedule.frames(start.pairs - start.lead)
     return reference.seek(numbers[0], start.next[0]), distorted.seek(numbers[1], start.next[1])
 
 
 def _verify(boundary: RangeBoundary, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
-    """Check that both sources were read up to a boundary, and return the fingerprints of the frames after it."""
+    """Check that both sources were read up to a boundary or its lead, and return the fingerprints of the frames after it."""
     (reference, distorted), last = sources, boundary.last
-    numbers = schedule.frames(boundary.pairs)
+    numbers = schedule.frames(boundary.pairs - boundary.lead)
     return reference.verify_boundary(numbers[0], last[0]), distorted.verify_boundary(numbers[1], last[1])
 
 
@@ -171,7 +155,7 @@ def _check_range(
 
     if frame_range.end is None:
         return None, None
-    if pairs != frame_range.end.pairs:
+    if pairs != frame_range.end.pairs - frame_range.end.lead:
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
     return _verify(frame_range.end, sources, schedule)
 
@@ -294,7 +278,7 @@ class _Run:
     distorted_times: list[float | None]
     """The presentation times of all frames in the distorted clip."""
     collected: int = 0
-    """The number of pairs of the schedule that were read and computed, without those before and after the range."""
+    """The number of pairs of the schedule that were read and computed, without a lead."""
     before: Batch | None = None
     """The batch that was submitted last, with the pairs before the next ones."""
     read_seconds: float = 0.0
@@ -304,21 +288,31 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.readers = [_SourceReader(source) for source in self.sources]
-        self.sequence = FrameSequence(self.metrics)
         self.started = time.perf_counter()
         self.shorter = self.schedule.unmatched
         self.step = 1 if self.metrics.looks_around else self.schedule.step
         """The step in which pairs are read: neighbours are read, also if the schedule leaves them out."""
-        self.next_given = self.schedule.index(self.frame_range.first + len(self.report.frames))
+        first = self.frame_range.first + len(self.report.frames)
+        self.next_given = self.first_wanted = self.schedule.index(first)
+        has_lead = self.metrics.looks_around and first > 0
+        self.sequence = FrameSequence(self.metrics, lead=has_lead)
+        self.next_read = self.next_given - has_lead
 
-    def filled_batches(self) -> Iterator[tuple[Batch, int]]:
+    def read_to(self, pairs: int | None) -> None:
+        """Read and compute the pairs before the one of a number, or all that are left, and collect their scores."""
+        self._read_on(self.schedule.stop if pairs is None else self.schedule.index(pairs))
+
+    def _read_on(self, limit: int | None) -> None:
+        for batch, frames in self._filled_batches(limit):
+            self.backend.submit(batch, frames, self.before)
+            self.before = batch
+
+    def _filled_batches(self, limit: int | None) -> Iterator[tuple[Batch, int]]:
         """Yield batches and their numbers of frames, each to be submitted at once, and collect their scores.
 
-        The batches begin after the frames that are already in the report. They end with a source or with the range.
+        The batches begin after the frames that were read. They end with a source or at the limit.
         """
-        backend, schedule, step = self.backend, self.schedule, self.step
-        limit = schedule.stop if self.frame_range.stop is None else schedule.index(self.frame_range.stop)
-        next_number = self.next_given
+        backend, step = self.backend, self.step
         free = deque(backend.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
@@ -328,12 +322,12 @@ class _Run:
         collects_early = self.live or backend.batches[0].external is not None
 
         while not self.is_out_of_range:
-            while free and not ended and (limit is None or next_number < limit):
+            while free and not ended and (limit is None or self.next_read < limit):
                 batch = free.popleft()
-                stop = next_number + backend.batch_size * step
-                numbers = range(next_number, stop if limit is None else min(stop, limit), step)
+                stop = self.next_read + backend.batch_size * step
+                numbers = range(self.next_read, stop if limit is None else min(stop, limit), step)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
-                next_number = stop
+                self.next_read += len(numbers) * step
 
             if in_flight and (
                 not reading
@@ -355,34 +349,20 @@ class _Run:
                 break
         self._note_lengths()
 
-    def submit(self, batch: Batch, frames: int) -> None:
-        """Have the backend compute a batch, which follows the last one."""
-        self.backend.submit(batch, frames, self.before)
-        self.before = batch
-
-    def read_lead(self, number: int) -> None:
-        """Read and compute the pair before the first one whose scores are wanted."""
-        means = self._compute(number)
-        if means is not None:
-            self.sequence.lead(means)
-
     def end(self) -> None:
-        """Settle the scores that depend on the pair after the last one, which is read if the range ends before it."""
-        if self.metrics.looks_around:
-            stop = self.frame_range.stop
-            after = None if stop is None or self.is_out_of_range else self._compute(self.schedule.index(stop))
-            self._give(self.sequence.end() if after is None else self.sequence.add(after))
+        """Settle the scores that depend on the pair after the last one, which is read if the range ends before it.
 
-    def _compute(self, number: int) -> Means | None:
-        """Return the means of a pair outside of the range; None if it cannot be read. No batch is in flight."""
-        batch = self.backend.batches[0]
-        reads = self._start_reading(batch, range(number, number + 1))
-        if not all(reader.finish(futures, 1) for reader, futures in zip(self.readers, reads, strict=True)):
-            return None
-        self.submit(batch, 1)
-        with interruptible():
-            means = self.backend.collect(batch)
-        return None if batch.beyond is not None else means
+        Raises RangeError if that pair is not there.
+        """
+        if not self.metrics.looks_around:
+            return
+        end = self.frame_range.end
+        if end is None or self.is_out_of_range:
+            self._give(self.sequence.end())
+            return
+        self._read_on(self.schedule.index(end.pairs) + 1)
+        if self.next_given < self.schedule.index(end.pairs):
+            raise RangeError(f"{self.report.reference} and {self.report.distorted} end before pair {end.pairs + 1}")
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
         pairing = self.schedule.pairing
@@ -413,7 +393,8 @@ class _Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             means = [[terms[: len(numbers)] for terms in plane] for plane in means]
-        self.collected += len(self._of_schedule(numbers))
+        wanted = range(max(numbers.start, self.first_wanted), numbers.stop, self.step)
+        self.collected += len(self._of_schedule(wanted))
         if numbers:
             self._give(self.sequence.add(means))
         self.host_seconds += time.perf_counter() - collected

@@ -138,25 +138,23 @@ class FrameSequence:
     If a metric looks around, the scores of the last frame wait for the means of the next one, or for the end of the clip.
     """
 
-    def __init__(self, metrics: FrameMetrics) -> None:
+    def __init__(self, metrics: FrameMetrics, *, lead: bool = False) -> None:
+        """Begin a sequence. With `lead`, its first frame is the one before those whose scores are wanted."""
         self._metrics = metrics
         self._kept: Means | None = None
         """The means of the last frame, and of the one before it."""
-        self._given = 0
+        self._given = int(lead)
         """The number of the kept frames whose scores were given, or are not wanted."""
-
-    def lead(self, means: Means) -> None:
-        """Add the frame before the first one whose scores are wanted."""
-        self._kept, self._given = _last(means, 1), 1
 
     def add(self, means: Means) -> dict[str, Doubles]:
         """Add frames, and return the scores by name of all frames that have become settled."""
         if not self._metrics.looks_around:
             return self._metrics.finish(means)
         known = means if self._kept is None else _joined(self._kept, means)
+        count = len(known[0][0])
         scores = _between(self._metrics.finish(known), self._given, -1)
-        self._given = min(len(known[0][0]) - 1, 1)
         self._kept = _last(known, 2)
+        self._given = max(self._given, count - 1) - max(count - 2, 0)
         return scores
 
     def end(self) -> dict[str, Doubles]:
