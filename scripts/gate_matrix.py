@@ -156,8 +156,7 @@ class CasePair:
 _INTEGERS = ((MS_SSIM, 9), (SSIM, 1))
 _INGESTED = ((MS_SSIM, 11), (SSIM, 3))
 _PSNR = ((PSNR, 1),)
-_VIF = (("vif", 11),), ((Shape.STRIP, Precision.EXACT),)  # planes of three scales, columns and rows of four
-_STAGED_VIF = (("vif", 7),), ((Shape.STAGED, Precision.EXACT),)
+_VIF = (("vif", 7),)  # planes of three scales, sums of four
 _ADM = (("adm", 8),)  # bands and rows of four scales
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
@@ -191,14 +190,12 @@ PAIRS = (
     CasePair("sixteen_bit", _PSNR, 6, title="psnr", builds=_EXACT),
     CasePair("inverted", _PSNR, 6, title="psnr", builds=_EXACT),
     CasePair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_EXACT),
-    # Information in integers: every depth, odd sizes, and windows that are flat, alike and inverted.
+    # Information and bands in integers: every depth, odd sizes, and windows that are flat, alike and inverted.
     *(
-        CasePair(case, features, 6, title="vif", builds=builds)
+        CasePair(case, features, 6, title=features[0][0], builds=_EXACT)
+        for features in (_VIF, _ADM)
         for case in ("odd", "dark", "inverted", "ten_bit", "sixteen_bit")
-        for features, builds in (_VIF, _STAGED_VIF)
     ),
-    # Bands in integers, of the same pairs.
-    *(CasePair(case, _ADM, 6, title="adm", builds=_EXACT) for case in ("odd", "dark", "inverted", "ten_bit", "sixteen_bit")),
     # The window that libvmaf does not have.
     CasePair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_EXACT, with_libvmaf=False),
     CasePair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),

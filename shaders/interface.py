@@ -136,11 +136,6 @@ INTERFACES: dict[str, Interface] = {
     "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
     "psnr": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
     "vif_decimate": Interface((*_SOURCE, "mean_shift", "sample_shift"), constants=_SCALE_CONSTANTS),
-    "vif_columns": Interface(
-        ("width", "height", "pitch", "plane", "mean_shift", "square_shift", "sample_shift"),
-        shapes=(Shape.STRIP,),
-        constants=_SCALE_CONSTANTS,
-    ),
     "vif": Interface(
         (
             *("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials"),

@@ -4,13 +4,13 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 // Sums the statistic of vif over the windows of a scale, for each workgroup.
 //
-// The strip shape filters the rows of the columns from vif_columns.comp; the staged shape filters columns and rows. Every
-// step gives the integers of libvmaf's integer_vif.c, without 64-bit integers and doubles (docs/adr/0036).
+// Columns are filtered first, and then rows. Every step gives the integers of libvmaf's integer_vif.c, without 64-bit integers
+// and doubles (docs/adr/0036).
 //
 // A workgroup has eight sums: the digits, to the base 2^16 and the lowest first, of the logarithms of the numerator (two) and of
 // the denominator (two) and of the distorted variances of flat windows (three), then the number of flat windows. The host adds
 // them in double precision.
-// Constants: 0 workgroup size (strip), 1 sample format (staged), 5 scale. z: frame.
+// Constants: 0 workgroup size (strip), 1 sample format, 5 scale. z: frame.
 
 const int SUMS = 8;
 
@@ -22,8 +22,6 @@ const int SUMS = 8;
 layout(local_size_x = VIF_WORKGROUP) in;
 #else
 layout(local_size_x_id = 0) in;
-#include "format.glsl"
-layout(set = 0, binding = 0) uniform usamplerBuffer moments;
 #endif
 
 layout(push_constant) uniform Push {
@@ -31,7 +29,7 @@ layout(push_constant) uniform Push {
     int height;
     int pitch;
     int plane;
-    int strip;  // rows that a workgroup processes
+    int strip;  // rows that a workgroup processes; columns in the strip shape
     int first_partial;
     int frame_partials;
     int mean_shift;    // of the sums of a column
@@ -44,9 +42,7 @@ layout(push_constant) uniform Push {
 
 #include "workgroup.glsl"
 #include "vif.glsl"
-#ifdef STAGED
 #include "integers.glsl"
-#endif
 
 #ifdef STAGED
 layout(std430, set = 0, binding = 1) readonly restrict buffer Logarithms { uint logarithm_words[]; };

@@ -4,7 +4,7 @@
 // Makes the planes of the next scale of vif, (w / 2) x (h / 2) samples of 16 bits.
 //
 // Each sample is a Gaussian mean around every second sample of every second row. Columns come first, and each pass is rounded to
-// 16 bits. A thread makes a unit of a row: 8 samples in the strip shape, 2 in the staged shape.
+// 16 bits. A thread makes a unit of a row: 8 samples in the strip shape, 4 in the staged shape.
 // Constants: 0 workgroup size, 1 sample format, 5 the scale that is made. y: row. z: plane.
 
 layout(local_size_x_id = 0) in;
@@ -32,7 +32,7 @@ layout(push_constant) uniform Push {
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uint target[]; };
 
 #ifdef STAGED
-const int OUTPUTS = 2;
+const int OUTPUTS = 4;
 #else
 const int OUTPUTS = 8;
 #endif
@@ -41,30 +41,35 @@ const int SPAN = 2 * OUTPUTS - 1 + 2 * LEAD;
 
 // Returns the samples of a row from LEAD columns before those of a unit. Those beyond an edge are other samples of the row.
 uint[SPAN] samples_of(int row, int unit) {
-    uint samples[SPAN];
+    uint near[16];  // from the word of the first sample
+    int last = (width - 1) >> (FORMAT == UINT8 ? 2 : 1);
 #ifdef STAGED
-    [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = integer_at(row, clamp(2 * OUTPUTS * unit + i - LEAD, 0, width - 1));
+    int first = unit * OUTPUTS / (FORMAT == UINT8 ? 2 : 1) - (FORMAT == UINT8 ? 1 : 2);
+    [[unroll]] for (int i = 0; i < (SPAN + 1) / 2; ++i) {
+        if (FORMAT != UINT8 || i < (SPAN + 3) / 4) near[i] = words[row + clamp(first + i, 0, last)];
+    }
 #else
-    uint words[16];  // from the word of the first sample
+    last >>= 2;
     if (FORMAT == UINT8) {
-        int last = (width - 1) >> 4;
         uvec4 block = texelFetch(blocks, row + unit);
-        words[0] = texelFetch(blocks, row + max(unit - 1, 0)).w;
-        [[unroll]] for (int i = 0; i < 4; ++i) words[i + 1] = block[i];
-        words[5] = texelFetch(blocks, row + min(unit + 1, last)).x;
-        [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 2], 8 * (i & 3), 8);
+        near[0] = texelFetch(blocks, row + max(unit - 1, 0)).w;
+        [[unroll]] for (int i = 0; i < 4; ++i) near[i + 1] = block[i];
+        near[5] = texelFetch(blocks, row + min(unit + 1, last)).x;
     } else {
-        int last = (width - 1) >> 3;
         [[unroll]] for (int b = -1; b < 3; ++b) {
             uvec4 block = texelFetch(blocks, row + clamp(2 * unit + b, 0, last));
             [[unroll]] for (int i = 0; i < 4; ++i) {
                 int word = 4 * b + i + 2;
-                if (word >= 0 && word < 16) words[word] = block[i];
+                if (word >= 0 && word < 16) near[word] = block[i];
             }
         }
-        [[unroll]] for (int i = 0; i < SPAN; ++i) samples[i] = bitfieldExtract(words[i >> 1], 16 * (i & 1), 16) >> sample_shift;
     }
 #endif
+    uint samples[SPAN];
+    [[unroll]] for (int i = 0; i < SPAN; ++i) {
+        samples[i] = FORMAT == UINT8 ? bitfieldExtract(near[i >> 2], 8 * (i & 3), 8)
+                                     : bitfieldExtract(near[i >> 1], 16 * (i & 1), 16) >> sample_shift;
+    }
     return samples;
 }
 
@@ -86,11 +91,12 @@ void main() {
 
     uint sums[SPAN];
     [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] = 0u;
-    [[unroll]] for (int distance = -LEAD; distance <= LEAD; ++distance) {
-        if (abs(distance) <= MARGIN) {
-            uint samples[SPAN] = samples_of(z * plane + mirrored(2 * y + distance, height) * pitch, unit);
-            uint weight = tap(abs(distance));
-            [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] += weight * samples[i];
+    [[unroll]] for (int distance = 0; distance <= LEAD; ++distance) {
+        if (distance <= MARGIN) {
+            uint weight = tap(distance);
+            uint above[SPAN] = samples_of(z * plane + mirrored(2 * y - distance, height) * pitch, unit);
+            uint below[SPAN] = samples_of(z * plane + mirrored(2 * y + distance, height) * pitch, unit);
+            [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] += weight * (distance == 0 ? above[i] : above[i] + below[i]);
         }
     }
     [[unroll]] for (int i = 0; i < SPAN; ++i) sums[i] = (sums[i] + ((1u << mean_shift) >> 1)) >> mean_shift;

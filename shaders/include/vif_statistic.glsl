@@ -36,27 +36,23 @@ uint multiply_means(uint a, uint b) {
 }
 
 // Returns floor(c^2 / v) and the rest, for c < 2^31, 2^17 <= v < 2^31 and a quotient below 2^32.
-// Each turn divides in float32, whose quotient is wrong by less than 2^-22 of itself.
+//
+// The float32 quotient is wrong by less than 2^12, because each of its factors and products is wrong by at most 2^-22 of itself.
+// Its own rest, without the 12 lowest bits, corrects it to within one.
 uint divide_square(uint c, uint v, out uint rest) {
-    uint high, low;
+    uint high, low, product_high, product_low, borrow;
     umulExtended(c, c, high, low);
     float inverse = 1.0 / float(v);
-    uint quotient = uint(min((float(high) * 4294967296.0 + float(low)) * inverse, 4294967040.0));
+    uint quotient = uint(min(float(c) * inverse * float(c), 4294967040.0));
 
-    uint product_high, product_low;
-    [[unroll]] for (int turn = 0; turn < 2; ++turn) {
-        umulExtended(quotient, v, product_high, product_low);
-        uint borrow;
-        uint rest_low = usubBorrow(low, product_low, borrow);
-        int rest_high = int(high - product_high - borrow);
-        // The rest is a small number of v, of either sign: it fits a float well enough.
-        float correction = (float(rest_high) * 4294967296.0 + float(rest_low)) * inverse;
-        quotient += uint(int(floor(correction)));
-    }
     umulExtended(quotient, v, product_high, product_low);
-    uint borrow;
     rest = usubBorrow(low, product_low, borrow);
     int rest_high = int(high - product_high - borrow);
+    quotient += uint(int(floor(float((rest_high << 20) | int(rest >> 12)) * (inverse * 4096.0))));
+
+    umulExtended(quotient, v, product_high, product_low);
+    rest = usubBorrow(low, product_low, borrow);
+    rest_high = int(high - product_high - borrow);
     if (rest_high < 0) {  // one too many
         --quotient;
         rest += v;

@@ -15,7 +15,7 @@ from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer, sum_groups
-from .dispatches import KernelShape, PlaneLayout, PlanePair, WindowWalk, aligned, ceil_div, dispatch, partials
+from .dispatches import KernelShape, PlaneLayout, PlanePair, WindowWalk, aligned, ceil_div, dispatch, partials, strip_rows
 from .options import OptionValue
 from .vif import GAIN_LIMIT, VIF_SCALES, check_size, log_table, vif_scores, vif_sums
 from .vmaf_model import output_name
@@ -36,9 +36,9 @@ _DIGITS = np.array(
 
 _SUMS = len(_DIGITS[0])
 
-_ROWS = {Shape.STRIP: 32, Shape.STAGED: 64}
-_ROWS_OF_COLUMNS = 2  # that a thread of vif_columns.comp filters
-_OUTPUTS = {Shape.STRIP: 8, Shape.STAGED: 2}  # that a thread of vif_decimate.comp makes
+_ROWS = 128  # of a workgroup of the staged shape
+_STEPS = 120  # of a workgroup of the strip shape: each filters STRIP_COLUMNS columns
+_OUTPUTS = {Shape.STRIP: 8, Shape.STAGED: 4}  # that a thread of vif_decimate.comp makes
 _LOGARITHMS = "vif.logarithms"
 
 
@@ -72,10 +72,7 @@ class VifScorer(IntegerScorer):
         self.names = tuple(output_name(f"integer_vif_scale{scale}", self._options) for scale in range(VIF_SCALES))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the dispatches of four scales: in each step, the next scale is made while this one is summed.
-
-        The strip shape sums a scale a step later, from the columns that it has filtered in this step.
-        """
+        """Return the dispatches of four scales: in each step, the next scale is made while this one is summed."""
         scales = [_Scale(0, planes, self._frame.shift, self._bits, 2 * (self._bits - 8))]
         scales += [_Scale(scale, level, 0, 16, 16) for scale, level in enumerate(_levels(planes), 1)]
         walks = [_walk(shape, scale) for scale in scales]
@@ -83,19 +80,15 @@ class VifScorer(IntegerScorer):
         target = partials("vif.partials", _SUMS * sum(groups))
         table = BufferSpec(_LOGARITHMS, Role.TABLE, 1 << 16, log_table()[1 << 15 :].astype("<u2").tobytes())
 
-        buffers: list[BufferSpec] = [*(scale.planes.spec(Role.WORK) for scale in scales[1:]), table, target]
-        steps: list[list[Dispatch]] = [[] for _ in range(VIF_SCALES + 1)]
+        steps: list[tuple[Dispatch, ...]] = []
         for scale, walk in zip(scales, walks, strict=True):
-            if scale.number + 1 < VIF_SCALES:
-                steps[scale.number].append(_decimate(shape, scale, scales[scale.number + 1].planes))
-            source, place = scale.planes, scale.number
-            if shape.shape is Shape.STRIP:
-                source, place = scale.moments, scale.number + 1
-                buffers.append(source.spec(Role.WORK))
-                steps[scale.number].append(_filter_columns(shape, scale))
             first = _SUMS * sum(groups[: scale.number])
-            steps[place].append(_sum_windows(shape, scale, source, walk, target, first, self._limit))
-        return FeaturePlan(tuple(buffers), tuple(tuple(step) for step in steps if step), target, groups)
+            step = [_sum_windows(shape, scale, walk, target, first, self._limit)]
+            if scale.number + 1 < VIF_SCALES:
+                step.insert(0, _decimate(shape, scale, scales[scale.number + 1].planes))
+            steps.append(tuple(step))
+        buffers = *(scale.planes.spec(Role.WORK) for scale in scales[1:]), table, target
+        return FeaturePlan(buffers, tuple(steps), target, groups)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 16) numbers: those of `VifSums` of each scale, which are whole."""
@@ -124,12 +117,6 @@ class _Scale:
     mean_shift: int
     square_shift: int
 
-    @property
-    def moments(self) -> PlaneLayout:
-        """Return the layout of the filtered columns, 16 bytes for each sample."""
-        planes = self.planes
-        return PlaneLayout(f"vif.moments{self.number}", planes.width, planes.height, SampleCode.FLOAT32, 16 * planes.width)
-
 
 def _levels(planes: PlanePair) -> Iterator[PlanePair]:
     """Yield the layouts of the planes of all scales but the first."""
@@ -140,10 +127,14 @@ def _levels(planes: PlanePair) -> Iterator[PlanePair]:
 
 
 def _walk(shape: KernelShape, scale: _Scale) -> WindowWalk:
-    columns = STRIP_COLUMNS * shape.workgroup
+    planes = scale.planes
     if shape.shape is Shape.STAGED:
         columns = VIF_WORKGROUP - len(VIF_FILTERS[scale.number]) + 1
-    return WindowWalk.in_strips(shape, ceil_div(scale.planes.width, columns), scale.planes.height, _ROWS)
+        strip = strip_rows(_ROWS, planes.height, ceil_div(planes.width, columns))
+        return WindowWalk((ceil_div(planes.width, columns), ceil_div(planes.height, strip)), strip)
+    groups_y = ceil_div(planes.height, shape.workgroup)
+    strip = STRIP_COLUMNS * strip_rows(_STEPS, ceil_div(planes.width, STRIP_COLUMNS), groups_y)
+    return WindowWalk((ceil_div(planes.width, strip), groups_y), strip)
 
 
 def _decimate(shape: KernelShape, scale: _Scale, target: PlaneLayout) -> Dispatch:
@@ -162,36 +153,15 @@ def _decimate(shape: KernelShape, scale: _Scale, target: PlaneLayout) -> Dispatc
     )
 
 
-def _filter_columns(shape: KernelShape, scale: _Scale) -> Dispatch:
-    groups = (
-        ceil_div(ceil_div(scale.planes.width, STRIP_COLUMNS), shape.workgroup),
-        ceil_div(scale.planes.height, _ROWS_OF_COLUMNS),
-    )
-    return dispatch(
-        shape,
-        "vif_columns",
-        scale.planes,
-        scale.moments,
-        groups,
-        label=f"vif columns of scale {scale.number}",
-        constants={SCALE_CONSTANT: scale.number},
-        sample_shift=scale.sample_shift,
-        mean_shift=scale.mean_shift,
-        square_shift=scale.square_shift,
-    )
-
-
-def _sum_windows(
-    shape: KernelShape, scale: _Scale, source: PlaneLayout, walk: WindowWalk, target: BufferSpec, first: int, limit: int
-) -> Dispatch:
+def _sum_windows(shape: KernelShape, scale: _Scale, walk: WindowWalk, target: BufferSpec, first: int, limit: int) -> Dispatch:
     return dispatch(
         shape,
         "vif",
-        source,
-        source,
+        scale.planes,
+        scale.planes,
         walk.groups,
         label=f"vif scale {scale.number}",
-        sources=(source.buffer, _LOGARITHMS),
+        sources=(scale.planes.buffer, _LOGARITHMS),
         targets=(target.name,),
         constants={SCALE_CONSTANT: scale.number},
         strip=walk.strip,
