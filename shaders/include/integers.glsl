@@ -16,13 +16,4 @@ uint integer_at(int row, int column) {
 
 layout(set = 0, binding = 0) uniform usamplerBuffer blocks;  // four uint32 a texel
 
-uint integer_at(int row, int column) {
-    if (FORMAT == UINT8) {
-        uvec4 block = texelFetch(blocks, row + (column >> 4));
-        return bitfieldExtract(block[column >> 2 & 3], 8 * (column & 3), 8);
-    }
-    uvec4 block = texelFetch(blocks, row + (column >> 3));
-    return bitfieldExtract(block[column >> 1 & 3], 16 * (column & 1), 16) >> sample_shift;
-}
-
 #endif

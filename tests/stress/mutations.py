@@ -262,7 +262,7 @@ MUTATIONS = (
     Mutation("vif: a tap of another scale", _include("vif"), "int(SCALE) * VIF_TAPS_OF_A_SCALE + distance", "distance"),
     Mutation("vif: the carry of the lower halves lost", _include("vif"), "((low + half_unit) >> shift)", "0u"),
     Mutation("vif: the edge sample repeated", _include("edge"), "2 * size - 2 - place", "2 * size - 1 - place"),
-    Mutation("vif: the second word of a block lost", _include("integers"), "block[column >> 1 & 3]", "block[column >> 1 & 2]"),
+    Mutation("vif: the second sample of a word lost", _include("integers"), "16 * (column & 1), 16) >>", "0, 16) >>"),
     *_faults(
         "vif strip",
         _include("vif_strip"),
