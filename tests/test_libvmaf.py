@@ -17,7 +17,7 @@ from vkssim import Scorer
 from .support import golden
 from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
 from .support.hard_pictures import KINDS, hard_pair
-from .support.libvmaf import DEPTHS, Scores, libvmaf_adm, libvmaf_scores, libvmaf_vif
+from .support.libvmaf import DEPTHS, Scores, libvmaf_adm, libvmaf_models, libvmaf_scores, libvmaf_vif
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -101,6 +101,22 @@ def test_adm_of_hard_pairs(bits: int) -> None:
             frames = list(scorer.score(planes))
         for pair, scores, expected in zip(pairs, frames, libvmaf_adm(planes, bits, limit), strict=True):
             assert list(scores.metrics.values()) == pytest.approx(list(expected.values()), abs=1e-9), (str(pair), limit)
+
+
+@pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning")  # of dark pictures
+@pytest.mark.parametrize("bits", DEPTHS)
+def test_vmaf_of_hard_clips(bits: int) -> None:
+    """Clips whose frames have nothing in common, and clips that pan: the models and the motion that they use."""
+    width, height = 320, 180
+    models = {"vmaf": "vmaf_v0.6.1", "vmaf_neg": "vmaf_v0.6.1neg"}
+    pairs = [hard_pair(kind, seed, (width, height), bits) for seed, kind in enumerate(KINDS)]
+    panned = [[np.roll(plane, 2 * n, axis=1) for plane in (pairs[0].reference, pairs[0].distorted)] for n in range(5)]
+    for clip in ([(pair.reference, pair.distorted) for pair in pairs], [(first, second) for first, second in panned]):
+        features = [*(f"vmaf=model={model}:name={name}" for name, model in models.items()), "motion"]
+        with Scorer(width, height, bits=bits, features=features, batch=3) as scorer:
+            frames = [scores.metrics for scores in scorer.score(clip)]
+        for scores, expected in zip(frames, libvmaf_models(clip, bits, models), strict=True):
+            assert {name: scores[name] for name in expected} == pytest.approx(expected, abs=3e-6)
 
 
 TERMS: Scores = {f"float_ms_ssim_{term}_scale{scale}": 0.5 for term in "lcs" for scale in range(5)}

@@ -80,7 +80,7 @@ def test_a_page_offers_no_decibels_of_decibels(clips: tuple[str, str, str], tmp_
     scores, target = _json(clips, tmp_path / "scores.json"), tmp_path / "page.html"
     assert vkssim("report", str(scores), "-o", str(target), "--worst", "0").exit_code == 0
     page = target.read_text("utf-8")
-    assert '{"name":"float_psnr","decibels":false},{"name":"float_ssim","decibels":true}' in page
+    assert '{"name":"float_psnr","decibels":false,"scale":null},{"name":"float_ssim","decibels":true,"scale":null}' in page
 
 
 def test_the_defaults_are_two_similarities(clips: tuple[str, str, str]) -> None:

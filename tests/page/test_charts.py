@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from vkssim.page.charts import HEIGHT, WIDTH, distribution_chart, frame_axis, round_axis, score_chart
+from vkssim.page.charts import HEIGHT, WIDTH, distribution_chart, frame_axis, rate_chart, round_axis, score_chart
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.9508, 0.9636), (0, 1), (-0.3, 0.999999), (25.1, 61.2), (0.999991, 0.999999)])
@@ -39,6 +39,15 @@ def test_a_score_lies_where_the_axes_say() -> None:
     assert chart is not None
     assert (chart.up.low, chart.up.high) == pytest.approx((0.2, 0.4))
     assert chart.lines[0].path == f"M0.0 {HEIGHT}.0L500.0 0.0L{WIDTH}.0 200.0"
+
+
+def test_charts_of_a_scale_show_all_of_it() -> None:
+    scores = np.array([88.0, 93.5])
+    charts = score_chart([(0, np.arange(2.0), scores)], (0, 100)), rate_chart([(0, [(500.0, 88.0, 0)])], (0, 100))
+    assert [(chart.up.low, chart.up.high) for chart in charts if chart is not None] == [(0, 100)] * 2
+    distribution = distribution_chart([(0, scores)], (0, 100))
+    assert distribution is not None
+    assert (distribution.across.low, distribution.across.high) == (0, 100)
 
 
 def test_a_line_is_interrupted_where_there_is_no_score() -> None:

@@ -22,6 +22,7 @@ from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import PageDetails, render_page
 from vkssim.report.numbers import time_code
 from vkssim.report.reading import read_report
+from vkssim.report.record import FeatureFacts
 from vkssim.report.results import ScoreReport
 
 from ..support.golden import FIXTURES
@@ -220,6 +221,18 @@ def test_the_rate_chart_is_in_decibels() -> None:
     assert [clip["style"]["classes"] for clip in data["clips"]] == [ladder["style"]["classes"]] * 2
     assert [clip["style"]["marker"] for clip in data["clips"]] == [1, 0]
     assert 'value="linear" checked' in page(reports)
+
+
+@pytest.mark.parametrize(("feature", "name"), [("vmaf", "vmaf"), ("vmaf=model=vmaf_v0.6.1neg:name=neg", "neg")])
+def test_the_axis_of_vmaf_is_its_scale(feature: str, name: str) -> None:
+    facts = FeatureFacts("vmaf", "y", {"name": name})
+    report = page_report(names=(name,))
+    assert report.scoring is not None
+    report.scoring = replace(report.scoring, features=(facts,))
+    text = page([report])
+    assert embedded(text)["metrics"] == [{"name": name, "decibels": False, "scale": [0, 100]}]
+    chart = text.partition('class="still"')[2].partition('class="across"')[0]
+    assert re.findall(r">(\d+)<", chart) == ["0", "20", "40", "60", "80", "100"]
 
 
 def test_libvmafs_own_report() -> None:

@@ -13,6 +13,7 @@ import json
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import imageio_ffmpeg
 
@@ -53,6 +54,12 @@ def libvmaf_adm(pairs: Sequence[tuple[Picture, Picture]], bits: int, limit: int)
     return _integer_scores(pairs, bits, features, {"adm_enhn_gain_limit": limit})
 
 
+def libvmaf_models(clip: Sequence[tuple[Picture, Picture]], bits: int, versions: Mapping[str, str]) -> list[Scores]:
+    """Return the scores of models and of motion for each frame of a clip, in six decimals; `versions` are models by name."""
+    frames = _scored(clip, bits, {}, versions)
+    return [{name: frame[name] for name in (*versions, "integer_motion2")} for frame in frames]
+
+
 def _integer_scores(
     pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Mapping[str, str], options: dict[str, int]
 ) -> list[Scores]:
@@ -63,9 +70,12 @@ def _integer_scores(
 
 
 def _scored(
-    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Mapping[str, dict[str, int]]
+    pairs: Sequence[tuple[Picture, Picture]],
+    bits: int,
+    features: Mapping[str, dict[str, int]],
+    versions: Mapping[str, str] = MappingProxyType({}),
 ) -> list[dict[str, float | None]]:
-    """Return the frames of libvmaf's log for features with their options."""
+    """Return the frames of libvmaf's log for features with their options, and for its own models by name."""
     height, width = pairs[0][0].shape
     with tempfile.TemporaryDirectory(prefix="vkssim-libvmaf-") as name:
         folder = Path(name)
@@ -76,7 +86,10 @@ def _scored(
 
         pixels = "yuv444p" if bits == 8 else f"yuv444p{bits}le"
         raw = ("-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{width}x{height}", "-i")
-        models = "|".join(f"path={feature}.json\\:name={feature}.digits" for feature in features)
+        models = "|".join(
+            [f"path={feature}.json\\:name={feature}.digits" for feature in features]
+            + [f"version={version}\\:name={name}" for name, version in versions.items()]
+        )
         filters = f"[0:v][1:v]libvmaf=model='{models}':log_fmt=json:log_path=log.json"
         program = (imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", *raw, "distorted.yuv", *raw, "reference.yuv")
         process = run_program(*program, "-lavfi", filters, "-f", "null", "-", cwd=folder, text=True, time_limit_s=_TIME_LIMIT_S)

@@ -110,13 +110,17 @@ def _round_step(extent: float, min_step: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= smallest * (1 - 1e-9))
 
 
-def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
+Scale = tuple[float, float]
+"""The lowest and the highest score that a metric can have, if its charts show all of its scale."""
+
+
+def score_chart(series: Sequence[tuple[int, Doubles, Doubles]], scale: Scale | None = None) -> Chart | None:
     """Return the chart of scores over frames, of series (number, frames in order, scores); None without any score."""
     finite = [scores[np.isfinite(scores)] for _, _, scores in series]
     if not any(map(len, finite)):
         return None
     across = frame_axis(int(min(frames[0] for _, frames, _ in series)), int(max(frames[-1] for _, frames, _ in series)))
-    up = _scores_axis(finite)
+    up = _scores_axis(finite, scale)
     lines = []
     for number, frames, scores in series:
         places = across.share(frames)
@@ -132,12 +136,12 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
     return Chart(across, up, tuple(lines))
 
 
-def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
+def distribution_chart(series: Sequence[tuple[int, Doubles]], scale: Scale | None = None) -> Chart | None:
     """Return the chart of the share of frames at or below each score, of series (number, scores); None without any score."""
     finite = [(number, np.sort(scores[np.isfinite(scores)])) for number, scores in series]
     if not any(len(scores) for _, scores in finite):
         return None
-    across = _scores_axis([scores for _, scores in finite])
+    across = _scores_axis([scores for _, scores in finite], scale)
     up = Axis(0, 100, (0, 25, 50, 75, 100))
     lines = []
     for number, scores in finite:
@@ -152,14 +156,14 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
     return Chart(across, up, tuple(lines))
 
 
-def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]]) -> Chart | None:
+def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]], scale: Scale | None = None) -> Chart | None:
     """Return the chart of scores over bit rates, of series (number, (rate, score, clip) by rate); None without any score."""
     finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
     rates = [rate for _, points in finite for rate, _, _ in points]
     if not rates:
         return None
     across = rate_axis(min(rates), max(rates))
-    up = _scores_axis([np.array([score for _, score, _ in points], np.float64) for _, points in finite])
+    up = _scores_axis([np.array([score for _, score, _ in points], np.float64) for _, points in finite], scale)
     lines = []
     for number, points in finite:
         places, scores, clips = np.array(points, np.float64).reshape(-1, 3).T
@@ -175,7 +179,9 @@ def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -
     return _polyline(WIDTH * across.share(places), HEIGHT * (1 - up.share(heights)))
 
 
-def _scores_axis(scores: Sequence[Doubles]) -> Axis:
+def _scores_axis(scores: Sequence[Doubles], scale: Scale | None) -> Axis:
+    if scale is not None:
+        return round_axis(*scale)
     joined = np.concatenate(scores)
     return round_axis(float(joined.min()), float(joined.max()))
 

@@ -19,7 +19,7 @@ function setUpLadders() {
     chart.root.classList.toggle("off", !lines.length);
     said.textContent = lines.length ? "" : "No clip has such a score.";
     if (!lines.length) return;
-    const up = scoreAxis(lines.flatMap(({ points }) => points.map(([, score]) => score))) ?? linearAxis(0, 1, []);
+    const up = axisOfScores(lines.flatMap(({ points }) => points.map(([, score]) => score)));
     draw(chart, rateAxis(lines.flatMap(({ points }) => points.map(([rate]) => rate))), up, []);
     for (const line of lines) {
       drawLine(chart, { ...line, series: "ladder", marks: [] });

@@ -17,7 +17,7 @@ from ..types import Doubles
 from ..utils.sanitize import visible
 from ..utils.wording import counted
 from . import WORST, tables
-from .charts import MARKERS, Chart, LineStyle, distribution_chart, page_styles, rate_chart, score_chart
+from .charts import MARKERS, Chart, LineStyle, Scale, distribution_chart, page_styles, rate_chart, score_chart
 from .ladders import Ladders
 from .moments import MomentGroup, frame_time, listed_moments, moment_group, tick_times
 from .pictures import Gallery
@@ -79,7 +79,9 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         names=names,
         first_term=len(metrics),
         similarities=similarities,
-        rate_charts=[_rate_charts(pooled, ladders, name, decibels=name in similarities) for name in metrics],
+        rate_charts=[
+            _rate_charts(pooled, ladders, name, _scale(reports, name), decibels=name in similarities) for name in metrics
+        ],
         charts=[_charts(reports, name, moments) for name in names] if any(report.frames for report in reports) else [],
         gallery=gallery,
         groups=gallery.groups,
@@ -114,7 +116,12 @@ def _script_values(
     return {
         "clips": [_columns(*clip, names) for clip in clips],
         "metrics": [
-            {"name": visible(name), "decibels": any(name in report.similarities for report, *_ in clips)} for name in names
+            {
+                "name": visible(name),
+                "decibels": any(name in report.similarities for report, *_ in clips),
+                "scale": _scale([report for report, *_ in clips], name),
+            }
+            for name in names
         ],
         "markers": MARKERS,
         "ladders": [
@@ -231,10 +238,11 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
         for number, report in enumerate(reports)
         if name in report.names and report.frames
     ]
-    chart = score_chart(series)
+    scale = _scale(reports, name)
+    chart = score_chart(series, scale)
     if chart is None:
         return MetricCharts(name, None, None, (), ())
-    distribution = distribution_chart([(number, scores) for number, _, scores in series])
+    distribution = distribution_chart([(number, scores) for number, _, scores in series], scale)
     marked = []
     shared = moments[0].moments if len(moments) == 1 else ()  # each group has moments of its own
     for rank, moment in enumerate(shared, 1):
@@ -245,7 +253,16 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
     return MetricCharts(name, chart, distribution, tick_times(reports[series[0][0]], chart.across), tuple(marked))
 
 
-def _rate_charts(pooled: Sequence[tables.Pooled], ladders: Ladders, name: str, *, decibels: bool) -> list[tuple[str, Chart]]:
+def _scale(reports: Sequence[ScoreReport], name: str) -> Scale | None:
+    """Return the scale of a score if charts show all of it: people know the scores of VMAF by their place between 0 and 100."""
+    records = [report.scoring for report in reports if report.scoring is not None]
+    metrics = {feature.options.get("name", feature.name): feature.name for record in records for feature in record.features}
+    return (0.0, 100.0) if metrics.get(name, name) == "vmaf" else None
+
+
+def _rate_charts(
+    pooled: Sequence[tables.Pooled], ladders: Ladders, name: str, scale: Scale | None, *, decibels: bool
+) -> list[tuple[str, Chart]]:
     """Return the charts of a score's means over bit rates, one for each reference with ladders."""
     charts = []
     for reference in ladders.references:
@@ -254,7 +271,7 @@ def _rate_charts(pooled: Sequence[tables.Pooled], ladders: Ladders, name: str, *
             means = [(rung, pooled[rung.clip][name]["mean"]) for rung in ladder.rungs if name in pooled[rung.clip]]
             scores = decibel(np.array([mean for _, mean in means])).tolist() if decibels else [mean for _, mean in means]
             series.append((number, [(rung.rate, score, rung.clip) for (rung, _), score in zip(means, scores, strict=True)]))
-        chart = rate_chart(series)
+        chart = rate_chart(series, scale)
         if chart is not None:
             charts.append((reference, chart))
     return charts

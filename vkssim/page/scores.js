@@ -25,7 +25,7 @@ function pointsOf(series, [first, last]) {
 function drawScores(chart) {
   const range = shownRange();
   const lines = visible().map((series) => ({ series, style: clips[series].style, ...pointsOf(series, range) }));
-  const up = scoreAxis(lines.flatMap(({ points }) => points.map(([, score]) => score))) ?? linearAxis(0, 1, []);
+  const up = axisOfScores(lines.flatMap(({ points }) => points.map(([, score]) => score)));
   const across = frameAxis(...range);
   across.ticks.forEach((tick) => (tick.time = timeAt(tick.value)));
   const several = clips.length > 1;
@@ -53,7 +53,7 @@ function drawDistribution(chart) {
     const scores = clips[series].scores[state.metric].map(scaled).filter((score) => score !== null);
     return { series, style: clips[series].style, scores: scores.sort((a, b) => a - b) };
   });
-  const across = scoreAxis(sorted.flatMap(({ scores }) => scores)) ?? linearAxis(0, 1, []);
+  const across = axisOfScores(sorted.flatMap(({ scores }) => scores));
   const up = linearAxis(0, 100, [0, 25, 50, 75, 100].map((value) => ({ value, text: String(value) })));
   draw(chart, across, up, []);
   for (const { series, style, scores } of sorted) {
