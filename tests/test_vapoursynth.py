@@ -16,7 +16,7 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim.errors import ColourWarning, FrameError, OptionError
+from vkssim.errors import ColourWarning, FrameError
 
 from .support import vapoursynth_stand_in as stand_in
 from .support.pictures import Picture, clip, distort, quantise, texture
@@ -173,9 +173,14 @@ def test_refused_when_the_filter_is_made(
         vkssim.vapoursynth.ssim(make_clip(*reference), make_clip(*distorted), **TINY)
 
 
-def test_metrics_that_look_around_are_refused(make_clip: MakeClip) -> None:
-    with pytest.raises(OptionError, match="VapourSynth requests frames in any order"):
-        vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), make_clip("GRAY8", DISTORTED), features="motion")
+@pytest.mark.parametrize("frames", [1, 2, 6])
+def test_metrics_that_look_around_in_any_order(make_clip: MakeClip, frames: int) -> None:
+    luma, distorted = (clip[:frames] for clip in (LUMA, DISTORTED))
+    marked = vkssim.vapoursynth.ssim(make_clip("GRAY8", luma), make_clip("GRAY8", distorted), features="vmaf", backend="cpu")
+    found = {n: marked.get_frame(n).props["vmaf"] for n in (0, frames - 1, frames // 2, *range(frames))}
+    with vkssim.Scorer(48, 40, bits=8, features="vmaf", backend="cpu") as scorer:
+        scores = [scores.metrics["vmaf"] for scores in scorer.score(zip(luma, distorted, strict=True))]
+    assert [found[n] for n in range(frames)] == scores
 
 
 def test_a_clip_that_changes_is_refused(make_clip: MakeClip) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.failures import with_retries
-from .errors import ColourWarning, FrameError, OptionError
+from .errors import ColourWarning, FrameError
 from .frames.info import VideoInfo
 from .frames.pairing.preprocessing import colour_warnings
 from .frames.pixels import MATRICES, TRANSFERS
@@ -38,8 +38,9 @@ def ssim(
     """Return the distorted clip, with the scores `float_ms_ssim` and `float_ssim` as properties of each frame.
 
     Frames are scored when they are requested, in any order and from any thread, one at a time. The samples are scored as they
-    are. If the frames of a pair state different ranges, matrices or transfers in their properties, a ColourWarning says so,
-    once for each difference.
+    are. `vmaf` and `motion` look at the frames before and after, which are then requested and computed too: a frame takes three
+    times as long. If the frames of a pair state different ranges, matrices or transfers in their properties, a ColourWarning
+    says so, once for each difference.
 
     Parameters
     ----------
@@ -73,12 +74,9 @@ def ssim(
         return Scorer(distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1)
 
     clip = _ScoredClip(open_scorer)
+    clips = [distorted, reference]
     if clip.looks_around:
-        clip.close()
-        raise OptionError(
-            "vmaf and motion compare each frame with its neighbours, but VapourSynth requests frames in any order; score the"
-            " clips with `vkssim score`, which reads what vspipe writes"
-        )
+        clips += [shifted for around in map(_neighbours, clips) for shifted in around]
     reported: set[str] = set()
 
     def select(n: int, f: Sequence[VideoFrame]) -> VideoFrame:
@@ -89,14 +87,19 @@ def ssim(
             if text not in reported:
                 reported.add(text)
                 warnings.warn(text, ColourWarning, stacklevel=2)
-        pair = [np.asarray(frame[0]) for frame in (f[1], f[0])]
-        scores = with_retries(lambda: clip.score(*pair))
+        frames = [(f[1], f[0])]
+        if clip.looks_around:
+            before, after = (f[4], f[2]), (f[5], f[3])
+            frames = [*([before] if n > 0 else []), *frames, *([after] if n + 1 < distorted.num_frames else [])]
+        pairs = [(np.asarray(first[0]), np.asarray(second[0])) for first, second in frames]
+        place = 1 if clip.looks_around and n > 0 else 0
+        scores = with_retries(lambda: clip.score(pairs))[place]
         marked = f[0].copy()
         marked.props.update(scores.metrics)
         return marked
 
     weakref.finalize(select, clip.close)  # VapourSynth does not announce the end of a filter, but drops its function
-    return distorted.std.ModifyFrame(clips=[distorted, reference], selector=select)
+    return distorted.std.ModifyFrame(clips=clips, selector=select)
 
 
 class _ScoredClip:
@@ -108,22 +111,28 @@ class _ScoredClip:
         self._scorer: Scorer | None = open_scorer()
         self.looks_around = self._scorer.looks_around
 
-    def score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        """Return the scores of a pair of frames."""
+    def score(self, pairs: Sequence[tuple[Samples, Samples]]) -> list[FrameScores]:
+        """Return the scores of pairs of frames, as if they were a whole clip."""
         with self._turn:
             self._scorer = self._scorer or self._open()
             try:
-                (scores,) = [*self._scorer.feed(reference, distorted), *self._scorer.flush()]
+                return [*(scores for pair in pairs for scores in self._scorer.feed(*pair)), *self._scorer.flush()]
             except BaseException:
                 self.close()
                 raise
-            return scores
 
     def close(self) -> None:
         """Close the scorer."""
         scorer, self._scorer = self._scorer, None
         if scorer is not None:
             scorer.close()
+
+
+def _neighbours(clip: VideoNode) -> tuple[VideoNode, VideoNode]:
+    """Return clips whose frames are the ones before and after those of a clip; at its ends they are any frame."""
+    if clip.num_frames == 1:
+        return clip, clip
+    return clip[0] + clip[:-1], clip[1:] + clip[-1]
 
 
 def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:

@@ -86,6 +86,22 @@ class VideoNode:
     def get_frame(self, n: int) -> VideoFrame:
         return self._make(n)
 
+    def __getitem__(self, which: int | slice) -> VideoNode:
+        """Some frames, at least one, as a clip."""
+        numbers = range(self.num_frames)[which]
+        of_clip = [numbers] if isinstance(numbers, int) else numbers
+        if not of_clip:
+            raise Error("a clip has one frame at least")
+        return VideoNode(self.format, self.width, self.height, len(of_clip), lambda n: self.get_frame(of_clip[n]))
+
+    def __add__(self, other: VideoNode) -> VideoNode:
+        """This clip, and then another one."""
+
+        def make(n: int) -> VideoFrame:
+            return self.get_frame(n) if n < self.num_frames else other.get_frame(n - self.num_frames)
+
+        return VideoNode(self.format, self.width, self.height, self.num_frames + other.num_frames, make)
+
     def _modify_frame(self, clips: Sequence[VideoNode], selector: Callable[[int, Any], VideoFrame]) -> VideoNode:
         def make(n: int) -> VideoFrame:
             frames = [clip.get_frame(n) for clip in clips]
