@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkssim.engine import journal as module
-from vkssim.engine.journal import Journal, open_journal
+from vkssim.engine.journal import Journal, open_journal, run_identity
+from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.ranges import FrameRange, RangeBoundary, ScoredFrame
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError, VkssimError
 from vkssim.frames.info import VideoPackets
@@ -280,3 +281,17 @@ def test_a_journal_does_not_grow_without_bound(tmp_path: Path, monkeypatch: pyte
         assert journal.pair("unfinished").frames.keys() == {WHOLE}
         assert list(journal.pair("unfinished").frames[WHOLE]) == [0, 1, 3]
         assert journal.pair("unfinished").ranges == RANGES
+
+
+def test_a_model_that_changed_is_another_run(tmp_path: Path) -> None:
+    clip, model = write(tmp_path / "clip.yuv", b"luma"), tmp_path / "model.json"
+    options = ScoreOptions((f"vmaf=model={model}", "float_ssim"))
+
+    def identity() -> Mapping[str, Any]:
+        return run_identity(Clips(clip, clip), options)
+
+    write(model, b"{}")
+    first = identity()
+    assert identity() == first
+    write(model, b"{ }")
+    assert {key for key, value in identity().items() if value != first[key]} == {"models"}

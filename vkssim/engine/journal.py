@@ -33,6 +33,7 @@ from ..errors import (
     WorkerLostError,
 )
 from ..frames.open import can_reopen
+from ..metrics import files_of
 from ..storage.checked_journal import BATCH, RUN, CheckedJournal, journal_path
 from ..storage.inputs import input_states
 from ..storage.location import PathOrUrl, as_path, is_url, redact_url
@@ -275,6 +276,7 @@ def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
         "distorted clip": _sha256(input_states(clips.distorted)),
         "description of raw files": asdict(clips.raw),
         "features": list(options.features),
+        "models": _sha256([input_states(file) for file in files_of(options.features)]),
         "planes": options.planes,
         "selection of frames": asdict(options.selection),
         "sync": options.sync,

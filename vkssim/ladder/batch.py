@@ -23,6 +23,7 @@ from ..engine.pools import WorkerOptions
 from ..engine.ranges import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..engine.verdict import offset_of
 from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, OutputError, VkssimError, interrupted_run
+from ..metrics import files_of
 from ..report import render
 from ..report.numbers import finite
 from ..report.reading import merge_report
@@ -56,7 +57,8 @@ def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
     @cache  # many rows have the same
     def how(own: ScoreOptions, merge: str | None, raw: RawDescription) -> tuple[str, str]:
-        scored = _as_json(asdict(own) | dict.fromkeys(_NOT_OF_SCORES))
+        models = [input_states(file) for file in files_of(own.features)]
+        scored = _as_json(asdict(own) | dict.fromkeys(_NOT_OF_SCORES) | {"models": models})
         return _as_json(asdict(raw)), scored + ("" if merge is None else _as_json(input_states(merge)))
 
     keys = []

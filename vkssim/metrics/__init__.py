@@ -6,7 +6,7 @@ A metric uses the kernels of `shaders`, the plan of `host`, and its NumPy twin b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..errors import OptionError
 from ..types import FrameFormat
@@ -45,6 +45,12 @@ def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
     """Return a metric that is computed from pixels alone. Raises as `make_metric` does."""
     (scorer,) = make_metric(feature, frame).scorers
     return scorer
+
+
+def files_of(features: Sequence[str]) -> list[str]:
+    """Return the paths of the files that the scores of features depend on, such as a model of VMAF."""
+    split = map(split_feature, features)
+    return [file for name, options in split if name in FEATURES for file in FEATURES[name].files(options)]
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

@@ -70,6 +70,11 @@ class Metric(ABC):
         changed = [f"{key}={option_text(value)}" for key, value in self._options.items() if value != self.options[key].default]
         return "=".join([self.name, *([":".join(changed)] if changed else [])])
 
+    @classmethod
+    def files(cls, options: Mapping[str, OptionValue]) -> list[str]:
+        """Return the paths of the files that its scores depend on with these options."""
+        return []
+
     @property
     @abstractmethod
     def scorers(self) -> tuple[FrameScorer, ...]:

@@ -16,7 +16,7 @@ from .integer_adm import AdmScorer
 from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, split_feature
-from .vmaf_model import DEFAULT_MODEL, FeatureOptions, predict, read_model
+from .vmaf_model import DEFAULT_MODEL, FeatureOptions, is_file, predict, read_model
 
 _EXTRACTORS: Mapping[str, type[FrameScorer]] = {scorer.name: scorer for scorer in (VifScorer, AdmScorer, MotionScorer)}
 
@@ -73,6 +73,12 @@ class VmafMetric(Metric):
             self._scorers = tuple(_EXTRACTORS[extractor](frame, given) for extractor, given in of_extractors.items())
         except OptionError as error:
             raise OptionError(f"model {self._model.name} cannot be used: {error}") from None
+
+    @classmethod
+    def files(cls, options: Mapping[str, OptionValue]) -> list[str]:
+        """Return the path of the model if it is a file of the user's."""
+        model = str(options.get("model", DEFAULT_MODEL))
+        return [model] if is_file(model) else []
 
     @property
     def scorers(self) -> tuple[FrameScorer, ...]:

@@ -128,13 +128,19 @@ def model_folder() -> Path | None:
     return None
 
 
+def is_file(model: str) -> bool:
+    """Return whether a model is named by the path of a file, which has a folder or the suffix .json."""
+    path = Path(model)
+    return path.suffix == ".json" or path.name != model
+
+
 def read_model(model: str = DEFAULT_MODEL) -> VmafModel:
-    """Return a model by the path of its JSON file, which has a folder or the suffix .json, or by its version.
+    """Return a model by the path of its JSON file, see `is_file`, or by its version.
 
     Raises OptionError if there is no such model, if the file is not a model, or if it needs features that do not exist here.
     """
     path = Path(model)
-    if path.suffix != ".json" and path.name == model:
+    if not is_file(model):
         folder = model_folder()
         if folder is None:
             raise OptionError(f"model {model} is in the package {_PACKAGE}, which is not installed. {_BOTH_WAYS}")
