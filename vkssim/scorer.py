@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .backends.base import Batch
 from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
+from .metrics import files_of
 from .metrics.plane_metrics import FrameMetrics, FrameSequence, plane_formats
 from .report.results import FrameScores, rows
 from .shaders.interface import SampleCode
@@ -176,6 +177,11 @@ class Scorer(Closable):
     def names(self) -> tuple[str, ...]:
         """Return the names of the scores of each frame."""
         return self._metrics.names
+
+    @staticmethod
+    def files_of(features: Sequence[str]) -> list[str]:
+        """Return the paths of the files that the scores of features depend on, such as a model of VMAF."""
+        return files_of(features)
 
     @property
     def looks_around(self) -> bool:

@@ -1,5 +1,5 @@
-// Reads integer samples of a row. FORMAT is UINT8 or UINT16. Include it after the push
-// constants, of which `sample_shift` has the bits by which samples lie higher in their type.
+// Declares integer samples; in the staged shape `integer_at` reads one of a row. FORMAT is UINT8 or UINT16. Include it after the
+// push constants, of which `sample_shift` has the bits by which samples lie higher in their type.
 
 #include "format.glsl"
 

@@ -37,8 +37,8 @@ uint multiply_means(uint a, uint b) {
 
 // Returns floor(c^2 / v) and the rest, for c < 2^31, 2^17 <= v < 2^31 and a quotient below 2^32.
 //
-// The float32 quotient is wrong by less than 2^12, because each of its factors and products is wrong by at most 2^-22 of itself.
-// Its own rest, without the 12 lowest bits, corrects it to within one.
+// The float32 quotient is wrong by less than 2^12: conversions and products are wrong by at most 2^-24 of themselves, and the
+// reciprocal by 2.5 units of its last place. Its own rest, without the 12 lowest bits, corrects it to within one.
 uint divide_square(uint c, uint v, out uint rest) {
     uint high, low, product_high, product_low, borrow;
     umulExtended(c, c, high, low);

@@ -45,6 +45,9 @@ def test_charts_of_a_scale_show_all_of_it() -> None:
     scores = np.array([88.0, 93.5])
     charts = score_chart([(0, np.arange(2.0), scores)], (0, 100)), rate_chart([(0, [(500.0, 88.0, 0)])], (0, 100))
     assert [(chart.up.low, chart.up.high) for chart in charts if chart is not None] == [(0, 100)] * 2
+    beyond = score_chart([(0, np.arange(2.0), np.array([-20.0, 110.0]))], (0, 100))
+    assert beyond is not None
+    assert beyond.up.low <= -20 < 110 <= beyond.up.high
     distribution = distribution_chart([(0, scores)], (0, 100))
     assert distribution is not None
     assert (distribution.across.low, distribution.across.high) == (0, 100)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from operator import attrgetter, methodcaller
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ import pytest
 import vkssim
 from vkssim.clips import VideoFacts
 from vkssim.errors import EncodeError, InputError, OptionError, OutputError
+from vkssim.metrics.vmaf_model import model_folder
 from vkssim.report.thresholds import parse_threshold
 from vkssim.search import encode
 from vkssim.search.encoders import encoder_of
@@ -38,7 +40,9 @@ LIMIT = "float_ssim=0.93"
 def searched(clip: str, targets: Any = LIMIT, *, encoder: str = "libx264", **more: Any) -> Any:
     return vkssim.search_setting(
         clip,
-        **arguments(encoder=encoder, targets=targets, options=more.pop("options", QUICK.get(encoder, ())), **SCALED, **more),
+        **arguments(
+            encoder=encoder, targets=targets, options=more.pop("options", QUICK.get(encoder, ())), **{**SCALED, **more}
+        ),
     )
 
 
@@ -175,6 +179,20 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
     running.close()
     with pytest.raises(OptionError, match="another search"):
         list(searched(clip, resume=tmp_path / "state", options="preset=veryfast"))
+
+
+def test_a_model_that_changed_is_another_search(clip: str, tmp_path: Path) -> None:
+    folder, model = model_folder(), tmp_path / "model.json"
+    assert folder is not None
+    model.write_bytes((folder / "vmaf_v0.6.1.json").read_bytes())
+    asked: dict[str, Any] = {"features": f"vmaf=model={model}", "backend": "cpu", "resume": tmp_path / "state"}
+    search = partial(searched, clip, "vmaf=80", **asked)
+    running = search()
+    next(iter(running))
+    running.close()
+    model.write_bytes(model.read_bytes() + b"\n")
+    with pytest.raises(OptionError, match="another search"):
+        list(search())
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def open_journal(results: PathOrUrl, note: Callable[[str], None] = lambda _text:
 def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
     """Return everything that the scores of two files depend on, except the device.
 
-    Path, size and change time stand for a file.
+    Path, size and change time stand for a file, also for that of a model.
     """
     return {
         "version of vkssim": __version__,

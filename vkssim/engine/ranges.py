@@ -48,7 +48,7 @@ class RangeBoundary:
     last: tuple[int, int]
     """The positions of the last frames before it, or before its lead."""
     next: tuple[int, int]
-    """The positions of the first frames after them."""
+    """The positions of the frames that follow `last`."""
     lead: int = 0
     """The number of pairs before it that both ranges read, because a metric looks at neighbours."""
 
@@ -104,9 +104,9 @@ class RangeScores:
     pairs: int | None = None
     """The number of pairs that all ranges together should have."""
     begins: Fingerprints = (None, None)
-    """The fingerprints of the first frames; see `FrameSource.verify_boundary`."""
+    """The fingerprints of the first frames that are read; see `FrameSource.verify_boundary`."""
     follows: Fingerprints = (None, None)
-    """The fingerprints of the frames after the last ones."""
+    """The fingerprints of the frames at the end of the range, with which the next one begins to read."""
     packets: ClipPackets | None = None
     """The packets of both video streams if the range covers the whole clips."""
 

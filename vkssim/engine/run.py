@@ -138,7 +138,7 @@ def _check_range(
     report: ScoreReport,
     pairs: int,
 ) -> Fingerprints:
-    """Return the fingerprints of the frames after the range, which was read up to before the pair of number `pairs`.
+    """Return the fingerprints of the frames at the end of the range, which was read up to before the pair of number `pairs`.
 
     Raises RangeError if a read from the start may differ.
     """
@@ -155,8 +155,9 @@ def _check_range(
 
     if frame_range.end is None:
         return None, None
-    if pairs != frame_range.end.pairs - frame_range.end.lead:
-        raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
+    stop = frame_range.end.pairs - frame_range.end.lead
+    if pairs != stop:
+        raise RangeError(f"{report.reference} and {report.distorted} end before pair {stop}")
     return _verify(frame_range.end, sources, schedule)
 
 
@@ -271,7 +272,7 @@ class _Run:
     report: ScoreReport
     metrics: FrameMetrics
     frame_range: FrameRange
-    """The only pairs that are read. The sources are positioned there already."""
+    """The pairs whose scores are wanted; neighbours are read too. The sources are at the first pair that is read."""
     on_batch: Callable[[BatchScored], object]
     live: bool
     """True if a batch is collected before the next one is read."""
@@ -357,7 +358,7 @@ class _Run:
         if not self.metrics.looks_around:
             return
         end = self.frame_range.end
-        if end is None or self.is_out_of_range:
+        if end is None:
             self._give(self.sequence.end())
             return
         self._read_on(self.schedule.index(end.pairs) + 1)

@@ -47,7 +47,7 @@ _as_json = partial(json.dumps, sort_keys=True)
 
 
 def _keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
-    """Return the key of each pair: a digest of its files with their sizes and change times, and of the options.
+    """Return the key of each pair: a digest of its files and of models' with their sizes and change times, and of the options.
 
     The device is no option, and every row names it. Each file is examined once, and many URLs at a time.
     """

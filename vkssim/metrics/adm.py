@@ -233,7 +233,7 @@ def band_shifts(height: int, width: int, scale: int) -> Shifts:
 
 
 class Sums(NamedTuple):
-    """A sum of each band, (3,) or (frames, 3) int64, and the powers of two that it must be divided by."""
+    """A sum of each band, (3,) int64, and the powers of two that it must be divided by."""
 
     values: Int64s
     points: tuple[int, int, int]
@@ -306,13 +306,13 @@ def _units(points: tuple[int, int, int]) -> npt.NDArray[np.float64]:
 
 
 def numerator(sums: Sums, scale: int, noise: float) -> npt.NDArray[np.float32]:
-    """Return the sum over the bands of the cube roots of masked sums and of the noise, (...) of (..., 3)."""
+    """Return the sum over the bands of the cube roots of masked sums and of the noise."""
     values = sums.values.astype(np.float32 if scale else np.float64).astype(np.float64)
     return _pooled(values / _units(sums.points), noise)
 
 
 def denominator(sums: Sums, weights: Weights, noise: float) -> npt.NDArray[np.float32]:
-    """Return the sum over the bands of the cube roots of weighted sums and of the noise, (...) of (..., 3)."""
+    """Return the sum over the bands of the cube roots of weighted sums and of the noise."""
     cubes = np.array([weight**3 for weight in weights.floats])
     return _pooled(sums.values / _units(sums.points) * cubes, noise)
 

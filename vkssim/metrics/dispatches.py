@@ -93,8 +93,8 @@ class KernelShape:
     def for_device(cls, info: DeviceInfo, shape: Shape | None = None) -> KernelShape:
         """Return the shape for a device, by default strip for lavapipe and staged for all other devices.
 
-        Each shape computes the same on every device. A workgroup of the strip shape is one subgroup. The shape is made for
-        lavapipe's compiler; SwiftShader's takes a minute and 6 GB for the window of it.
+        The staged shape computes the same on every device. The strip shape is made for lavapipe's compiler: SwiftShader's takes
+        a minute and 6 GB for the window of it, and NVIDIA's gives other sums of adm. Its workgroup is one subgroup.
         """
         shape = shape or (Shape.STRIP if info.is_lavapipe else Shape.STAGED)
         return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
@@ -270,7 +270,10 @@ def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: 
 
 @dataclass(frozen=True)
 class WindowWalk:
-    """The workgroups that move a window over planes, in x and y, and the rows that each of them processes."""
+    """The workgroups that move a window over planes, in x and y, and the rows that each of them processes.
+
+    The strip shape of vif processes columns in place of rows.
+    """
 
     groups: tuple[int, int]
     strip: int

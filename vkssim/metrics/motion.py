@@ -103,7 +103,7 @@ def motion_scores(sums: list[int], width: int, height: int, options: MotionOptio
     motion2 = motion.copy()
     between = slice(2 * first - 1, count - 1)  # frames with a motion on both sides
     motion2[first : count - 1] = motion[first + 1 :]
-    motion2[between] = np.minimum(motion[between.start + 1 - first : count - first], motion2[between])
+    motion2[between] = np.minimum(motion[first : count - first], motion2[between])
 
     blended = _blend(motion2, options)
     motion3 = blended.copy()

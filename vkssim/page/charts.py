@@ -111,7 +111,7 @@ def _round_step(extent: float, min_step: float) -> float:
 
 
 Scale = tuple[float, float]
-"""The lowest and the highest score that a metric can have, if its charts show all of its scale."""
+"""Two scores that the axis of a metric has between its ends, whatever the scores are."""
 
 
 def score_chart(series: Sequence[tuple[int, Doubles, Doubles]], scale: Scale | None = None) -> Chart | None:
@@ -180,9 +180,7 @@ def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -
 
 
 def _scores_axis(scores: Sequence[Doubles], scale: Scale | None) -> Axis:
-    if scale is not None:
-        return round_axis(*scale)
-    joined = np.concatenate(scores)
+    joined = np.concatenate([*scores, np.array(scale or (), np.float64)])
     return round_axis(float(joined.min()), float(joined.max()))
 
 

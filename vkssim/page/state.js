@@ -103,7 +103,7 @@ function scoreText(score) {
   return `${Number.isFinite(decibels) ? decibels.toFixed(3) : "infinite"} dB (${score.toFixed(6)})`;
 }
 
-/** The axis of scores of the metric that is shown: its whole scale, if it has one. */
-const axisOfScores = (scores) => scoreAxis(page.metrics[state.metric].scale ?? scores) ?? linearAxis(0, 1, []);
+/** The axis of scores of the metric that is shown, with its whole scale if it has one. */
+const axisOfScores = (scores) => scoreAxis([...(page.metrics[state.metric].scale ?? []), ...scores]) ?? linearAxis(0, 1, []);
 
 const axisTitle = () => page.metrics[state.metric].name + (inDecibels() ? ", dB" : "");

@@ -272,6 +272,7 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
             "own": dict(recipe.own),
             "two_passes": recipe.two_passes,
             "features": options.metrics,
+            "models": [[list(state) for state in input_states(file)] for file in Scorer.files_of(options.metrics)],
             "seconds": options.samples or 0.0,
             "backend": options.backend,
             "pictures": asdict(self.source.pictures),

@@ -127,10 +127,7 @@ class Schedule:
 
     def frames(self, pair: int) -> tuple[int, int]:
         """Return the frames of a pair. Pairs are counted from 0, without those that are left out."""
-        return self.frames_at(self.index(pair))
-
-    def frames_at(self, index: int) -> tuple[int, int]:
-        """Return the frames of a pair by its number among all pairs."""
+        index = self.index(pair)
         only = range(index, index + 1)
         return self.pairing.reference(only)[0], self.pairing.distorted(only)[0]
 
