@@ -301,20 +301,22 @@ def _sum_of_bands(roots: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return total
 
 
-def _units(points: tuple[int, int, int]) -> npt.NDArray[np.float64]:
-    return 2.0 ** np.array(points)
+def _factors(points: tuple[int, int, int], weights: Weights | None = None) -> npt.NDArray[np.float64]:
+    """Return the (3,) factors of sums with these points, which may be weighted. A power of two changes no rounding."""
+    cubes = 1.0 if weights is None else np.array(weights.floats) ** 3
+    factors: npt.NDArray[np.float64] = cubes / 2.0 ** np.array(points)
+    return factors
 
 
 def numerator(sums: Sums, scale: int, noise: float) -> npt.NDArray[np.float32]:
     """Return the sum over the bands of the cube roots of masked sums and of the noise."""
     values = sums.values.astype(np.float32 if scale else np.float64).astype(np.float64)
-    return _pooled(values / _units(sums.points), noise)
+    return _pooled(values * _factors(sums.points), noise)
 
 
 def denominator(sums: Sums, weights: Weights, noise: float) -> npt.NDArray[np.float32]:
     """Return the sum over the bands of the cube roots of weighted sums and of the noise."""
-    cubes = np.array([weight**3 for weight in weights.floats])
-    return _pooled(sums.values / _units(sums.points) * cubes, noise)
+    return _pooled(sums.values * _factors(sums.points, weights), noise)
 
 
 def adm_terms(
@@ -370,9 +372,8 @@ def _pooling(height: int, width: int) -> tuple[npt.NDArray[np.float64], npt.NDAr
     factors, noise = np.empty((ADM_SCALES, 2, 3)), np.empty((ADM_SCALES, 1, 1))
     for scale in range(ADM_SCALES):
         height, width = (height + 1) // 2, (width + 1) // 2
-        cubes = np.array(band_weights(scale, Viewing()).floats) ** 3
-        factors[scale] = 1.0 / _units(mask_shifts(height, width, scale).points)
-        factors[scale, 1] = cubes / _units(band_shifts(height, width, scale).points)
+        factors[scale, 0] = _factors(mask_shifts(height, width, scale).points)
+        factors[scale, 1] = _factors(band_shifts(height, width, scale).points, band_weights(scale, Viewing()))
         noise[scale] = window(height, width).area * NOISE_WEIGHT
     return factors, _cube_roots(noise)
 
