@@ -25,6 +25,9 @@ WIDTH_VARIABLE = "LP_NATIVE_VECTOR_WIDTH"
 CACHE_VARIABLES = ("MESA_SHADER_CACHE_DIR", "MESA_GLSL_CACHE_DIR")
 """The environment variables that name the folder of Mesa's cache of shaders; the second is the older name."""
 
+THREADS_VARIABLE = "LP_NUM_THREADS"
+"""The environment variable with the number of lavapipe's threads, by default one for each core, 16 at most."""
+
 _CPU_VARIABLE = "GALLIUM_OVERRIDE_CPU_CAPS"  # limits what Mesa uses of the CPU
 _AVX_512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
 _WIDE = "512"

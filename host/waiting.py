@@ -87,7 +87,8 @@ _NEXT_NOTICE_S = 30.0
 Compiled = TypeVar("Compiled")
 
 
-def _cores() -> int:
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -116,7 +117,7 @@ def compile_kernels(device: Device, jobs: Sequence[tuple[str, Callable[[], Compi
     begun, failed = 0, False
     try:
         while running or (begun < len(jobs) and not failed):
-            while begun < len(jobs) and len(running) < _cores() and not failed:
+            while begun < len(jobs) and len(running) < usable_cores() and not failed:
                 running[begun] = time.monotonic()
                 threading.Thread(target=work, args=[begun], name=f"vkssim-compile-{jobs[begun][0]}", daemon=True).start()
                 begun += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,10 +14,11 @@ from vkssim.cli.options import single_device
 from vkssim.engine import pools
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import WorkerOptions, chosen_devices, has_lock, in_step_of
+from vkssim.engine.processes import WorkerProcess
 from vkssim.engine.task import WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError
-from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.host.devices import DeviceInfo, DeviceKind
+from vkssim.host.vectors import THREADS_VARIABLE
 
 from ..host.made_up import device_info
 
@@ -116,8 +118,7 @@ def test_workers_of_a_gpu(
     lock(on)
     started: list[int] = []
     monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [WorkerSpec("vulkan", None, "gpu", "made up")])
-    monkeypatch.setattr(pools, "hardware_decoder", lambda *_which: HardwareDecoder("cuda"))
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: engines)
+    monkeypatch.setattr(pools, "engines_of", lambda _spec: engines)
     monkeypatch.setattr(pools, "DevicePool", lambda spec: started.append(spec.workers))
     WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), in_step)
     assert started == [expected]
@@ -150,7 +151,45 @@ def test_each_of_several_gpus_has_the_workers_of_one(
 ) -> None:
     lock(True)
     monkeypatch.setattr(WorkerOptions, "specs", lambda self, **_how: [replace(GPU, label=name) for name in "ab"])
-    monkeypatch.setattr(pools, "_engines", lambda *_words: engines)
+    monkeypatch.setattr(pools, "_seconds", lambda *_words: math.inf)
+    monkeypatch.setattr(WorkerProcess, "start", lambda _process: None)
+    monkeypatch.setattr(WorkerProcess, "engines", lambda _process: engines)
     with WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), pairs) as pool:
         assert [handle.label for handle in pool.workers()] == ["a", "b"] * workers
         assert (pool.several, pool.in_step) == (True, in_step)
+
+
+@pytest.mark.parametrize(
+    ("cores", "pairs", "chosen", "processes", "threads"),
+    [
+        (16, 64, "", 8, 4),
+        (16, 3, "", 3, 10),
+        (16, 1, "", 1, None),
+        (2, 64, "", 1, None),
+        (128, 64, "", 16, 16),
+        (16, 64, "16", 1, None),
+    ],
+)
+def test_a_software_device_has_processes_for_its_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, pairs: int, chosen: str, processes: int, threads: int | None
+) -> None:
+    """A user who chose the number of threads gets one process with these."""
+    monkeypatch.setattr(pools, "usable_cores", lambda: cores)
+    if chosen:
+        monkeypatch.setenv(THREADS_VARIABLE, chosen)
+    else:
+        monkeypatch.delenv(THREADS_VARIABLE)
+    software, options, clips = [replace(GPU, kind="software")], ScoreOptions(("float_ssim",)), [Clips("a", "b")] * pairs
+    specs = WorkerOptions(processes=True)._needed(software, clips, options)
+    assert WorkerOptions()._needed(software, clips, options) == software, "a script may not start processes"
+    assert [spec.threads for spec in specs] == [threads] * processes
+
+
+@pytest.mark.parametrize(("repeated", "gpus"), [(1, 1), (4, 1), (2000, 2), (4000, 4)])
+def test_a_short_job_starts_few_gpus(tmp_path: Path, repeated: int, gpus: int) -> None:
+    """The other clips are as long as the first one if their files are as large: 48 frames of 576x324."""
+    specs = [GPU] * 4
+    options = ScoreOptions(("float_ssim",))
+    assert len(WorkerOptions()._needed(specs, [Clips(str(CLIP), str(CLIP))] * repeated, options)) == gpus
+    assert len(WorkerOptions()._needed(specs, [Clips(str(CLIP), str(tmp_path / "missing"))], options)) == 4, "nothing is known"
+    assert len(WorkerOptions()._needed(specs, [], options)) == 4

@@ -25,7 +25,7 @@ import pytest
 from vkssim import score_files
 from vkssim.engine import processes
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.processes import _Outcome, _work, handles_of
+from vkssim.engine.processes import WorkerProcess, _Outcome, _work, handles_of
 from vkssim.engine.ranges import Event
 from vkssim.engine.task import OnEvent, Part, Task, TaskResult, WorkerDiedError, WorkerSpec
 from vkssim.engine.worker import Worker
@@ -236,7 +236,7 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
 
 def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connections: Sequence[Connection]) -> None:
     """In place of a worker: end, or stand still, while what came of a task is on its way."""
-    (connection,) = connections
+    connection = connections[0]
     connection.recv()
     connection.send(None)
     os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
@@ -322,7 +322,7 @@ def _meeting(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
 
     A task of single frames is begun, and never ends.
     """
-    barrier = threading.Barrier(spec.workers, timeout=PATIENCE)
+    barrier = threading.Barrier(2, timeout=PATIENCE)
 
     def meet(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
         barrier.wait()
@@ -357,6 +357,31 @@ def test_workers_of_a_device_share_a_process(monkeypatch: pytest.MonkeyPatch) ->
     assert third.frames == fourth.frames != first.frames
     for worker in workers:
         worker.close()
+
+
+def test_a_process_reports_its_device_and_hears_how_many_workers_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_work", _meeting)
+    process = WorkerProcess(replace(CPU, decode="cpu"))
+    process.start()
+    assert process.engines() == 0
+    workers = process.settle(replace(CPU, workers=2))
+    tasks = [worker.submit(TASK, lambda _job, _event: None) for worker in workers]
+    first, second = [task.result(PATIENCE) for task in tasks]
+    assert first.frames == second.frames != os.getpid()
+    process.close()
+
+
+def test_nobody_waits_for_a_process_that_ends_before_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = WorkerProcess(replace(CPU, decode="cpu"))
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_work", partial(_signalled_in_the_middle, signal.SIGKILL))
+        process.start()
+        process._connections[0][0].send("anything")
+        assert process.engines() == 0
+    (worker,) = process.settle(CPU)
+    with pytest.raises(InputError, match="a cannot be read"):
+        worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
+    process.close()
 
 
 def _signing(seconds: float, spec: WorkerSpec, connections: Sequence[Connection]) -> None:

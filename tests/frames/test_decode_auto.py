@@ -21,7 +21,7 @@ from vkssim import score_files
 from vkssim.backends import cuda, decoding
 from vkssim.backends.cuda import Capabilities
 from vkssim.backends.decoding import NvidiaDriver, hardware_decoder, sessions
-from vkssim.engine import pools
+from vkssim.engine import worker
 from vkssim.errors import (
     DeviceError,
     DeviceMemoryError,
@@ -385,7 +385,7 @@ def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, 
 
 def test_a_run_on_several_engines_asks_the_driver(folder: Path, driver: Answers, device: Device, monkeypatch: Any) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(pools, "sessions", lambda decoder: asked.append(sessions(decoder)) or 1)
+    monkeypatch.setattr(worker, "sessions", lambda decoder: asked.append(sessions(decoder)) or 1)
     driver["h264", "420", 8] = _good(7)
     _json((folder / "ref.mp4", folder / "dis.mp4"), device, "auto")
     assert asked == [7]

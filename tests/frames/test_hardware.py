@@ -451,7 +451,7 @@ def test_a_range_that_hardware_fails_on_is_decoded_again_by_the_cpu(
 ) -> None:
     """The other ranges are left alone, and the scores are the same."""
     small_ranges(monkeypatch, 4)
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: 3)
+    monkeypatch.setattr(worker, "sessions", lambda _decoder: 3)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
@@ -505,7 +505,7 @@ def test_several_engines_score_ranges_side_by_side(
     folder: Path, stand_in: list[Changed], device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The report is that of one engine; only the first worker of the process compares the clips with the CPU's frames."""
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
+    monkeypatch.setattr(worker, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
     clips = folder / "ref.mp4", folder / "dis.mp4"
@@ -527,7 +527,7 @@ def test_several_engines_score_ranges_side_by_side(
     report = score_clips()
     several = len(ranges)
     assert several > 2
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: 1)
+    monkeypatch.setattr(worker, "sessions", lambda _decoder: 1)
     alone = score_clips()
     assert ranges[several:] == [FrameRange()]
     assert render(report, "json", "max") == render(alone, "json", "max")
@@ -545,7 +545,7 @@ def test_a_short_pair_is_left_to_one_engine(
     is_short: bool,
 ) -> None:
     """To open its clips for three workers would take longer than to score it. Frames that are left out are decoded, too."""
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: 5)
+    monkeypatch.setattr(worker, "sessions", lambda _decoder: 5)
     monkeypatch.setattr(pools, "has_lock", lambda: True)
     for kind in "gpu", "software":
         monkeypatch.setitem(ranges.PIXELS_A_SECOND, kind, frames_each * 48 * 64)

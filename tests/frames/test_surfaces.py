@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
-from vkssim.engine import pools, worker
+from vkssim.engine import worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.hardware import HardwareDecoder
@@ -65,9 +65,8 @@ def surfaces(monkeypatch: pytest.MonkeyPatch, stand_in: list[Changed], copies: H
     def chosen(decode: str, _backend: str, _device: object) -> HardwareDecoder | None:
         return None if decode == "cpu" else HardwareDecoder(decode, Gpu(copies))
 
-    for module in (pools, worker):
-        monkeypatch.setattr(module, "hardware_decoder", chosen)
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: 1)
+    monkeypatch.setattr(worker, "hardware_decoder", chosen)
+    monkeypatch.setattr(worker, "sessions", lambda _decoder: 1)
     host_cuda.stand_in(monkeypatch)
     return fail_at
 
@@ -189,7 +188,7 @@ def test_a_clip_beside_a_raw_file(folder: Path, surfaces: object, copies: HostCo
 @pytest.mark.parametrize("planes", COPIES_OF_A_FRAME)
 def test_ranges(folder: Path, surfaces: object, copies: HostCopies, monkeypatch: pytest.MonkeyPatch, planes: str) -> None:
     """Several engines decode ranges side by side; the seams are compared on the host."""
-    monkeypatch.setattr(pools, "sessions", lambda _decoder: 4)
+    monkeypatch.setattr(worker, "sessions", lambda _decoder: 4)
     small_ranges(monkeypatch, 4)
     on_device = _score(folder, "eight", "cuda", device="llvmpipe", planes=planes)
     assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * COPIES_OF_A_FRAME[planes]

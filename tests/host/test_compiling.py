@@ -41,7 +41,7 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
 
 def test_kernels_are_compiled_side_by_side(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error is raised after the calls that have begun, and no further one begins."""
-    monkeypatch.setattr(waiting, "_cores", lambda: 2)
+    monkeypatch.setattr(waiting, "usable_cores", lambda: 2)
     meet, calls = threading.Barrier(2, timeout=60), list[str]()
 
     def compile_kernel(name: str) -> str:
@@ -65,7 +65,7 @@ def test_kernels_that_take_long_are_reported_once(
 ) -> None:
     caplog.set_level(logging.INFO, "vkssim")
     monkeypatch.setattr(waiting, "FIRST_NOTICE_S", 0.0)
-    monkeypatch.setattr(waiting, "_cores", lambda: 1)
+    monkeypatch.setattr(waiting, "usable_cores", lambda: 1)
     waits = [(kernel, lambda: not threading.Event().wait(0.25)) for kernel in ("ssim.strip", "second")]
     assert compile_kernels(device, waits) == [True, True]
     (sentence,) = caplog.messages

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vkssim import PictureOptions, ScoreReport, score_files
-from vkssim.engine import pools, worker
+from vkssim.engine import worker
 from vkssim.engine.engine import Job, score_jobs
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import WorkerOptions
@@ -51,8 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def on_gpu(surfaces: Callable[[int], None], copies: HostCopies, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have the GPU decode each clip that it can; the function that is returned has its decoders fail at a frame."""
-    for module in (worker, pools):
-        monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), required=False))
+    monkeypatch.setattr(worker, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), required=False))
     return surfaces
 
 

@@ -126,6 +126,11 @@ def _decoder_of(decode: str, backend: str, device: str | int | None) -> Hardware
     return None
 
 
+def may_share(decoder: HardwareDecoder) -> bool:
+    """Return whether decoded frames stay on the GPU that scores, unless CUDA refuses it. CUDA is not loaded for the answer."""
+    return isinstance(decoder.gpu, NvidiaDriver) and decoder.gpu.shares
+
+
 def sessions(decoder: HardwareDecoder) -> int:
     """Return how many clips the engines of a decoder decode side by side; one if that is not known."""
     return decoder.gpu.engines if isinstance(decoder.gpu, NvidiaDriver) else 1

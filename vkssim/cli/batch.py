@@ -128,7 +128,7 @@ def command(
     options = score_options(values, selector["backend"])
     thresholds = [parse_threshold(text) for text in fail_under]
     check_options(options, thresholds)
-    workers = WorkerOptions(**selector, **engine)
+    workers = WorkerOptions(**selector, **engine, processes=True)
     pairs = read_manifest(manifest, raw, urls=urls)
     if plan:
         _print_plan(pairs, options, workers, task_seconds)

@@ -101,7 +101,7 @@ def command(
     if not is_results(rows):
         if path is None:
             raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-        options, workers = score_options(values, selector["backend"]), WorkerOptions(**selector)
+        options, workers = score_options(values, selector["backend"]), WorkerOptions(**selector, processes=True)
         pairs = read_manifest(table, raw, urls=urls)
         for row in rows:
             number(row, opinion)  # an opinion that is no number is an error before anything is scored

@@ -5,6 +5,7 @@ Every device that scores clips is opened by a worker.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -13,23 +14,39 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..backends.cpu import INFO
-from ..backends.decoding import hardware_decoder, sessions
 from ..backends.open import check_backend
 from ..backends.vulkan import info_of
-from ..errors import NoDeviceError, OptionError
-from ..frames.open import can_reopen, may_be_containers
+from ..errors import NoDeviceError, OptionError, VkssimError
+from ..frames.open import can_reopen, may_be_containers, open_file
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
+from ..host.vectors import THREADS_VARIABLE
+from ..host.waiting import usable_cores
+from ..storage.location import is_url
 from ..types import BackendInfo
 from ..utils.choices import ENGINE
 from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
 from .options import Clips, ScoreOptions, Selector
-from .task import FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
-from .worker import Worker, workers_on
+from .ranges import PIXELS_A_SECOND
+from .task import MOST_WORKERS, FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
+from .worker import Worker, engines_of, workers_on
 
 MAX_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
+
+
+_SECONDS_EACH = 4.0
+"""The seconds of work for which a GPU is worth its start, which takes about as long."""
+
+_CORES_EACH = 2
+"""The number of cores for each process of a software device, which reads and waits for a part of its time."""
+
+_THREADS_A_CORE = 2
+"""The number of threads that these processes have together for each core."""
+
+_MOST_PROCESSES = 16
+"""The largest number of these processes, because each has memory of its own."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,8 @@ class WorkerOptions:
     """The cluster; without it the one that RAY_ADDRESS names, or the one that runs on this machine, or else a new one."""
     software: bool = False
     """True to use nodes without a GPU as well, on Mesa's lavapipe."""
+    processes: bool = False
+    """True if a software device gets a process for every few cores: not every program may start processes."""
 
     def __post_init__(self) -> None:
         ENGINE.check(self.engine)
@@ -73,29 +92,44 @@ class WorkerOptions:
         A GPU gets several workers if its video engines can decode more clips than one worker does. Otherwise a worker scores
         its device's share of the pairs of a reference in step. If `clips` are empty, one worker of each device scores
         everything in order. Each of several devices has a process, because Python's lock would make them wait for each other.
+        With `processes`, a software device has several if there are several pairs and enough cores.
         """
         if self.engine == "ray":
             from .cluster import Cluster
 
             return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
-        specs = self.specs(profile=profile)
+        specs = self._needed(self.specs(profile=profile), clips, options)
         in_step = in_step_of(in_step, specs)
-        engines = _engines(specs[0], clips, options)  # the GPUs of a machine are mostly alike
-        workers = max(1, workers_of(engines))
-        if workers > 1 and (in_step == 1 or engines // (1 + in_step) > 1):
-            in_step = 1
-        else:
-            workers = 1
-        specs = [replace(spec, workers=workers, in_step=in_step) for spec in specs]
+        if _may_have_hardware(specs[0], clips):
+            specs = [replace(spec, decode=options.decode) for spec in specs]
         if len(specs) == 1:
-            return DevicePool(specs[0])
+            return DevicePool(_settled(specs[0], engines_of(specs[0]), in_step))
 
-        from .processes import handles_of
+        from .processes import WorkerProcess
 
         current_folder()
-        by_device = map(handles_of, specs)
-        # A process starts with its first task. The first task of each device comes before the second one of any.
-        return FixedPool([handle for handles in zip(*by_device, strict=True) for handle in handles], in_step=in_step)
+        processes = [*map(WorkerProcess, specs)]
+        engines = 0
+        if specs[0].decode is not None:  # all start now; if there is nothing to ask, each starts with its first task
+            for process in processes:
+                process.start()
+            engines = processes[0].engines()  # the GPUs of a machine are mostly alike
+        settled = [_settled(spec, engines, in_step) for spec in specs]
+        by_device = [process.settle(spec) for process, spec in zip(processes, settled, strict=True)]
+        # The first task of each device comes before the second one of any.
+        handles = [handle for handles in zip(*by_device, strict=True) for handle in handles]
+        return FixedPool(handles, in_step=settled[0].in_step)
+
+    def _needed(self, specs: list[WorkerSpec], clips: Sequence[Clips], options: ScoreOptions) -> list[WorkerSpec]:
+        """Return the workers that clips keep busy: not more GPUs than that, and several for the cores of a software device."""
+        spec = specs[0]
+        if spec.kind == "gpu" and len(specs) > 1:
+            return specs[: max(1, round(min(len(specs), _seconds(clips, options) / _SECONDS_EACH)))]
+        if spec.kind != "software" or not self.processes or len(specs) > 1 or spec.profile or THREADS_VARIABLE in os.environ:
+            return specs
+        cores = usable_cores()
+        processes = min(cores // _CORES_EACH, len(clips), _MOST_PROCESSES)
+        return specs if processes <= 1 else [replace(spec, threads=_THREADS_A_CORE * cores // processes)] * processes
 
     def kinds(self) -> tuple[list[str], int]:
         """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
@@ -148,15 +182,38 @@ def workers_of(engines: int) -> int:
     return -(-engines // 2) if has_lock() else engines
 
 
-def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) -> int:
-    """Return how many video engines of a GPU could decode the clips, or 0 if a hardware decoder cannot decode them."""
+def _settled(spec: WorkerSpec, engines: int, in_step: int) -> WorkerSpec:
+    """Return a description with the number of workers for so many video engines, and of pairs in step if there are such."""
+    workers = max(1, min(workers_of(engines), MOST_WORKERS))
+    if workers > 1 and in_step > 1 and engines // (1 + in_step) <= 1:
+        workers = 1
+    return replace(spec, decode=None, workers=workers, in_step=1 if workers > 1 else in_step)
+
+
+def _may_have_hardware(spec: WorkerSpec, clips: Sequence[Clips]) -> bool:
+    """Return whether hardware could decode the clips. CUDA is not loaded for other files."""
     paths = [path for pair in clips for path in pair.paths]
-    if spec.backend != "vulkan" or not paths or not can_reopen(*paths):
-        return 0
-    if not may_be_containers(paths[:2], clips[0].raw):  # CUDA is not loaded for other files
-        return 0
-    decoder = hardware_decoder(options.decode, spec.backend, spec.device)
-    return 0 if decoder is None else sessions(decoder)
+    return spec.backend == "vulkan" and bool(paths) and can_reopen(*paths) and may_be_containers(paths[:2], clips[0].raw)
+
+
+def _seconds(clips: Sequence[Clips], options: ScoreOptions) -> float:
+    """Return the seconds for which clips keep a GPU busy; infinity if that is not known.
+
+    It follows from the first pair, and from the sizes of all files.
+    """
+    paths = [pair.distorted for pair in clips]
+    if not paths or any(is_url(path) for path in paths) or not can_reopen(*paths):
+        return math.inf
+    try:
+        with open_file(paths[0], clips[0].raw) as source:
+            frames, info = source.expected, source.info
+        sizes = [os.path.getsize(path) for path in paths if os.path.isfile(path)]
+    except (VkssimError, OSError):
+        return math.inf
+    if frames is None or not os.path.isfile(paths[0]) or not sizes[0]:
+        return math.inf
+    decoded = frames * info.width * info.height * sum(sizes) / sizes[0]
+    return decoded / options.selection.subsample / PIXELS_A_SECOND["gpu"]
 
 
 class ThreadHandle(WorkerHandle):

@@ -8,9 +8,9 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection
@@ -20,12 +20,13 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 from weakref import WeakSet
 
-from ..utils.interruption import SIGNALS
+from ..host.vectors import THREADS_VARIABLE
+from ..utils.interruption import SIGNALS, interruptible
 from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
 from .ranges import Event
-from .task import OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
-from .worker import Worker, workers_on
+from .task import MOST_WORKERS, OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
+from .worker import Worker, engines_of, workers_on
 
 START_TIMEOUT_S = 300.0
 """The longest time from the start of a process to its first message."""
@@ -49,8 +50,16 @@ class _Outcome:
     traceback: str = ""
 
 
-_Message = tuple[int, Event] | _Outcome | None
-"""An event with the number of its job, an outcome, or a sign of life."""
+@dataclass(frozen=True)
+class _Engines:
+    """The number of video engines of a device, which its process reports before it is told how many workers it has."""
+
+    number: int
+
+
+_Answer = tuple[int, Event] | _Outcome | _Engines
+_Message = _Answer | None
+"""An event with the number of its job, an outcome, the answer about the device, or a sign of life."""
 
 
 # -- in the process of a worker ---------------------------------------------------------------------------------------
@@ -69,12 +78,26 @@ class _Line:
 
 
 def _work(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """Let each worker of a device do the tasks of its connection, one after the other, until the parent ends."""
+    """Let each worker of a device do the tasks of its connection, one after the other, until the parent ends.
+
+    If the number of workers depends on the device, the first connection carries the device's answer, and then the `spec` that
+    the parent makes of it.
+    """
     for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
         signal.signal(number, signal.SIG_IGN)
+    if spec.threads is not None:
+        os.environ[THREADS_VARIABLE] = str(spec.threads)
     lines = [*map(_Line, connections)]
-    threading.Thread(target=_give_signs_of_life, args=[lines], daemon=True).start()
-    threads = [threading.Thread(target=_serve, args=pair) for pair in zip(workers_on(spec), lines, strict=True)]
+    answering: list[_Line] = lines[:1]
+    threading.Thread(target=_give_signs_of_life, args=[answering], daemon=True).start()
+    if spec.decode is not None:
+        with suppress(EOFError, OSError):  # the parent has ended
+            lines[0].send(_Engines(engines_of(spec)))
+            spec = lines[0].connection.recv()
+    for line in lines[spec.workers :]:
+        line.connection.close()
+    answering += lines[1 : spec.workers]
+    threads = [threading.Thread(target=_serve, args=pair) for pair in zip(workers_on(spec), lines, strict=False)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -126,7 +149,7 @@ class _Messages:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._queue: SimpleQueue[tuple[int, Event] | _Outcome | Exception] = SimpleQueue()
+        self._queue: SimpleQueue[_Answer | Exception] = SimpleQueue()
         self._received = 0
         self._limit = START_TIMEOUT_S
         threading.Thread(target=self._receive, name="vkssim-messages", daemon=True).start()
@@ -143,7 +166,7 @@ class _Messages:
         except Exception as error:
             self._queue.put(error)
 
-    def next(self) -> tuple[int, Event] | _Outcome:
+    def next(self) -> _Answer:
         """Return the next message. Raises WorkerDiedError after a long silence, EOFError or OSError after the end."""
         received, silent = self._received, 0.0
         while silent < self._limit:
@@ -160,8 +183,22 @@ class _Messages:
         raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
 
-class _WorkerProcess:
-    """The process with the workers of a device. It starts with their first task, and again if it has ended."""
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Block signals in this thread. A process that it starts has its mask, so no signal ends that process before `_work`."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # otherwise the start of a process does so, and unblocks the signals again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class WorkerProcess:
+    """The process with the workers of a device. It starts at the latest with their first task, and again if it has ended."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
@@ -170,6 +207,8 @@ class _WorkerProcess:
         """The lock of the fields below."""
         self._process: BaseProcess | None = None
         self._connections: list[tuple[Connection, _Messages]] = []
+        self._spare: list[Connection] = []
+        """The connections of workers that there may be, until that is known."""
         self._closed = False
 
     def connect(self, worker: int) -> tuple[BaseProcess, Connection, _Messages]:
@@ -181,20 +220,54 @@ class _WorkerProcess:
                 raise BrokenPipeError("the run has ended")
             return self._process, *self._connections[worker]
 
+    def start(self) -> None:
+        """Start the process, before there is a task."""
+        with self._changing:
+            self._start()
+
     def _start(self) -> None:
-        if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
-            resource_tracker.ensure_running()  # otherwise `start` does so, and unblocks the signals again
-            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        pipes = [SPAWN.Pipe() for _ in range(self._spec.workers)]
+        is_settled = self._spec.decode is None
+        pipes = [SPAWN.Pipe() for _ in range(self._spec.workers if is_settled else MOST_WORKERS)]
         with ExitStack() as stack:  # copies of the workers' ends in this process would keep them open
             for _, theirs in pipes:
                 stack.enter_context(theirs)
             process = SPAWN.Process(target=_work, args=(self._spec, [theirs for _, theirs in pipes]), daemon=True)
             if not self._closed:
+                stack.enter_context(_signals_blocked())
                 process.start()
                 self._process = process
         # All are received: signs of life for a worker without a task would fill its connection, and stop those for the others.
-        self._connections = [(ours, _Messages(ours)) for ours, _ in pipes]
+        received = len(pipes) if is_settled else 1
+        self._connections = [(ours, _Messages(ours)) for ours, _ in pipes[:received]]
+        self._spare = [ours for ours, _ in pipes[received:]]
+
+    def engines(self) -> int:
+        """Wait for the process to report its device, and return the number of video engines; 0 if it ends before."""
+        try:
+            _, _, messages = self.connect(0)
+            with interruptible():
+                answer = messages.next()
+        except (WorkerDiedError, EOFError, OSError):  # the first task starts another process
+            if self._process is not None:
+                self.end(self._process, kill=True)
+            return 0
+        assert isinstance(answer, _Engines)
+        return answer.number
+
+    def settle(self, spec: WorkerSpec) -> list[ProcessHandle]:
+        """Tell the process how many workers it has, and return them."""
+        with self._changing:
+            self._spec = spec
+            spare, self._spare = self._spare, []
+            if self._process is not None:
+                with suppress(OSError):  # the first task notices that the process has ended
+                    self._connections[0][0].send(spec)
+                more = spec.workers - len(self._connections)
+                self._connections += [(ours, _Messages(ours)) for ours in spare[:more]]
+                spare = spare[more:]
+            for connection in spare:
+                connection.close()
+        return [ProcessHandle(self, number, spec.label) for number in range(spec.workers)]
 
     def end(self, process: BaseProcess, *, kill: bool = False) -> int | None:
         """Wait until a process has ended that `connect` returned, and return its exit code. The next task starts a new one."""
@@ -220,7 +293,7 @@ class _WorkerProcess:
 class ProcessHandle(WorkerHandle):
     """One of the workers in the process of a device."""
 
-    def __init__(self, process: _WorkerProcess, number: int, label: str) -> None:
+    def __init__(self, process: WorkerProcess, number: int, label: str) -> None:
         self.label = label
         self._owner, self._number = process, number
         self._thread = ThreadPool(1, "vkssim-process")
@@ -240,7 +313,8 @@ class ProcessHandle(WorkerHandle):
             self._connect()
             self._connection.send(task)
             while not isinstance(message := self._messages.next(), _Outcome):
-                on_event(*message)
+                if not isinstance(message, _Engines):  # of a process that nobody has asked
+                    on_event(*message)
         except WorkerDiedError:
             self._end(kill=True)
             raise
@@ -266,8 +340,12 @@ class ProcessHandle(WorkerHandle):
     def retire(self) -> None:
         """Leave the process to the other workers of the device."""
 
+    def begin_to_close(self) -> None:
+        """Kill the process. The driver takes up to a second to free what it had, so those of several devices end together."""
+        self._owner.close()
+
     def close(self) -> None:
-        """Kill the process."""
+        """Kill the process, and wait for its end."""
         self._owner.close()
         if self._thread.close():  # a thread that does not end waits for the system, for example for a dead network share
             self._end(kill=True)
@@ -275,8 +353,7 @@ class ProcessHandle(WorkerHandle):
 
 def handles_of(spec: WorkerSpec) -> list[ProcessHandle]:
     """Return the workers of a device, which share a process."""
-    process = _WorkerProcess(spec)
-    return [ProcessHandle(process, number, spec.label) for number in range(spec.workers)]
+    return WorkerProcess(spec).settle(spec)
 
 
 class _WorkerTracebackError(Exception):

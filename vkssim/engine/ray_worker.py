@@ -13,6 +13,7 @@ from ray.util.metrics import Counter
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..host.devices import NVIDIA, DeviceInfo, DeviceKind, list_devices
 from ..host.instance import shared_instance
+from ..host.vectors import THREADS_VARIABLE
 from ..utils.version import __version__
 from .ranges import Event
 from .task import Task, TaskResult, WorkerSpec
@@ -75,7 +76,7 @@ def _spec(node: str, backend: str, profile: bool, cpus: int) -> WorkerSpec:
     if cpus:
         assigned = None
         kind, place = "software", node
-        os.environ["LP_NUM_THREADS"] = str(cpus)  # of lavapipe
+        os.environ[THREADS_VARIABLE] = str(cpus)
     else:
         assigned = ray.get_runtime_context().get_accelerator_ids()["GPU"]
         kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"

@@ -15,6 +15,9 @@ from ..errors import VkssimError
 from .options import Clips, ScoreOptions
 from .ranges import ClipPackets, Event, FrameRange, ScoredFrame
 
+MOST_WORKERS = 8
+"""The largest number of workers of a device."""
+
 
 @dataclass(frozen=True)
 class WorkerSpec:
@@ -33,6 +36,10 @@ class WorkerSpec:
     """The number of workers of the device, which are threads of one process."""
     in_step: int = 1
     """The largest number of pairs that a worker scores in step."""
+    threads: int | None = None
+    """The number of threads of a software device; None for its driver's choice."""
+    decode: str | None = None
+    """If given, a process reports first how many video engines it has for this decoder, see `score_files`."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 from time import perf_counter
 
 from ..backends.base import Backend
-from ..backends.decoding import hardware_decoder
+from ..backends.decoding import hardware_decoder, may_share, sessions
 from ..backends.open import open_backend
 from ..backends.sessions import open_ahead
 from ..errors import DecoderBusyError, DeviceError, InputError
@@ -277,6 +277,18 @@ class Worker(WorkerHandle, Closable):
         if self in self._peers.workers:
             self._peers.workers.remove(self)
         self._sources.close()
+
+
+def engines_of(spec: WorkerSpec) -> int:
+    """Return how many video engines of a GPU decode clips, or 0 if no hardware does. Have a thread open the device meanwhile.
+
+    CUDA takes a second for the answer.
+    """
+    decoder = None if spec.decode is None else hardware_decoder(spec.decode, spec.backend, spec.device)
+    if decoder is None:
+        return 0
+    run_in_thread("vkssim-open", partial(open_ahead, spec.device, sharing=may_share(decoder)))
+    return sessions(decoder)
 
 
 def workers_on(spec: WorkerSpec) -> list[Worker]:
