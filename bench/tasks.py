@@ -15,6 +15,7 @@ from typing import Any
 import machine
 import measure
 
+from vkssim.backends.decoding import hardware_decoder
 from vkssim.backends.open import open_backend
 from vkssim.engine.options import Clips as PairClips
 from vkssim.engine.options import ScoreOptions
@@ -90,6 +91,7 @@ class Worker:
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
         self._features, self._info, self._profile = features, info, profile
         self._open_backend = partial(open_backend, "vulkan", device=str(info.uuid), profile=profile)
+        self._decoder = hardware_decoder("auto", "vulkan", str(info.uuid))
         self._first = True
 
     def do(self, clips: Clips, start: int, frames: int) -> TaskTime:
@@ -97,7 +99,8 @@ class Worker:
         bytes_before, cpu_before, began = _bytes_read(), time.process_time(), time.perf_counter()
         with ExitStack() as stack:
             pair = PairClips(str(clips.reference), str(clips.distorted), clips.raw)
-            options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
+            selection = Selection(start=start, end=start + frames)
+            options = ScoreOptions(feature_texts(self._features), selection=selection, decoder=self._decoder)
             sources = open_sources(stack, pair, options)
             report = score_range(sources, pair, self._open_backend, options, profile=self._profile).report
         seconds, cpu, read = time.perf_counter() - began, time.process_time() - cpu_before, _bytes_read() - bytes_before
