@@ -22,7 +22,7 @@ from click.testing import Result
 
 from vkssim import errors, score_files, score_many
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.cli.batch import check_all_scored
+from vkssim.cli.batch import check_rows
 from vkssim.engine import worker
 from vkssim.errors import DeviceMemoryError
 from vkssim.frames import open as frames_open
@@ -168,7 +168,7 @@ def test_a_shorter_rung_ends_alone(tmp_path: Path, rungs: Rows, capsys: pytest.C
     rows = _batch(tmp_path)
     assert [row["frames"] for row in rows] == [6, 4, 6]
     assert "short.mp4 is shorter" in rows[1]["warnings"]
-    check_all_scored([{"distorted": "a.mp4", "warnings": text, "error": None} for text in ("a.mp4 is shorter", "hm")], "x.csv")
+    check_rows([{"distorted": "a.mp4", "warnings": text, "error": None} for text in ("a.mp4 is shorter", "hm")], "x.csv")
     assert capsys.readouterr().err == "vkssim: warning: a.mp4 is shorter\nvkssim: warning: a.mp4: hm\n"
     rows = _batch(tmp_path, *TINY, "--strict", code=1)
     assert [row["error_type"] for row in rows] == [None, "ThresholdError", None]
@@ -204,9 +204,10 @@ def test_a_bad_file_is_a_row_with_its_error(tmp_path: Path, rungs: Rows) -> None
     other_size = lossless(tmp_path / "size.mkv", clip(2, 32, 96))
     bad = [{**rungs[0], "distorted": name} for name in ("absent.mp4", "garbage.mp4", other_size)]
     manifest(tmp_path / "ladder.csv", [bad[0], *rungs, *bad[1:], {**rungs[0], "reference": "gone.mkv"}])
-    result = _run(tmp_path)
+    result = _run(tmp_path, *TINY, "--fail-under", "float_ssim=1")
     assert result.exit_code == 1
     assert "4 of 7 pairs failed" in result.stderr
+    assert "3 of 3 clips are below their limits" in result.stderr, "limits hold for the pairs that were scored"
     assert "Traceback" not in result.output
     rows = _rows(tmp_path / "results.jsonl")
     assert [row["error_type"] is None for row in rows] == [False, True, True, True, False, False, False]

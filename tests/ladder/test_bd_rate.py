@@ -69,6 +69,20 @@ def test_a_fold_is_warned_of() -> None:
     assert warning.startswith("folded: the score does not always rise with the bit rate")
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_few_points_have_the_method_that_suits_them(count: int) -> None:
+    """Two are a straight line, whatever was asked for; the deltas say so."""
+    few = [
+        RateCurve(curve.name, curve.rates[:count] * share, curve.scores[:count])
+        for curve, share in ((ANCHOR, 1), (ANCHOR, 0.8))
+    ]
+    deltas = bjontegaard_deltas(few[0], few[1], "cubic")
+    assert (deltas.method, deltas.points) == ("pchip", (count, count))
+    assert deltas.bd_rate == pytest.approx(-20)
+    assert any(f"{ANCHOR.name} has {count} points" in warning and "pchip" in warning for warning in deltas.warnings)
+    assert bjontegaard_deltas(ANCHOR, few[1]).method == "pchip"
+
+
 def test_little_overlap_is_warned_of_and_none_refused() -> None:
     high = RateCurve.of("high", [(1600, 0.975), (2500, 0.985), (5000, 0.992), (9000, 0.996)])
     warnings = bjontegaard_deltas(ANCHOR, high).warnings
@@ -82,7 +96,7 @@ def test_little_overlap_is_warned_of_and_none_refused() -> None:
 @pytest.mark.parametrize(
     ("points", "message"),
     [
-        ([(1, 0.1), (2, 0.2), (3, 0.3)], "few has 3 points; a Bjøntegaard delta needs 4 or more"),
+        ([(1, 0.1)], "few has 1 point; a Bjøntegaard delta needs 2 or more"),
         ([], "few has 0 points"),
         ([(0, 0.1), (1, 0.2), (2, 0.3), (3, 0.4)], "few has a bit rate of 0; all must be over 0"),
         ([(1, 0.1), (2, 0.2), (2, 0.3), (3, 0.4)], "more than one point with the bit rate 2"),
@@ -203,6 +217,39 @@ def test_rates_of_another_column(results: Path) -> None:
 )
 def test_what_the_command_refuses(results: Path, words: tuple[str, ...], message: str) -> None:
     fail(2, message, "bd-rate", str(results), *words)
+
+
+def test_a_failed_pair_is_left_out_with_a_warning(results: Path, tmp_path: Path) -> None:
+    """The other pairs of its reference stay; a reference that has too few is left out of the mean."""
+    table = tables.read_table(results)
+    for row in table[:4]:
+        row |= {"error": "no such file", "error_type": "InputError", "float_ssim_mean": None}
+    (tmp_path / "r.csv").write_bytes(tables.render_rows(table[1:], ".csv"))
+    result = succeed("bd-rate", str(tmp_path / "r.csv"), *WORDS, "--json")
+    assert "warning: clip0_28.mp4 was not scored (no such file) and is left out" in result.stderr
+    assert "preset=medium of clip0.mkv has 0 points; a Bjøntegaard delta needs 2 or more; this reference" in result.stderr
+    answer, whole = json.loads(result.stdout), json.loads(vkssim("bd-rate", str(results), *WORDS, "--json").stdout)
+    assert answer["deltas"] == whole["deltas"][1:]
+    assert answer["means"][0]["bd_rate"] == whole["deltas"][1]["bd_rate"]
+    (tmp_path / "r.csv").write_bytes(tables.render_rows([row for row in table if row["reference"] == "clip1.mkv"][:7], ".csv"))
+    few = succeed("bd-rate", str(tmp_path / "r.csv"), *WORDS, "--anchor", "reference=clip1.mkv")
+    assert "pchip, 3 points" in " ".join(few.stdout.split())
+
+
+def test_the_gate(results: Path) -> None:
+    """It judges the mean over the references."""
+    mean = json.loads(vkssim("bd-rate", str(results), *WORDS, "--json").stdout)["means"][0]["bd_rate"]
+    succeed("bd-rate", str(results), *WORDS, "--fail-over", str(mean + 0.01))
+    failed = fail(
+        1,
+        f"BD-rate {mean:.2f} % for float_ssim; the limit is",
+        "bd-rate",
+        str(results),
+        *WORDS,
+        "--fail-over",
+        str(mean - 0.01),
+    )
+    assert "mean" in failed.stdout, "the table is there whatever the verdict"
 
 
 def test_files_without_scores(results: Path, tmp_path: Path) -> None:

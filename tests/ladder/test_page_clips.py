@@ -134,9 +134,9 @@ def test_columns_that_tell_ladders_apart(results: Path) -> None:
         refuse(message, "report", str(results), "-o", "-", *words)
 
 
-def test_few_rungs_have_a_curve_and_no_delta(tmp_path: Path) -> None:
+def test_few_rungs_have_a_delta_that_is_marked(tmp_path: Path) -> None:
     text = page_of(table(tmp_path / "r.jsonl", [row(codec, rate) for codec in BETTER for rate in RATES[:3]]))
-    assert "a Bjøntegaard delta needs 4 or more" in unescape(text)
+    assert "old has 3 points and new has 3 points: pchip draws the curves" in unescape(text)
     assert [len(ladder["rungs"]) for ladder in embedded(text)["ladders"]] == [3, 3]
 
 

@@ -29,7 +29,7 @@ from .options import (
     urls_option,
 )
 from .output import COMPILE_NOTES, PathOrUrlType, check_target, check_targets, say, say_written, with_flags
-from .report import PageOptions, check_limits, write_page_of
+from .report import PageOptions, limits_text, write_page_of
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..frames.options import RawDescription
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
+    from ..report.thresholds import Threshold
     from ..storage.location import PathOrUrl
 
 
@@ -145,13 +146,7 @@ def command(
         write_page_of([Path(path)], html, "--html", PageOptions(raw, alone, thresholds=thresholds, urls=urls))
         if not quiet:
             say_written(html)
-    check_all_scored(rows, path)
-    failed = []
-    for row in rows:
-        pooled = {threshold: row.get(f"{threshold.name}_{threshold.pooling}") for threshold in thresholds}
-        if any(value is None or value < threshold.limit for threshold, value in pooled.items()):
-            failed.append(row["distorted"])
-    check_limits(failed, len(rows))
+    check_rows(rows, path, thresholds)
 
 
 def score_rows(
@@ -212,17 +207,24 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
     )
 
 
-def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
-    """Print the warnings of each pair. Raises ThresholdError if one failed."""
+def check_rows(rows: Sequence[Row], path: PathOrUrl, thresholds: Sequence[Threshold] = ()) -> None:
+    """Print the warnings of each pair. Raises ThresholdError if pairs failed or are below a threshold; it names both."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:
                 clip = "" if str(row[column]).startswith(f"{row['distorted']} ") else f"{row['distorted']}: "
                 say(f"{word}: {clip}{row[column]}")
-    failed = sum(row["error"] is not None for row in rows)
-    if failed:
+    scored, below = [row for row in rows if row["error"] is None], []
+    for row in scored:
+        pooled = {threshold: row.get(f"{threshold.name}_{threshold.pooling}") for threshold in thresholds}
+        if any(value is None or value < threshold.limit for threshold, value in pooled.items()):
+            below.append(row["distorted"])
+    problems = [limits_text(below, len(scored))] if below else []
+    if len(scored) < len(rows):
         rest = f"{redact_url(path)} has the others, and the errors in its column error"
-        raise ThresholdError(f"{failed} of {len(rows)} pairs failed; {rest}")
+        problems.append(f"{len(rows) - len(scored)} of {len(rows)} pairs failed; {rest}")
+    if problems:
+        raise ThresholdError("; ".join(problems))
 
 
 def _print(rows: Sequence[Row], path: PathOrUrl) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError, OptionError
+from ..errors import InputError, OptionError, ThresholdError
+from ..report.numbers import shortest, told_apart
 from ..utils.values import Section
 from .command import Choice, make_command, option
 from .options import force_option, json_option, pooling_option
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
             Show how much more bit rate x265 needs than x264 for the same score.
         vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --pooling p5
             Compare two presets by one score, its 5th percentile.
+        vkssim bd-rate scores.csv --anchor build=old --test build=new --score vmaf --fail-over 2
+            Fail if the new build needs over 2 % more bit rate for the same VMAF.
     """,
 )
 @click.argument("results", type=LocalPathType())
@@ -60,6 +63,13 @@ if TYPE_CHECKING:
     "Compare similarities as they are. Default: in dB, -10 log10(1 - score), as the pages of `vkssim report` do.",
     is_flag=True,
 )
+@option(
+    "--fail-over",
+    Section.VERDICT,
+    "Fail with exit code 1 if the BD-rate of a score is over that many percent, in the mean if there are several references.",
+    type=float,
+    metavar="PERCENT",
+)
 @force_option
 @json_option
 def command(
@@ -71,18 +81,19 @@ def command(
     rate: str | None,
     method: str,
     linear: bool,
+    fail_over: float | None,
     force: bool,
     as_json: bool,
 ) -> None:
     """Compute the Bjøntegaard deltas between two ladders in the RESULTS of `vkssim batch`, for each reference and their mean.
 
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
-    much higher its score is at the same bit rate. Similarities are compared in dB. Rows that were not scored alike are refused,
-    and the error names the difference.
+    much higher its score is at the same bit rate. Similarities are compared in dB. Pairs that failed are left out with a
+    warning, and so are references with too few pairs. Rows that were not scored alike are refused, and the error names the
+    difference.
     """
-    from ..ladder.tables import RATES, check_scored, how_scored, is_results, is_similarity, number, read_table, score_columns
+    from ..ladder.tables import RATES, how_scored, is_results, read_table, score_columns, was_scored
     from ..metrics.comparability import check_alike
-    from ..report.bd_rate import RateCurve, bjontegaard_deltas
 
     rows = read_table(results)
     if not is_results(rows):
@@ -91,33 +102,83 @@ def command(
     ladders = [_select(rows, flag, conditions) for flag, conditions in (("--anchor", anchor), ("--test", test))]
     references = list(dict.fromkeys(row["reference"] for row in ladders[0]))
     compared = [row for ladder in ladders for row in ladder if row["reference"] in references]
-    check_scored(compared)
-    say_findings(check_alike(how_scored(compared), force=force))
-    rows_of_deltas: list[dict[str, Any]] = []
-    for reference in references:
-        for score, column in score_columns(rows, scores, pooling).items():
-            converted = not linear and is_similarity(rows, score)
-            curves = []
-            for conditions, ladder in zip((anchor, test), ladders, strict=True):
-                rungs = [row for row in ladder if row["reference"] == reference]
-                rates, values = ([number(row, name) for row in rungs] for name in (rate, column))
-                points = list(zip(rates, values, strict=True))
-                curves.append(RateCurve.of(f"{' '.join(conditions)} of {reference}", points, decibels=converted))
-            deltas = bjontegaard_deltas(curves[0], curves[1], method)
-            for warning in deltas.warnings:
-                say(f"warning: {score}: {warning}")
-            rows_of_deltas.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
-    means = _means(rows_of_deltas) if len(references) > 1 else []
+    for row in compared:
+        if not was_scored(row):
+            say(f"warning: {row['distorted']} was not scored ({row['error']}) and is left out")
+    say_findings(check_alike(how_scored(filter(was_scored, compared)), force=force))
+    ways = _Ways(score_columns(rows, scores, pooling), rate, method, linear)
+    deltas = _deltas(dict(zip((" ".join(anchor), " ".join(test)), ladders, strict=True)), references, ways)
+    means = _means(deltas) if len(references) > 1 else []
+    judged = means or deltas
+    over = [row for row in judged if fail_over is not None and row["bd_rate"] > fail_over]
     if as_json:
-        print_text(json_text({"method": method, "rate": rate, "pooling": pooling, "deltas": rows_of_deltas, "means": means}))
-        return
+        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": deltas, "means": means}
+        print_text(json_text(answer if fail_over is None else {**answer, "fail_over": fail_over, "passed": not over}))
+    else:
+        _print(f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}", [*deltas, *means], method)
+    if over and fail_over is not None:
+        needs = ", ".join(f"{told_apart(row['bd_rate'], fail_over, 2)} % for {row['score']}" for row in over)
+        raise ThresholdError(f"BD-rate {needs}; the limit is {shortest(fail_over)} % (--fail-over)")
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """The ways to compare: the column of each score and of the bit rates, the interpolation, and whether dB are left out."""
+
+    columns: Mapping[str, str]
+    rate: str
+    method: str
+    linear: bool
+
+
+def _deltas(ladders: Mapping[str, Sequence[Row]], references: Sequence[str], ways: _Ways) -> list[dict[str, Any]]:
+    """Return the deltas of each reference and score. References without any are left out with a warning.
+
+    Raises the first of their errors if none has any.
+    """
+    deltas, without = [], []
+    for reference in references:
+        for score in ways.columns:
+            try:
+                deltas.append(_delta(ladders, reference, score, ways))
+            except InputError as error:
+                without.append((score, error))
+    if not deltas:
+        raise without[0][1]
+    for score, reason in without:
+        say(f"warning: {score}: {reason}; this reference is left out")
+    return deltas
+
+
+def _delta(ladders: Mapping[str, Sequence[Row]], reference: str, score: str, ways: _Ways) -> dict[str, Any]:
+    from ..ladder.tables import is_similarity, number, was_scored
+    from ..report.bd_rate import RateCurve, bjontegaard_deltas
+
+    curves, decibels = [], not ways.linear and is_similarity([row for ladder in ladders.values() for row in ladder], score)
+    for name, ladder in ladders.items():
+        rungs = [row for row in ladder if row["reference"] == reference and was_scored(row)]
+        points = [(number(row, ways.rate), number(row, ways.columns[score])) for row in rungs]
+        curves.append(RateCurve.of(f"{name} of {reference}", points, decibels=decibels))
+    deltas = bjontegaard_deltas(curves[0], curves[1], ways.method)
+    for warning in deltas.warnings:
+        say(f"warning: {score}: {warning}")
+    return {"reference": reference, "score": score, "db": decibels, **asdict(deltas)}
+
+
+def _print(title: str, rows: Sequence[dict[str, Any]], method: str) -> None:
+    """Print a table of the deltas. Those that are not interpolated by the method that the title names are marked."""
     cells = [
-        [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
-        for row in (*rows_of_deltas, *means)
+        [
+            row["reference"],
+            row["score"],
+            f"{row['bd_rate']:+z.2f} %",
+            decimals(row["bd_score"]) + " dB" * row["db"],
+            "" if row.get("method", method) == method else f"{row['method']}, {min(row['points'])} points",
+        ]
+        for row in rows
     ]
-    title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    columns = ("reference", "score", "BD-rate", "BD-score")
-    print_table(title, columns, cells, texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
+    columns = ("reference", "score", "BD-rate", "BD-score", "curves")
+    print_table(title, columns, cells, texts=2, paths=columns[:1], optional=columns[3:4], elsewhere="--json has all")
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:

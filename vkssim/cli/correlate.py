@@ -12,7 +12,7 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.values import Section
 from ..utils.wording import counted
-from .batch import check_all_scored, score_rows
+from .batch import check_rows, score_rows
 from .command import make_command, option
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, urls_option
 from .output import LocalPathType, json_text, print_text, say, say_findings
@@ -106,7 +106,7 @@ def command(
         for row in rows:
             number(row, opinion)  # an opinion that is no number is an error before anything is scored
         rows = score_rows(table, path, pairs, options, workers, quiet=quiet)
-        check_all_scored(rows, path)
+        check_rows(rows, path)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))
     try:

@@ -119,7 +119,8 @@ def command(
     failed, count = write_page_of(files, target, "--output", options, ladder=ladder, rate=rate, force=force)
     if target != "-":
         say_written(target)
-    check_limits(failed, count)
+    if failed:
+        raise ThresholdError(limits_text(failed, count))
 
 
 @dataclass(frozen=True)
@@ -201,11 +202,10 @@ def write_page_of(
     return failed, len(named)
 
 
-def check_limits(failed: Sequence[str], clips: int) -> None:
-    """Raise ThresholdError, which names the clips below their limits, if any is."""
-    if failed:
-        listed = ", ".join(failed[:_MAX_NAMED]) + (", …" if len(failed) > _MAX_NAMED else "")
-        raise ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
+def limits_text(below: Sequence[str], clips: int) -> str:
+    """Return a sentence that names the clips below their limits, of `clips` in all."""
+    listed = ", ".join(below[:_MAX_NAMED]) + (", …" if len(below) > _MAX_NAMED else "")
+    return f"{len(below)} of {clips} clips are below their limits (--fail-under): {listed}"
 
 
 def write_page(

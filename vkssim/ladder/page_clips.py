@@ -15,7 +15,7 @@ from ..storage.location import is_url, redact_url, suffix_of
 from ..types import BackendInfo
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
-from .tables import FORMS, RATES, Row, is_results, labels_of, number, read_table, scores_of, scoring_of
+from .tables import FORMS, RATES, Row, is_results, labels_of, number, read_table, scores_of, scoring_of, was_scored
 
 MAX_CLIPS = 500
 """The most clips of a page."""
@@ -77,7 +77,7 @@ def read_clips(
             raise OptionError(f"{path} has no column {unknown[0]!r}. The columns are {', '.join(columns)}")
         names = ladder or [next(name for name in _LADDERS if name in columns)]
         for row in tables[path]:
-            if row["error"] not in (None, ""):
+            if not was_scored(row):
                 failed.append((str(row["distorted"]), str(row["error"])))
             else:
                 clips.append(_of_row(path, row, names, rate, labels[path]))

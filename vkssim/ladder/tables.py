@@ -197,10 +197,15 @@ def _record_of(text: str) -> ScoringRecord:
     return from_json(ScoringRecord, json.loads(text), SCORING)
 
 
+def was_scored(row: Row) -> bool:
+    """Return whether the pair of a row did not fail in the batch."""
+    return row["error"] in (None, "")
+
+
 def check_scored(rows: Sequence[Row]) -> None:
     """Raise InputError if a pair failed in the batch."""
     for row in rows:
-        if row["error"] not in (None, ""):
+        if not was_scored(row):
             cure = "repair the cause and score it again, or leave its row out"
             raise InputError(f"{row['distorted']} was not scored ({row['error']}); {cure}")
 

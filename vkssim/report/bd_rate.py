@@ -14,8 +14,11 @@ from ..utils.version import require_extra
 from ..utils.wording import counted
 from .results import decibel
 
-MIN_POINTS = 4
+MIN_POINTS = 2
 """The fewest points of a curve."""
+ENOUGH_POINTS = 4
+"""The fewest points that show how a curve bends. Between fewer, `FEW_POINTS` interpolates, which does not overshoot."""
+FEW_POINTS = "pchip"
 
 _ENOUGH_OVERLAP = 0.75
 
@@ -55,6 +58,8 @@ class Deltas:
     """The mean difference of score at equal rate; above 0 if the test is better."""
     points: tuple[int, int]
     """The numbers of points of anchor and test."""
+    method: str
+    """The interpolation that was used."""
     warnings: list[str]
     """The reasons to trust the deltas less."""
 
@@ -63,14 +68,20 @@ def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima"
     """Return both deltas, integrated over the range that the curves share, with logarithmic rates, by the package bjontegaard.
 
     `method` is the interpolation: `akima` or `pchip` (piecewise, through every point) or `cubic` (one least-squares polynomial,
-    as in VCEG-M33). Raises InputError if the curves have no common range of scores or of rates, and OptionError if the package
-    is not installed.
+    as in VCEG-M33). With fewer than `ENOUGH_POINTS` on a curve it is `FEW_POINTS`, which is a straight line through two points,
+    and a warning says so. Raises InputError if the curves have no common range of scores or of rates, and OptionError if the
+    package is not installed.
     """
     notes = [
         f"{curve.name}: the score does not always rise with the bit rate; its curve folds back and the deltas mean little"
         for curve in (anchor, test)
         if not (np.diff(curve.scores) > 0).all()
     ]
+    few = [curve for curve in (anchor, test) if len(curve.rates) < ENOUGH_POINTS]
+    if few:
+        method = FEW_POINTS
+        counts = " and ".join(f"{curve.name} has {counted(len(curve.rates), 'point')}" for curve in few)
+        notes.append(f"{counts}: {method} draws the curves, and the deltas are less reliable than with {ENOUGH_POINTS}")
     for what, first, second in (("scores", anchor.scores, test.scores), ("bit rates", anchor.rates, test.rates)):
         share = _overlap(np.log(first), np.log(second)) if what == "bit rates" else _overlap(first, second)
         if share <= 0:
@@ -89,7 +100,7 @@ def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # polyfit warns about close points; the checks above cover the cases that matter
         rate, score = library.bd_rate(*by_score, **options), library.bd_psnr(*by_rate, **options)
-    return Deltas(float(rate), float(score), (len(anchor.rates), len(test.rates)), notes)
+    return Deltas(float(rate), float(score), (len(anchor.rates), len(test.rates)), method, notes)
 
 
 def in_decibels(scores: Doubles) -> Doubles:

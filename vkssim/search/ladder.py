@@ -11,7 +11,7 @@ from itertools import islice
 
 from ..clips import UNCHANGED, SourcePictures, VideoFacts
 from ..errors import EncodeError, OptionError
-from ..report.bd_rate import MIN_POINTS
+from ..report.bd_rate import ENOUGH_POINTS
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
@@ -244,9 +244,9 @@ def _rungs_to_compare(rungs: Sequence[tuple[int, float]], facts: VideoFacts) -> 
     larger = [height for height, _ in rungs if height > facts.height]
     notes = _left_out("rungs of the fixed ladder", low, f"no side may be below {_MIN_SIDE}")
     compared = [(height, rate) for height, rate in rungs if height not in (*low, *larger)]
-    if rungs and len(compared) < MIN_POINTS:  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+    if rungs and len(compared) < ENOUGH_POINTS:  # too few for a reliable Bjøntegaard delta, so nothing is encoded for it
         has = f"there {'is' if len(compared) == 1 else 'are'} {len(compared)}"
-        needed = f"it needs {MIN_POINTS} rungs of the fixed ladder that are no larger than the source"
+        needed = f"it needs {ENOUGH_POINTS} rungs of the fixed ladder that are no larger than the source"
         return [], [*notes, f"no BD-rate: {needed}; {has}"]
     return compared, notes + _left_out("rungs of the fixed ladder", larger, f"the source's height is {facts.height}")
 
