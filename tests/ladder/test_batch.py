@@ -128,8 +128,16 @@ def test_a_page_and_limits_of_every_pair(tmp_path: Path, rungs: Rows) -> None:
     assert result.exit_code == 1
     assert "2 of 3 clips are below their limits (--fail-under): clip_30.mp4, clip_40.mp4\n" in result.stderr
     assert all(name in page.read_text() for name in ("clip_20.mp4", "clip_30.mp4", "clip_40.mp4"))
-    result = _run(tmp_path, "--fail-under", "ssim=1")
-    assert (result.exit_code, "--fail-under: ssim is not scored" in result.stderr) == (2, True)
+    assert _run(tmp_path, *TINY, "--html", str(page), "--ladder", "width").exit_code == 0
+    assert '"name":"96"' in page.read_text()
+    refused: list[tuple[tuple[str, ...], str]] = [
+        (("--fail-under", "ssim=1"), "--fail-under: ssim is not scored"),
+        (("--ladder", "crf"), "give --html as well"),
+        (("--ladder", "preset", "--html", str(page)), "--ladder preset: no such column. The labels of the manifest are crf"),
+    ]
+    for words, message in refused:
+        result = _run(tmp_path, *words)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 def test_the_table_shows_labels_rates_and_low_scores(tmp_path: Path, rungs: Rows) -> None:

@@ -134,6 +134,39 @@ def test_columns_that_tell_ladders_apart(results: Path) -> None:
         refuse(message, "report", str(results), "-o", "-", *words)
 
 
+def test_labels_besides_the_steps_tell_ladders_apart(tmp_path: Path) -> None:
+    """Two presets are two ladders; numbers that each clip has for itself, and names of steps, tell none apart."""
+    rows = [
+        {**row(codec, rate), "codec": "x264", "preset": codec, "crf": number, "seconds": number + 0.5 * len(codec)}
+        for codec in BETTER
+        for number, rate in enumerate(RATES)
+    ]
+
+    def ladders(*of: Row) -> list[str | None]:
+        return [clip.ladder for clip in read_clips([table(tmp_path / "r.csv", of)])[0]]
+
+    assert ladders(*rows) == ["old"] * 4 + ["new"] * 4
+    assert ladders(*({**one, "codec": f"{one['crf'] % 2}"} for one in rows))[:2] == ["0 old", "1 old"]
+    numbered = [{**one, "preset": len(str(one["preset"])) + (one["preset"] == "new")} for one in rows]
+    assert ladders(*numbered) == ["3"] * 4 + ["4"] * 4
+    both = [
+        {**one, "preset": "one", "distorted_codec": codec} for one, codec in zip(rows[:4], ("h264", "hevc") * 2, strict=True)
+    ]
+    for one in both:
+        del one["codec"]
+    assert ladders(*both) == ["h264", "hevc", "h264", "hevc"]
+
+
+def test_two_single_clips_are_no_ladder(tmp_path: Path) -> None:
+    """Neither of one preset, if no label makes them steps, nor of two; two reports are none either."""
+    first, second = row("old", 100.0), row("old", 200.0)
+    for rows in ([first, second], [{**first, "crf": 30}, {**row("new", 200.0), "crf": 24}]):
+        assert embedded(page_of(table(tmp_path / "r.csv", rows)))["ladders"] == []
+    steps = [{**first, "crf": 30}, {**second, "crf": 24}]
+    assert len(embedded(page_of(table(tmp_path / "r.csv", steps)))["ladders"]) == 1
+    assert len(embedded(page_of(table(tmp_path / "r.csv", [first, second]), "--ladder", "codec"))["ladders"]) == 1
+
+
 def test_few_rungs_have_a_delta_that_is_marked(tmp_path: Path) -> None:
     text = page_of(table(tmp_path / "r.jsonl", [row(codec, rate) for codec in BETTER for rate in RATES[:3]]))
     assert "old has 3 points and new has 3 points: pchip draws the curves" in unescape(text)

@@ -24,6 +24,7 @@ from .options import (
     decode_option,
     engine_options,
     fail_under_option,
+    ladder_option,
     score_options,
     single_device,
     urls_option,
@@ -78,6 +79,7 @@ _MAX_FAILURES = 8  # the most failures that a plan lists
     type=PathOrUrlType(),
 )
 @option("--html", Section.OUTPUTS, "Write the page of `vkssim report` of the results there.", metavar="FILE")
+@ladder_option
 @urls_option
 @clip_options(find_offset=True)
 @fail_under_option("Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.")
@@ -104,6 +106,7 @@ def command(
     path: PathOrUrl,
     frames: PathOrUrl | None,
     html: str | None,
+    ladder: tuple[str, ...],
     urls: bool,
     raw: RawDescription,
     find_offset: bool,
@@ -137,16 +140,30 @@ def command(
     check_targets([("--html", html)], [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
         raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
+    _check_ladder(ladder, html, pairs)
     rows = score_rows(
         manifest, path, pairs, options, workers, quiet=quiet, seconds=task_seconds, frames=frames, find_offsets=find_offset
     )
     if not quiet:
         _print(rows, path)
     if html is not None:
-        write_page_of([Path(path)], html, "--html", PageOptions(raw, alone, thresholds=thresholds, urls=urls))
+        shown = PageOptions(raw, alone, thresholds=thresholds, urls=urls)
+        write_page_of([Path(path)], html, "--html", shown, ladder=ladder)
         if not quiet:
             say_written(html)
     check_rows(rows, path, thresholds)
+
+
+def _check_ladder(ladder: Sequence[str], html: str | None, pairs: Sequence[Pair]) -> None:
+    """Raise OptionError, before anything is scored, for a column that the results will not have."""
+    from ..ladder.tables import COLUMNS
+
+    if ladder and html is None:
+        raise OptionError("--ladder tells the ladders of a page apart; give --html as well")
+    labels = dict.fromkeys(name for pair in pairs for name in pair.labels)
+    for name in ladder:
+        if name not in (*labels, *COLUMNS):
+            raise OptionError(f"--ladder {name}: no such column. The labels of the manifest are {', '.join(labels) or 'none'}")
 
 
 def score_rows(

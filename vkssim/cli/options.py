@@ -139,6 +139,14 @@ force_option = option(
     "--force", Section.VERDICT, "Compare also what was not scored alike: other features, planes, pictures.", is_flag=True
 )
 json_option = option("--json as_json", Section.OUTPUTS, "Print JSON in place of the table.", is_flag=True)
+ladder_option = option(
+    "--ladder",
+    Section.INPUTS,
+    "Tell the ladders of the page apart by that column of a table. Default: every label besides crf, height and the like in"
+    " which clips of a reference differ, else the codec. May be repeated.",
+    multiple=True,
+    metavar="COLUMN",
+)
 urls_option = option(
     "--urls",
     Section.INPUTS,

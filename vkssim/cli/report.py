@@ -14,7 +14,7 @@ from ..page import PICTURE_BUDGET, WORST
 from ..storage.folder import write_output
 from ..utils.values import Section
 from .command import make_command, option
-from .options import backend_options, fail_under_option, force_option, raw_options, urls_option
+from .options import backend_options, fail_under_option, force_option, ladder_option, raw_options, urls_option
 from .output import LocalPathType, check_targets, print_text, say_findings, say_written, with_flags
 
 if TYPE_CHECKING:
@@ -68,13 +68,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, given: bo
 )
 @budget_option
 @fail_under_option("Show whether each clip reaches that, and exit with 1 if one does not; see `vkssim score`. May be repeated.")
-@option(
-    "--ladder",
-    Section.INPUTS,
-    "Tell ladders apart by that column of a table. Default: codec, else the codec of the clips. May be repeated.",
-    multiple=True,
-    metavar="COLUMN",
-)
+@ladder_option
 @option(
     "--rate",
     Section.INPUTS,

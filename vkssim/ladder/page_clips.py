@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import InputError, OptionError, VkssimError
@@ -14,6 +14,7 @@ from ..report.results import PooledReport, ScoreReport
 from ..storage.location import is_url, redact_url, suffix_of
 from ..types import BackendInfo
 from ..utils.limits import LARGEST_NUMBER
+from .ladder_columns import are_steps, grouped, ladder_columns
 from .manifest import JSON_LINES
 from .tables import FORMS, RATES, Row, is_results, labels_of, number, read_table, scores_of, scoring_of, was_scored
 
@@ -21,7 +22,6 @@ MAX_CLIPS = 500
 """The most clips of a page."""
 
 _TABLES = (*FORMS, *JSON_LINES)
-_LADDERS = ("codec", "distorted_codec")
 _MEASURED = "kbit/s"
 
 
@@ -34,8 +34,8 @@ class PageClip:
     source: Path
     """The file from which the scores were read."""
     report: ScoreReport
-    ladder: str
-    """The name of the ladder that it belongs to."""
+    ladder: str | None
+    """The name of the ladder that it belongs to; None if it belongs to none."""
     rate: float | None
     """Its bit rate in that ladder."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -49,10 +49,10 @@ def read_clips(
 
     After them come the unit of their bit rates, and (distorted clip, error) of the pairs that a batch could not score.
 
-    `ladder` are the columns of tables that identify a ladder; without them ``codec``, or the codec of the clip. `rate` is the
-    column with the bit rates; without it ``bitrate`` if all clips come from tables that have it, otherwise the measured bit
-    rate of the video in kbit/s. Raises InputError for a file that cannot be read, or is neither a report nor results, and
-    OptionError for a column that does not exist, or more than `MAX_CLIPS` clips.
+    `ladder` are the columns of tables that identify a ladder; without them those of `ladder_columns`, and no two clips are a
+    ladder unless they are steps of one. `rate` is the column with the bit rates; without it ``bitrate`` if all clips come from
+    tables that have it, otherwise the measured bit rate of the video in kbit/s. Raises InputError for a file that cannot be
+    read, or is neither a report nor results, and OptionError for a column that does not exist, or more than `MAX_CLIPS` clips.
     """
     tables = {path: read_table(path) for path in paths if suffix_of(path) in _TABLES}
     for path, rows in tables.items():
@@ -75,7 +75,7 @@ def read_clips(
         columns = tables[path][0]
         if unknown := [name for name in (*ladder, rate) if name not in columns]:
             raise OptionError(f"{path} has no column {unknown[0]!r}. The columns are {', '.join(columns)}")
-        names = ladder or [next(name for name in _LADDERS if name in columns)]
+        names = ladder or ladder_columns(tables[path], labels[path])
         for row in tables[path]:
             if not was_scored(row):
                 failed.append((str(row["distorted"]), str(row["error"])))
@@ -87,6 +87,10 @@ def read_clips(
         raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
     if len(clips) > MAX_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MAX_CLIPS} at most. Make several pages")
+    if not ladder and rate == RATES[1]:
+        groups = grouped(clips, lambda clip: (clip.report.reference, clip.ladder))
+        apart = {id(clip) for group in groups if not are_steps([clip.labels for clip in group]) for clip in group}
+        clips = [replace(clip, ladder=None) if id(clip) in apart else clip for clip in clips]
     return clips, _MEASURED if rate == RATES[1] else rate, failed
 
 

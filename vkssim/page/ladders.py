@@ -71,14 +71,17 @@ class Ladders:
         return list(dict.fromkeys(ladder.reference for ladder in self.ladders))
 
 
-def find_ladders(reports: Sequence[ScoreReport], names: Sequence[str], rates: Sequence[float | None], unit: str) -> Ladders:
-    """Return the ladders of clips, by reference and by `names` such as codecs, and the deltas between them by mean scores.
+def find_ladders(
+    reports: Sequence[ScoreReport], names: Sequence[str | None], rates: Sequence[float | None], unit: str
+) -> Ladders:
+    """Return the ladders of clips, by reference and by `names` such as presets, and the deltas between them by mean scores.
 
-    `rates` are the bit rates of the clips in `unit`; None if it is unknown, which excludes the clip.
+    A clip without a name is on no ladder. `rates` are the bit rates of the clips in `unit`; None if it is unknown, which
+    excludes the clip.
     """
     groups: dict[tuple[str, str], list[Rung]] = {}
     for clip, (report, name, rate) in enumerate(zip(reports, names, rates, strict=True)):
-        if rate is not None and rate > 0:
+        if name is not None and rate is not None and rate > 0:
             groups.setdefault((report.reference, name), []).append(Rung(clip, rate))
     ladders = tuple(
         Ladder(name, reference, tuple(sorted(rungs, key=lambda rung: (rung.rate, rung.clip))))
