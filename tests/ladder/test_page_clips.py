@@ -112,15 +112,16 @@ def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
     text = page_of(results)
     words = ("bd-rate", str(results), "--anchor", "codec=old", "--test", "codec=new", "--score", "float_ssim", "--json")
     (delta,) = json.loads(vkssim(*words).stdout)["deltas"]
-    cells = re.findall(r"<tr><th scope=.row.>new</th><th scope=.row.>old</th><td>([^<]*)</td><td>([^<]*)</td></tr>", text)
+    cells = re.findall(r"<tr><th scope=.row.>[^<]*</th><td>([^<]*)</td><td>([^<]*)</td></tr>", text)
     assert (f"{delta['bd_rate']:+.2f} %", f"{delta['bd_score']:+.3f}") in cells
     assert delta["bd_rate"] < 0
+    assert f"<title>new needs {-delta['bd_rate']:.1f}\N{NO-BREAK SPACE}% less bit rate than old for the same float_ssim" in text
     ladders = embedded(text)["ladders"]
     assert [ladder["name"] for ladder in ladders] == ["old", "new"]
     assert ladders[1]["rungs"] == [{"clip": 4 + number, "rate": rate} for number, rate in enumerate(RATES)]
     means = [clip["means"][0] for clip in embedded(text)["clips"]]
     assert means == pytest.approx([scores(codec, rate).mean() for codec in BETTER for rate in RATES])
-    assert re.search("<title>9 pairs against [^<]*, 1 failed – vkssim</title>", text)
+    assert re.search("9 pairs against [^<]*, 1 failed", text)
     assert "<b>gone.mp4</b>: not scored: no such file" in text
     assert "scores of frames, which `vkssim batch --frames FOLDER` stores" in text
     assert '<th scope="col">codec</th>' in text
@@ -173,12 +174,25 @@ def test_few_rungs_have_a_delta_that_is_marked(tmp_path: Path) -> None:
     assert [len(ladder["rungs"]) for ladder in embedded(text)["ladders"]] == [3, 3]
 
 
-def test_several_references_have_a_mean(tmp_path: Path) -> None:
+def test_the_headline_counts_titles_and_notes_name_theirs(tmp_path: Path) -> None:
+    """Titles without a delta are counted, and left out of the mean."""
     rows = [{**row(codec, rate, name), "scoring": None} for name in ("a.mp4", "b.mp4") for codec in BETTER for rate in RATES]
-    text = page_of(table(tmp_path / "r.jsonl", rows))
-    deltas = re.findall(r"<tr><th scope=.row.>([^<]*)</th><th scope=.row.>new</th><th scope=.row.>old</th><td>([^<]*)<", text)
-    assert [name for name, _ in deltas[:3]] == ["a.mp4", "b.mp4", "mean"]
-    assert len({rate for _, rate in deltas[:3]}) == 1
+    swapped = [{**row(codec, rate, "c.mp4"), "scoring": None} for codec in BETTER for rate in RATES]
+    for one in swapped:
+        one["codec"] = {"old": "new", "new": "old"}[one["codec"]]
+    far = [{**row(codec, rate, "d.mp4"), "scoring": None} for codec in BETTER for rate in RATES]
+    for one in far[:4]:
+        one["measured_kbps"] *= 1e6
+    text = page_of(table(tmp_path / "r.jsonl", [*rows, *swapped, *far]))
+    assert "2 titles better, 1 worse, 1 without a BD-rate" in text
+    assert re.search(r"<b>d.mp4</b>: new against old: the \w+ .* do not overlap", text)
+    deltas = dict(re.findall(r"<tr><th scope=.row.[^>]*>(\w*)[^<]*</th><td[^>]*>([^<]*) %<", text))
+    rates = [float(deltas[name]) for name in "abc"]
+    assert float(deltas["mean"]) == pytest.approx(sum(rates) / 3, abs=0.01)
+    page = embedded(text)
+    assert page["references"] == ["a.mp4", "b.mp4", "c.mp4", "d.mp4"]
+    colours = {(ladder["name"], ladder["style"]["classes"]) for ladder in page["ladders"]}
+    assert len(colours) == 2, "a ladder has one colour"
 
 
 def test_limits_of_several_clips(results: Path) -> None:

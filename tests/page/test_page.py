@@ -212,7 +212,7 @@ def test_the_rate_chart_is_in_decibels() -> None:
     reports = [page_report(0), page_report(1)]
     for report in reports:
         report.similarities = ("float_ssim",)
-    ladders = Ladders((Ladder("x264", "ref", (Rung(1, 100.0), Rung(0, 200.0))),))
+    ladders = Ladders((Ladder("x264", reports[0].reference, (Rung(1, 100.0), Rung(0, 200.0))),))
     text = page(reports, ladders=ladders)
     assert "mean float_ssim, dB" in text
     assert 'value="decibels" checked' in text

@@ -294,6 +294,51 @@ def test_a_ladder_is_a_curve_with_its_deltas(page: Page) -> None:
     expect(page.locator(".part:visible table")).to_contain_text("+0.500")
 
 
+def test_one_choice_of_the_reference_holds_for_the_whole_page(show: Callable[[str], Page]) -> None:
+    """The headline and the table of titles stay; a title there is a choice, and so is a clip of a tile."""
+    reports = many(8)
+    for number, report in enumerate(reports):
+        report.reference = f"title{number // 4}.mp4"
+        report.frames = report.frames[: 6 + 3 * (number // 4)]
+        report.frames[NULL_FRAME].metrics["float_ssim"] = 0.8  # type: ignore[index]
+    ladders = Ladders(
+        tuple(
+            Ladder(
+                name, reports[4 * title].reference, (Rung(4 * title + 2 * place, 100.0), Rung(4 * title + 2 * place + 1, 200.0))
+            )
+            for title in range(2)
+            for place, name in enumerate(("fast", "slow"))
+        ),
+        (
+            *(Delta("float_ssim", f"title{title}.mp4", "slow", "fast", 10.0 * title - 7, 0.1) for title in range(2)),
+            Delta("float_ssim", "", "slow", "fast", -2.0, 0.1),
+        ),
+    )
+    page = show(render_page(reports, no_pictures(reports, "none"), PageDetails(ladders=ladders, rates=(100.0, 200.0) * 4)))
+    expect(page.locator("h1")).to_have_text(
+        "slow needs 2.0\N{NO-BREAK SPACE}% less bit rate than fast for the same float_ssim: 1 title better, 1 worse"
+    )
+    chooser, lines = (
+        page.get_by_label("Reference", exact=True),
+        page.locator("#scores .plot > svg").first.locator("[data-series]"),
+    )
+    for choose, title in (
+        (lambda: None, 0),
+        (lambda: chooser.select_option(label="title1.mp4"), 1),
+        (lambda: page.locator(".deltas").get_by_role("button", name="title0.mp4").click(), 0),
+    ):
+        choose()
+        expect(chooser).to_have_value(str(title))
+        assert [line.get_attribute("data-series") for line in lines.all()] == [str(4 * title + place) for place in range(4)]
+        expect(page.locator("#over-frames [role=slider]")).to_have_attribute("aria-valuemax", str(5 + 3 * title))
+        expect(page.locator(".legend input:visible")).to_have_count(4)
+        expect(page.locator("details.of-metric[open] tbody tr:visible")).to_have_count(4)
+        expect(page.locator('#rates .marks [data-series="ladder"] path')).to_have_count(4)
+    expect(page.locator(".deltas tbody tr:visible")).to_have_count(2)
+    colours = {page.locator("#rates .plot > svg [data-series]").nth(place).get_attribute("class") for place in range(2)}
+    assert colours == {"line c0", "line c1"}
+
+
 def test_clips_of_other_frames_and_metrics(show: Callable[[str], Page]) -> None:
     """A clip says nothing of frames and metrics that it was not scored of; metrics may have names that objects have."""
     reports = [page_report(0, FRAMES, ("constructor", "float_ssim")), page_report(1, FRAMES, ("float_ssim",))]

@@ -33,9 +33,10 @@ def test_neighbours_differ_in_colour_and_in_marker() -> None:
 
 
 def test_a_colour_or_a_symbol_stands_for_one_thing() -> None:
-    """The clips of a ladder have its colour and dashes, and each has a marker."""
+    """The clips of a ladder have its colour and dashes, and each has a marker; one name has one colour."""
     ladders = [[0, 2, 4], [1, 3, 5], *([10 * number + place for place in range(8)] for number in range(1, 9))]
-    clips, lines = page_styles(100, ladders)
+    clips, lines = page_styles(100, list(enumerate(ladders)))
+    assert page_styles(6, [(1, [0, 1]), (0, [2]), (1, [3, 4])])[1][::2] == [lines[1]] * 2
     looks = {(style.classes, style.dashes, style.marker) for style in clips}
     assert len(looks) == 100
     assert len({(style.classes, style.dashes) for style in lines}) == len(lines)

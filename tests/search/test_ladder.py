@@ -260,6 +260,7 @@ def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path:
     assert [float(row[4]) for row in rows] == pytest.approx([float(row[3]) for row in printed], abs=6e-5)
     (rate,) = re.findall(r"BD-rate of the new ladder against the fixed one: ([-+][\d.]+ %)", result.stdout)
     assert f"(BD-rate {rate})" in answer, "the page and the command say the same"
+    assert re.findall("<dt>([^<]*)</dt>", answer)[0] == "bit rate", "first what the ladder saves"
     assert script.read_text().splitlines()[-1] in answer
     assert rest.count('class="ring"') == len(rows) + 1, "each rung and the legend"
     trials = rest.partition("<summary>All trials")[2]

@@ -150,7 +150,7 @@ def render_answer(answer: AnswerPage) -> str:
     """Return the page of an answer. All text from outside is escaped in it."""
     return render_template(
         "answer.html",
-        data={"clips": [], "metrics": [], "ladders": [], "markers": MARKERS, "unit": "kbit/s", "moments": []},
+        data={"clips": [], "metrics": [], "ladders": [], "references": [], "markers": MARKERS, "unit": "kbit/s", "moments": []},
         title=answer.title,
         lead=answer.lead,
         answer=answer,

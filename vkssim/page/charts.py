@@ -228,23 +228,25 @@ def line_style(number: int) -> LineStyle:
     return LineStyle(f"c{colour}", _dashes(dash + _CHEAP_DASHES * longer), (colour + turn) % len(MARKERS))
 
 
-def page_styles(count: int, ladders: Sequence[Sequence[int]]) -> tuple[list[LineStyle], list[LineStyle]]:
-    """Return the styles of `count` clips and of ladders, of which each is given by its clips.
+def page_styles(count: int, ladders: Sequence[tuple[int, Sequence[int]]]) -> tuple[list[LineStyle], list[LineStyle]]:
+    """Return the styles of `count` clips and of ladders, of which each is given by the number of its name and by its clips.
 
-    A ladder has a colour and dashes, which are those of its clips; each of its clips has a marker.
+    Ladders of one name, which are of different references, have a colour and dashes, which are those of their clips; each clip
+    of a ladder has a marker.
     """
     if not ladders:
         return [line_style(number) for number in range(count)], []
-    rungs = {clip: (number, place) for number, clips in enumerate(ladders) for place, clip in enumerate(clips)}
+    rungs = {clip: (name, place) for name, clips in ladders for place, clip in enumerate(clips)}
     alone = (clip for clip in range(count) if clip not in rungs)
-    rungs |= {clip: (len(ladders) + number, 0) for number, clip in enumerate(alone)}
+    names = 1 + max(name for name, _ in ladders)
+    rungs |= {clip: (names + number, 0) for number, clip in enumerate(alone)}
     blocks = -(-(max(ladder for ladder, _ in rungs.values()) + 1) // _COLOURS)
 
     def style(ladder: int, place: int) -> LineStyle:
         again, marker = divmod(place, len(MARKERS))
         return LineStyle(f"c{ladder % _COLOURS}", _dashes(ladder // _COLOURS + blocks * again), marker)
 
-    return [style(*rungs[clip]) for clip in range(count)], [style(number, 0) for number in range(len(ladders))]
+    return [style(*rungs[clip]) for clip in range(count)], [style(name, 0) for name, _ in ladders]
 
 
 def _dashes(number: int) -> str:

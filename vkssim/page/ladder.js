@@ -1,23 +1,20 @@
-// Quality over bit rate: a line for each ladder of the reference that is chosen.
+// Quality over bit rate: a line for each ladder of the reference that is shown.
 
 function setUpLadders() {
   if (!page.ladders.length) return;
   const chart = liveChart("rates");
-  const select = document.getElementById("reference");
   const said = document.getElementById("rung");
-  const reference = () => Number(select?.value ?? 0);
   let lines = [];
 
   function redraw() {
     lines = page.ladders.flatMap((ladder, series) => {
-      if (ladder.reference !== reference()) return [];
+      if (ladder.reference !== state.reference) return [];
       const rungs = ladder.rungs.filter(({ clip }) => clips[clip].means[state.metric] !== null);
       const points = rungs.map(({ clip, rate }) => [rate, scaled(clips[clip].means[state.metric])]);
       return rungs.length ? [{ series, style: ladder.style, points, rungs }] : [];
     });
-    all(".ladder").forEach((entry, number) => entry.classList.toggle("off", page.ladders[number].reference !== reference()));
     chart.root.classList.toggle("off", !lines.length);
-    said.textContent = lines.length ? "" : "No clip has such a score.";
+    said.textContent = lines.length ? "" : "There is no ladder with such a score.";
     if (!lines.length) return;
     const up = axisOfScores(lines.flatMap(({ points }) => points.map(([, score]) => score)));
     draw(chart, rateAxis(lines.flatMap(({ points }) => points.map(([rate]) => rate))), up, []);
@@ -66,8 +63,7 @@ function setUpLadders() {
     if (hot !== state.hot) change({ hot });
   });
   chart.plot.addEventListener("pointerleave", () => change({ hot: null }));
-  select?.addEventListener("change", redraw);
-  watch(["metric", "decibels"], redraw);
+  watch(["metric", "decibels", "reference"], redraw);
   watch(["hot"], showRung);
   redraw();
 }

@@ -11,8 +11,11 @@ import numpy as np
 from ..errors import VkssimError
 from ..report.bd_rate import RateCurve, bjontegaard_deltas
 from ..report.results import ScoreReport
+from ..utils.wording import counted
 from .tables import split_names
 
+UNNAMED = "unknown codec"
+"""The name of a ladder that has none."""
 _MIN_RUNGS = 2  # one clip is not a curve
 
 
@@ -39,7 +42,7 @@ class Delta:
 
     metric: str
     reference: str
-    """Empty for the mean over all references."""
+    """Empty for the mean over all references that have deltas."""
     test: str
     anchor: str
     rate: float | None = None
@@ -51,6 +54,14 @@ class Delta:
     """The reason why there are no deltas."""
     warnings: tuple[str, ...] = ()
     """They limit how far the deltas can be trusted."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The bit rate of one ladder against another, as a sentence and, if there are several references, for how many it holds."""
+
+    text: str
+    counts: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,18 @@ class Ladders:
     def references(self) -> list[str]:
         """Return the references that have ladders."""
         return list(dict.fromkeys(ladder.reference for ladder in self.ladders))
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the ladders. Those of one name have one colour."""
+        return list(dict.fromkeys(ladder.name for ladder in self.ladders))
+
+    def headlines(self, metric: str) -> list[Headline]:
+        """Return the result of the deltas of a score, for each ladder against the first."""
+        deltas = [delta for delta in self.deltas if delta.metric == metric and delta.anchor == self.names[0]]
+        tests = dict.fromkeys(delta.test for delta in deltas)
+        found = [_headline([delta for delta in deltas if delta.test == test]) for test in tests]
+        return [headline for headline in found if headline is not None]
 
 
 def find_ladders(
@@ -92,14 +115,40 @@ def find_ladders(
     return Ladders(ladders, (*deltas, *_means(deltas)), unit)
 
 
+def _headline(deltas: Sequence[Delta]) -> Headline | None:
+    """Return the result of the deltas of a pair of ladders, the last of which is the mean if there are several references."""
+    of_all = deltas[-1]
+    if of_all.rate is None:
+        return None
+    rate, unsigned = of_all.rate, f"{abs(of_all.rate):.1f}"
+    needs = "as much" if unsigned == "0.0" else f"{unsigned}\N{NO-BREAK SPACE}% {'less' if rate < 0 else 'more'}"
+    than = "as" if unsigned == "0.0" else "than"
+    of_each = [delta.rate for delta in deltas if delta.reference]
+    counts = {
+        "better": sum(rate is not None and rate < 0 for rate in of_each),
+        "worse": sum(rate is not None and rate > 0 for rate in of_each),
+        "without a BD-rate": of_each.count(None),
+    }
+    (word, count), *others = [entry for entry in counts.items() if entry[1]] or [("equal", len(of_each))]
+    listed = ", ".join(
+        [f"{'' if others else 'all '}{counted(count, 'title')} {word}", *(f"{n} {other}" for other, n in others)]
+    )
+    test, anchor = of_all.test or UNNAMED, of_all.anchor or UNNAMED
+    text = f"{test} needs {needs} bit rate {than} {anchor} for the same {of_all.metric}"
+    return Headline(text, listed if len(of_each) > 1 else "")
+
+
 def _deltas(ladders: Ladders, reports: Sequence[ScoreReport]) -> Iterator[Delta]:
-    """Yield the deltas of each pair of ladders of one reference. The ladder that came first is the anchor."""
+    """Yield the deltas of each pair of ladders of one reference. The name that came first on the page is the anchor."""
     pooled = [report.pooled() for report in reports]
     metrics, _ = split_names(reports)
     for metric in metrics:
         decibels = any(metric in report.similarities for report in reports)
         for reference in ladders.references:
-            for (_, anchor), (_, test) in combinations(ladders.of_reference(reference), 2):
+            of_reference = sorted(
+                (ladder for _, ladder in ladders.of_reference(reference)), key=lambda ladder: ladders.names.index(ladder.name)
+            )
+            for anchor, test in combinations(of_reference, 2):
                 names = metric, reference, test.name, anchor.name
                 try:
                     curves = [_curve(ladder, pooled, metric, decibels) for ladder in (anchor, test)]
@@ -113,16 +162,16 @@ def _deltas(ladders: Ladders, reports: Sequence[ScoreReport]) -> Iterator[Delta]
 def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric: str, decibels: bool) -> RateCurve:
     points = [(rung.rate, pooled[rung.clip][metric]["mean"]) for rung in ladder.rungs if metric in pooled[rung.clip]]
     finite = [(rate, score) for rate, score in points if np.isfinite(score)]
-    return RateCurve.of(ladder.name or "unknown codec", finite, decibels=decibels)
+    return RateCurve.of(ladder.name or UNNAMED, finite, decibels=decibels)
 
 
 def _means(deltas: Sequence[Delta]) -> Iterator[Delta]:
-    """Yield the mean over all references of each pair of ladders, if there are several references and all have deltas."""
+    """Yield the mean of each pair of ladders over the references that have deltas, if there are several references."""
     pairs: dict[tuple[str, str, str], list[Delta]] = {}
     for delta in deltas:
         pairs.setdefault((delta.metric, delta.test, delta.anchor), []).append(delta)
     for (metric, test, anchor), of_pair in pairs.items():
         values = [(delta.rate, delta.score) for delta in of_pair if delta.rate is not None and delta.score is not None]
-        if len(values) == len(of_pair) > 1:
+        if values and len(of_pair) > 1:
             rate, score = np.mean(values, axis=0).tolist()
             yield Delta(metric, "", test, anchor, rate, score, of_pair[0].decibels)

@@ -27,6 +27,26 @@ function setUpFolds() {
   addEventListener("afterprint", () => folds.forEach((fold, place) => (fold.open = before[place])));
 }
 
+/** One choice of the reference holds for charts, tables, legends and pictures. The rows of all titles stay. */
+function setUpReference() {
+  const select = document.getElementById("reference");
+  if (!select) return;
+  const rows = all("tr[data-clip]").filter((row) => !row.closest(".of-all"));
+  watch(["reference"], () => {
+    select.value = state.reference ?? "";
+    rows.forEach((row) => row.classList.toggle("off", !isShown(Number(row.dataset.clip))));
+    const of = state.reference === null ? "" : `, ${page.references[state.reference]}`;
+    all(".of-reference").forEach((title) => (title.textContent = `Mean score over the bit rate${of}`));
+    all("tr:has(.title)").forEach((row) => row.classList.toggle("chosen", Number(row.querySelector(".title").dataset.reference) === state.reference));
+  });
+  select.addEventListener("change", () => chooseReference(select.value === "" ? null : Number(select.value)));
+  for (const title of all(".title")) {
+    const button = element("button", { type: "button", className: "sort link" }, ...title.childNodes);
+    button.addEventListener("click", () => chooseReference(Number(title.dataset.reference)));
+    title.append(button);
+  }
+}
+
 function setUpChoices() {
   const select = document.getElementById("metric");
   if (!select) return;
@@ -52,6 +72,7 @@ document.documentElement.classList.add("js");
 setUpFolds();
 setUpTheme();
 setUpChoices();
+setUpReference();
 setUpSorting();
 setUpScrolling();
 setUpCopying();
@@ -60,3 +81,4 @@ setUpScores();
 setUpViewer();
 setUpSaving();
 if (page.metrics.length) change({ metric: 0 });
+if (clips.length) chooseReference(state.reference);

@@ -18,7 +18,7 @@ from ..utils.sanitize import visible
 from ..utils.wording import counted
 from . import WORST, tables
 from .charts import MARKERS, Chart, LineStyle, Scale, distribution_chart, page_styles, rate_chart, score_chart
-from .ladders import Ladders
+from .ladders import UNNAMED, Ladders
 from .moments import MomentGroup, frame_time, listed_moments, moment_group, tick_times
 from .pictures import Gallery
 from .template import render_template
@@ -32,6 +32,7 @@ class MetricCharts:
     """The charts of one metric; None if no frame has a score. `moments` has (per cent across, per cent down, rank)."""
 
     name: str
+    """Of the metric, and of the reference if each has charts of its own."""
     scores: Chart | None
     distribution: Chart | None
     times: tuple[tuple[float, str], ...]
@@ -63,16 +64,29 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
     moments = [moment_group(reports, group.clips, [view.index for view in group.frames]) for group in gallery.groups]
     moments = moments or listed_moments(reports, WORST)
     metrics_of = [{frame.index: frame.metrics for frame in report.frames} for report in reports]
-    styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in ladder.rungs] for ladder in ladders.ladders])
+    styles, ladder_styles = page_styles(
+        len(reports), [(ladders.names.index(ladder.name), [rung.clip for rung in ladder.rungs]) for ladder in ladders.ladders]
+    )
+    references = list(dict.fromkeys(report.reference for report in reports))
+    titles = dict(zip(references, map(visible, tables.short_names(references, "unnamed reference")), strict=True))
+    headlines = [ladders.headlines(name) for name in metrics]
     similarities = {name for report in reports for name in report.similarities}
     codecs, measured = zip(*map(tables.codec_and_kbps, reports), strict=True)
     rates, limits = details.rates or measured, details.limits or [()] * len(reports)
     common = tables.verdict_tile(limits), tables.rate_tile(rates, codecs, ladders.unit)
+    verdict = "" if common[0] is None else f"limits: {common[0].value}"
+    pairs = _title(reports, labels, len(details.failed))
+    apart = references if ladders.ladders else []
 
     return render_template(
         "page.html",
-        data=_script_values(list(zip(reports, pooled, labels, styles, strict=True)), names, ladders, ladder_styles, moments),
-        title=_title(reports, labels, len(details.failed)),
+        data=_script_values(
+            list(zip(reports, pooled, labels, styles, strict=True)), names, ladders, ladder_styles, moments, titles
+        ),
+        title=next((found[0].text for found in headlines if found), pairs),
+        headlines=headlines if any(headlines) else [],
+        titles=titles,
+        unnamed=UNNAMED,
         reports=reports,
         labels=labels,
         ladders=ladders,
@@ -82,7 +96,14 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         rate_charts=[
             _rate_charts(pooled, ladders, name, _scale(reports, name), decibels=name in similarities) for name in metrics
         ],
-        charts=[_charts(reports, name, moments) for name in names] if any(report.frames for report in reports) else [],
+        charts=[
+            _charts(reports, name, moments, reference, f"{name}, {titles[reference]}" if len(titles) > 1 else name)
+            for name in names
+            for reference in apart
+        ]
+        or [_charts(reports, name, moments, None, name) for name in names]
+        if any(report.frames for report in reports)
+        else [],
         gallery=gallery,
         groups=gallery.groups,
         moments=moments,
@@ -93,7 +114,7 @@ def render_page(reports: Sequence[ScoreReport], gallery: Gallery, details: PageD
         line_style=styles.__getitem__,
         ladder_style=ladder_styles.__getitem__,
         metric_tiles=[tables.metric_tiles(reports, pooled, name) for name in names],
-        **_fact_values(reports, labels, details),
+        **_fact_values(reports, labels, details, [pairs, verdict] if any(headlines) else []),
         common_tiles=[tile for tile in common if tile is not None],
         limits=limits if any(limits) else [],
         passed=[all(limit.met for limit in of_clip) for of_clip in limits],
@@ -111,10 +132,12 @@ def _script_values(
     ladders: Ladders,
     ladder_styles: Sequence[LineStyle],
     moments: Sequence[MomentGroup],
+    titles: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the data for the scripts: scores by column, ladders, and moments."""
+    """Return the data for the scripts: scores by column, ladders, and moments. References are numbered as in `titles`."""
+    references = list(titles)
     return {
-        "clips": [_columns(*clip, names) for clip in clips],
+        "clips": [{**_columns(*clip, names), "reference": references.index(clip[0].reference)} for clip in clips],
         "metrics": [
             {
                 "name": visible(name),
@@ -127,13 +150,13 @@ def _script_values(
         "ladders": [
             {
                 "name": visible(ladder.name),
-                "reference": ladders.references.index(ladder.reference),
+                "reference": references.index(ladder.reference),
                 "style": asdict(style),
                 "rungs": [asdict(rung) for rung in ladder.rungs],
             }
             for ladder, style in zip(ladders.ladders, ladder_styles, strict=True)
         ],
-        "references": [visible(reference) for reference in ladders.references],
+        "references": list(titles.values()),
         "unit": visible(ladders.unit),
         "moments": [
             [{"frame": moment.index, "time": moment.time, "clip": moment.clip} for moment in group.moments] for group in moments
@@ -162,12 +185,14 @@ def _rounded(values: Doubles | list[float | None]) -> Any:
     return finite(decimals.tolist())
 
 
-def _fact_values(reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails) -> dict[str, Any]:
-    """Return how the clips were scored, the warnings, and the labels of the clips."""
+def _fact_values(
+    reports: Sequence[ScoreReport], labels: Sequence[str], details: PageDetails, first: Sequence[str]
+) -> dict[str, Any]:
+    """Return how the clips were scored, in a line too, which begins with `first`, the warnings, and the labels of the clips."""
     rows, of_clips, of_devices = tables.facts(reports)
     compared = tables.facts_table([row for row in rows if len(reports) == 1 or row[1] != labels])
     return {
-        "lead": _lead(compared),
+        "lead": " · ".join(filter(None, [*first, _lead(compared)])),
         "compared": compared,
         "clip_facts": tables.facts_table(of_clips),
         "device_facts": tables.facts_table(of_devices),
@@ -232,16 +257,20 @@ def _title(reports: Sequence[ScoreReport], names: Sequence[str], failed: int) ->
     return f"{what}{against}, {failed} failed" if failed else what + against
 
 
-def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentGroup]) -> MetricCharts:
+def _charts(
+    reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentGroup], reference: str | None, title: str
+) -> MetricCharts:
+    """Return the charts of a score of all clips, or of those of one reference."""
     series = [
         (number, np.array([frame.index for frame in report.frames], np.float64), report.column(name))
         for number, report in enumerate(reports)
-        if name in report.names and report.frames
+        if name in report.names and report.frames and reference in (None, report.reference)
     ]
+    moments = [group for group in moments if reference in (None, reports[group.clips[0]].reference)]
     scale = _scale(reports, name)
     chart = score_chart(series, scale)
     if chart is None:
-        return MetricCharts(name, None, None, (), ())
+        return MetricCharts(title, None, None, (), ())
     distribution = distribution_chart([(number, scores) for number, _, scores in series], scale)
     marked = []
     shared = moments[0].moments if len(moments) == 1 else ()  # each group has moments of its own
@@ -250,7 +279,7 @@ def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentG
         if math.isfinite(score):
             across, down = chart.across.share(moment.index), 1 - chart.up.share(score)
             marked.append((round(100 * across, 2), round(100 * down, 2), rank))
-    return MetricCharts(name, chart, distribution, tick_times(reports[series[0][0]], chart.across), tuple(marked))
+    return MetricCharts(title, chart, distribution, tick_times(reports[series[0][0]], chart.across), tuple(marked))
 
 
 def _scale(reports: Sequence[ScoreReport], name: str) -> Scale | None:

@@ -247,10 +247,15 @@ function setUpKeys({ plot }) {
 function setUpLegend() {
   const boxes = all(".legend input");
   const count = document.getElementById("clip-count");
+  const others = document.getElementById("other-clips"); // many clips are listed after a click only
   const show = () => {
     boxes.forEach((box) => (box.checked = !box.disabled && !state.hidden.has(Number(box.value))));
     const drawn = drawable.length - state.hidden.size;
     count.textContent = state.hidden.size ? `${drawn} of ${drawable.length} are drawn` : "";
+    const isLong = drawable.length > MAX_FIRST_FRAMES;
+    const isFolded = isLong && others.getAttribute("aria-pressed") === "false";
+    others.classList.toggle("off", !isLong);
+    for (const box of boxes) box.closest("li").classList.toggle("off", !isShown(Number(box.value)) || (isFolded && !box.checked));
   };
   for (const box of boxes) {
     box.addEventListener("change", () => {
@@ -262,6 +267,10 @@ function setUpLegend() {
   }
   document.getElementById("all-clips").addEventListener("click", () => change({ hidden: new Set() }));
   document.getElementById("no-clips").addEventListener("click", () => change({ hidden: new Set(drawable) }));
+  others.addEventListener("click", () => {
+    others.setAttribute("aria-pressed", others.getAttribute("aria-pressed") === "false");
+    show();
+  });
   watch(["hidden"], show);
   for (const named of all("[data-clip]")) {
     if (named.closest(".sheet")) continue;
@@ -271,20 +280,23 @@ function setUpLegend() {
 }
 
 function setUpScores() {
-  if (!document.getElementById("scores") || !drawable.length) return;
+  if (!document.getElementById("scores")) return;
   const [over, distribution] = [liveChart("scores"), liveChart("distribution")];
   const figure = document.getElementById("over-frames");
   const readout = figure.querySelector(".readout");
   const detail = element("div", { className: "detail" });
   readout.before(detail);
   const { plot } = over;
-  Object.entries({ role: "slider", tabindex: 0, "aria-valuemin": numbers[0], "aria-valuemax": numbers.at(-1),
-    "aria-valuenow": numbers[0] }).forEach(([name, value]) => plot.setAttribute(name, value));
+  const setRangeOfSlider = () => {
+    Object.entries({ role: "slider", tabindex: 0, "aria-valuemin": numbers[0], "aria-valuemax": numbers.at(-1),
+      "aria-valuenow": numbers[0] }).forEach(([name, value]) => plot.setAttribute(name, value));
+  };
   const redraw = () => {
     plot.setAttribute("aria-label", `Frame of the chart of ${page.metrics[state.metric].name}`);
     drawScores(over);
     showCursor(over, readout, detail);
   };
+  watch(["reference"], setRangeOfSlider);
   watch(["metric", "decibels", "hidden", "range", "group"], redraw);
   watch(["metric", "decibels", "hidden"], () => (drawDistribution(distribution), highlight()));
   watch(["cursor", "hot"], () => showCursor(over, readout, detail));
@@ -293,5 +305,4 @@ function setUpScores() {
   setUpKeys(over);
   setUpZoom(figure);
   setUpLegend();
-  change({ hidden: new Set(drawable.slice(MAX_FIRST_FRAMES)) });
 }

@@ -11,6 +11,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const state = {
   metric: 0, // its number in page.metrics
   decibels: page.ladders.length > 0, // whether scores are in dB, which spreads the rungs of a ladder evenly
+  reference: page.ladders.length || page.references.length < 2 ? 0 : null, // whose clips are shown; null for those of all
   group: 0, // whose worst moments are shown, a place in page.moments
   hidden: new Set(), // clips that are not drawn
   hot: null, // the clip that stands out
@@ -52,9 +53,23 @@ function timeCode(seconds) {
 
 // -- frames and their scores -------------------------------------------------------------------------------------------
 
-const drawable = clips.map((clip, series) => series).filter((series) => clips[series].frames.length);
-const numbers = [...new Set(clips.flatMap((clip) => clip.frames))].sort((a, b) => a - b); // of the frames of all clips
+const isShown = (series) => state.reference === null || clips[series].reference === state.reference;
+let drawable = []; // the clips that are shown and have frames
+let numbers = []; // of the frames of these clips
 const places = clips.map((clip) => new Map(clip.frames.map((number, place) => [number, place])));
+
+function findDrawable() {
+  drawable = clips.map((clip, series) => series).filter((series) => isShown(series) && clips[series].frames.length);
+  numbers = [...new Set(drawable.flatMap((series) => clips[series].frames))].sort((a, b) => a - b);
+}
+findDrawable();
+
+/** Show the clips of a reference, or of all if it is null, with the worst moments of its first group unless one is given. */
+function chooseReference(reference, group = page.moments.findIndex((moments) => moments.some(({ clip }) => reference === null || clips[clip].reference === reference))) {
+  state.reference = reference;
+  findDrawable();
+  change({ reference, group, cursor: null, range: null, hot: null, hidden: new Set(drawable.slice(MAX_FIRST_FRAMES)) });
+}
 
 /** The place in a rising list of the entry that is nearest to a number. */
 function nearestPlace(list, number) {

@@ -92,8 +92,12 @@ def length_limit(report: ScoreReport) -> Limit:
 
 
 def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
-    """Return a short name for each clip, or for its report: the file, with folders or a number that make it unique."""
-    named = [report.distorted or file for report, file in zip(reports, files, strict=True)]
+    """Return a short name for each clip, or for its report, see `short_names`."""
+    return short_names([report.distorted or file for report, file in zip(reports, files, strict=True)], "unnamed clip")
+
+
+def short_names(named: Sequence[str], unnamed: str) -> list[str]:
+    """Return a short name for each path: the file, with folders or a number that make it unique."""
     paths = [path.replace(os.sep, "/").split("/") for path in named]
     names = []
     for number, parts in enumerate(paths):
@@ -101,7 +105,7 @@ def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
         while depth < len(parts) and any(path[-depth:] == parts[-depth:] for path in different):
             depth += 1
         same = paths[:number].count(parts)
-        name = "/".join(parts[-depth:]) or "unnamed clip"
+        name = "/".join(parts[-depth:]) or unnamed
         names.append(f"{name} ({same + 1})" if same else name)
     return names
 

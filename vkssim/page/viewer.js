@@ -173,10 +173,27 @@ function setUpViewer() {
     pan.fit();
   }
 
+  const referenceOf = (group) => clips[clipsOf(group)[0]].reference;
+
+  /** Show the articles of the reference that is shown; its groups differ in the size or the pairing of their frames. */
+  function showGroups() {
+    const shownGroups = [...new Set(articles.map((article) => article.dataset.group))].filter((group) => isShown(clipsOf(group)[0]));
+    if (groupSelect) {
+      for (const option of groupSelect.options) option.hidden = option.disabled = !shownGroups.includes(option.value);
+      groupSelect.closest("p").classList.toggle("off", shownGroups.length < 2);
+    }
+    viewer.classList.toggle("off", !shownGroups.length);
+    if (shownGroups.length && !shownGroups.includes(chosen.dataset.group)) select(inGroup(shownGroups[0])[0]);
+    else if (!shownGroups.length) articles.forEach((article) => article.classList.add("off"));
+    else show();
+  }
+
   function select(article) {
     const other = article.dataset.group !== chosen.dataset.group;
+    const group = Number(article.dataset.group);
     chosen = article;
-    if (Number(article.dataset.group) !== state.group) change({ group: Number(article.dataset.group) });
+    if (!isShown(clipsOf(article.dataset.group)[0])) chooseReference(referenceOf(article.dataset.group), group);
+    else if (group !== state.group) change({ group });
     if (groupSelect) groupSelect.value = article.dataset.group;
     if (other) fillSides();
     if (other || !thumbs.querySelector("input")) fillThumbs();
@@ -235,5 +252,6 @@ function setUpViewer() {
   }
   views[0].checked = true; // some browsers keep the last choice when a page is loaded again
   fillSides();
-  select(articles[0]);
+  select(inGroup(articles.map((article) => article.dataset.group).find((group) => isShown(clipsOf(group)[0])) ?? articles[0].dataset.group)[0]);
+  watch(["reference"], showGroups);
 }

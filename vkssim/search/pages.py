@@ -70,11 +70,6 @@ def ladder_page(search: LadderSearch) -> str:
 def _ladder_tiles(search: LadderSearch, targets: Sequence[Target]) -> list[Tile]:
     choice = search.choice
     tiles = []
-    if choice.rungs:
-        first, last = choice.rungs[0], choice.rungs[-1]
-        rates = f"{rate_text(last.trial.kbps)} to {rate_text(first.trial.kbps)} kbit/s"
-        tiles.append(Tile("rungs", str(len(choice.rungs)), rates))
-        tiles += [_target_tile(target, first.trial, "the first rung, " + _rung_name(search, first)) for target in targets]
     if choice.deltas is not None:
         rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
         unit = " dB" if search.targets[0].decibels else ""
@@ -82,6 +77,11 @@ def _ladder_tiles(search: LadderSearch, targets: Sequence[Target]) -> list[Tile]
         tiles.append(Tile("bit rate", f"{abs(rate):.1f} % {'less' if rate <= 0 else 'more'}", more))
         gain = f"{abs(score):.2f}{unit} {'higher' if score >= 0 else 'lower'}"
         tiles.append(Tile("score", gain, f"than the fixed ladder at the same bit rate ({_name(choice.score)})"))
+    if choice.rungs:
+        first, last = choice.rungs[0], choice.rungs[-1]
+        tiles += [_target_tile(target, first.trial, "the first rung, " + _rung_name(search, first)) for target in targets]
+        rates = f"{rate_text(last.trial.kbps)} to {rate_text(first.trial.kbps)} kbit/s"
+        tiles.append(Tile("rungs", str(len(choice.rungs)), rates))
     return tiles
 
 
