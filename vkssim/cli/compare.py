@@ -1,4 +1,4 @@
-"""Compare two reports of the same clip: the command `vkssim compare`."""
+"""Compare two reports of the same clip, or of many clips: the command `vkssim compare`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import ThresholdError
-from ..report.numbers import shortest
+from ..errors import InputError, ThresholdError
 from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
+from .compare_corpora import compare_and_print, drop_text
 from .options import force_option, json_option
 from .output import LocalPathType, json_text, print_text, say_findings
 from .tables import decimals, print_table
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 @make_command(
     "compare",
-    brief="Show how scores changed from one report to another.",
+    brief="Show how scores changed between two reports or two batches.",
     examples="""
         vkssim compare old.json new.json --max-drop float_ms_ssim=0.002 --max-drop float_ms_ssim:p5=0.01
             Fail if the mean or the 5th percentile drops by more.
+        vkssim compare old.parquet new.parquet --max-drop float_ms_ssim=0.002 --max-frame-drop float_ms_ssim=0.02
+            Fail if a clip of a batch drops by more, in its mean or in a frame.
     """,
 )
 @click.argument("before", type=LocalPathType())
@@ -51,17 +53,25 @@ if TYPE_CHECKING:
 def command(
     before: Path, after: Path, max_drop: tuple[str, ...], max_frame_drop: tuple[str, ...], force: bool, as_json: bool
 ) -> None:
-    """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 if they drop too far.
+    """Show how scores changed from BEFORE to AFTER, and list those that fell; exit with 1 if they drop too far.
 
-    The frames that both reports have are compared. Frames that only BEFORE has fail every limit. Reports of different
-    references and reports that were not scored alike are refused, and the message names the difference.
+    Both are reports in JSON, or both are results of `vkssim batch` or folders of reports, whose pairs are matched by their
+    names, otherwise by their labels. The frames that both have are compared. Frames and pairs that only BEFORE has
+    fail every limit. Reports of different references and reports that were not scored alike are refused, and the message names
+    the difference.
     """
     from ..ladder.compare import DropLimit, compare_reports
+    from ..ladder.corpus import is_corpus
     from ..metrics.comparability import check_alike, scored_reports
     from ..report.reading import read_report
 
     thresholds = [DropLimit.parse(text) for text in max_drop]
     thresholds += [DropLimit.parse(text, frame=True) for text in max_frame_drop]
+    if is_corpus(before) or is_corpus(after):
+        if not (is_corpus(before) and is_corpus(after)):
+            raise InputError(f"{before} and {after}: give two reports, or two results of `vkssim batch` or folders of reports")
+        compare_and_print(before, after, thresholds, force=force, as_json=as_json)
+        return
     reports = read_report(before), read_report(after)
     compared = compare_reports(*reports)
     drops = [(limit, limit.drop(compared)) for limit in thresholds]
@@ -80,11 +90,7 @@ def command(
         print_text(json_text(answer))
     else:
         _print(compared, f"{before} to {after}")
-    broken = [
-        f"{limit.score} {limit.pooling} drops by {decimals(drop, limit.most)}, allowed are {shortest(limit.most)}"
-        for limit, drop in drops
-        if not drop <= limit.most
-    ]
+    broken = [drop_text(limit, drop) for limit, drop in drops if not drop <= limit.most]
     if thresholds and compared.lost:
         broken.append(f"{after} lacks {counted(compared.lost, 'frame')} of {before}, and frames that are lost meet no limit")
     if broken:

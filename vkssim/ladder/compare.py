@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ class Change:
     before: Mapping[str, float]
     after: Mapping[str, float]
     max_drop: float
-    """The largest drop of a frame, below 0 if all frames rose; NaN if a frame has no score in one of the reports."""
+    """The largest drop of a frame, below 0 if all frames rose; NaN if a frame has no score, or a report no frames."""
     max_drop_frame: int | None
     """The number of this frame in the first report; None if `max_drop` is NaN."""
 
@@ -100,6 +101,23 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
         number = None if np.isnan(drops[worst]) else int(shared[worst])
         changes[name] = Change(pool(scores), pool(later), float(drops[worst]), number)
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
+
+
+def compare_pooled(before: ScoreReport, after: ScoreReport) -> Comparison:
+    """Return the change of each pooled value that both reports have, for reports without frames: these are only counted.
+
+    Raises InputError if they share no score.
+    """
+    changes = {}
+    first, second = before.pooled(), after.pooled()
+    for name in (name for name in before.names if name in after.names):
+        shared = first[name].keys() & second[name].keys()
+        values, later = ({pooling: of[name][pooling] for pooling in first[name] if pooling in shared} for of in (first, second))
+        changes[name] = Change(values, later, math.nan, None)
+    if not changes:
+        raise InputError(f"no score in both: one has {', '.join(first) or 'none'}, the other {', '.join(second) or 'none'}")
+    lost = max(0, before.frame_count - after.frame_count)
+    return Comparison(changes, before.frame_count - lost, lost)
 
 
 def drop_of(before: Doubles | float, after: Doubles | float) -> Doubles:

@@ -21,6 +21,7 @@ MAX_CLIPS = 500
 
 _TABLES = (*FORMS, *JSON_LINES)
 _MEASURED = "kbit/s"
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def read_clips(
                 clips.append(_of_row(path, row, names, rate, labels[path]))
 
     if not clips:
-        errors = "; ".join(f"{name} was not scored: {error}" for name, error in failed)
+        errors = "; ".join(f"{name} was not scored: {error}" for name, error in failed[:_MAX_NAMED])
         raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
     if len(clips) > MAX_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MAX_CLIPS} at most. Make several pages")
