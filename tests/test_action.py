@@ -45,6 +45,7 @@ def _run(step: dict[str, Any], runner: Path, **inputs: str) -> subprocess.Comple
     given = {name: EXPRESSION.sub(value, str(text)) for name, text in step["env"].items()}
     assert "${{" not in "".join(given.values())
     paths = {"GITHUB_ACTION_PATH": str(FOLDER), "GITHUB_OUTPUT": str(runner / "output"), "RUNNER_TEMP": str(runner)}
+    paths["GITHUB_STEP_SUMMARY"] = str(runner / "summary.md")
     words = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
     return run_program(*words, environment={**paths, "RUNNER_OS": "Linux", **given}, cwd=runner, text=True)
 
@@ -68,7 +69,34 @@ def test_a_clip_below_a_threshold_fails_and_leaves_its_page(runner: Path) -> Non
     assert process.returncode == 1
     assert "the limit is 0.99999 (--fail-under)" in process.stderr
     assert "limit is 0.1" not in process.stderr
+    summary = (runner / "summary.md").read_text()
+    assert summary.startswith("### vkssim-gate failed\n")
+    assert r"the limit is 0.99999 (--fail-under)" in summary
+    assert re.search(r"^\| float\\_ssim \| 0\.\d{6} \|", summary, re.MULTILINE)
     assert len(list((runner / "vkssim-gate").glob("*/page.html"))) == 1
+
+
+def test_every_pair_of_a_manifest_is_judged(runner: Path) -> None:
+    """Also beside one that cannot be read; the summary names both, with names that are harmless in Markdown."""
+    names = ("reference one.y4m", "distorted.y4m", "gone|<b>.y4m")
+    rows = "".join(f"reference one.y4m,{name}\n" for name in names)
+    (runner / "ladder.csv").write_text(f"reference,distorted\n{rows}")
+    process = _score(
+        runner, reference="", distorted="", manifest="ladder.csv", options=" ".join(TINY), thresholds="float_ssim=0.99"
+    )
+    assert process.returncode == 1, process.stderr
+    assert "1 of 2 clips are below their limits (--fail-under): distorted.y4m; 1 of 3 pairs failed" in process.stderr
+    outputs = dict(line.split("=", 1) for line in (runner / "output").read_text().splitlines())
+    assert Path(outputs["scores"]).read_text().startswith("reference,distorted,")
+    assert Path(outputs["page"]).exists()
+    summary = (runner / "summary.md").read_text()
+    assert "| reference one.y4m | 1.000000 | 1.000000 | 1.000000 |" in summary
+    assert r"| gone\|&#60;b&#62;.y4m | – | – | – |" in summary
+
+
+def test_clips_and_a_manifest_are_not_both_judged(runner: Path) -> None:
+    process = _score(runner, manifest="ladder.csv", thresholds="float_ssim=0.1")
+    assert (process.returncode, "needs either" in process.stdout) == (2, True)
 
 
 @pytest.mark.parametrize("thresholds", ["", " \n"])
