@@ -71,9 +71,9 @@ def test_lost_pairs_and_frames_meet_no_limit(tmp_path: Path) -> None:
     old = results(tmp_path / "old.csv", SCORES)
     fewer = results(tmp_path / "fewer.csv", {"a": SCORES["a"], "b": [0.95]})
     assert "c.mp4 is lost: not in" in succeed("compare", old, fewer).stderr
-    failed = fail(1, "2 of 3 pairs fell too far", "compare", old, fewer, *LIMIT)
+    failed = fail(1, "1 of 2 pairs fell too far", "compare", old, fewer, *LIMIT)
     assert "b.mp4: 1 frame lost" in failed.stderr
-    assert f"c.mp4: not in {fewer}" in failed.stderr
+    assert f"1 pair lost, and lost pairs meet no limit: c.mp4: not in {fewer}" in failed.stderr
     more = results(tmp_path / "more.csv", {**SCORES, "d": [0.5]})
     assert f"only {more} has 1 pair: d.mp4" in succeed("compare", old, more, *LIMIT).stderr
 

@@ -39,20 +39,29 @@ def compare_and_print(before: Path, after: Path, limits: Sequence[DropLimit], *,
     if not limits:
         compared.findings.warnings.extend(f"{name} is lost: {reason}" for name, reason in compared.lost)
     say_findings(compared.findings)
-    broken = [*_broken(judged), *(compared.lost if limits else ())]
+    broken, lost = list(_broken(judged)), compared.lost if limits else ()
     if as_json:
-        print_text(json_text(_answer(compared, judged, passed=not broken)))
+        print_text(json_text(_answer(compared, judged, passed=not (broken or lost))))
     else:
         _print(compared, f"{before} to {after}", {name for name, _ in broken} if limits else None)
+    problems = []
     if broken:
-        listed = "; ".join(f"{name}: {reason}" for name, reason in broken[:_MAX_NAMED]) + ("; …" * (len(broken) > _MAX_NAMED))
         fell = len(dict.fromkeys(name for name, _ in broken))
-        raise ThresholdError(f"{fell} of {len(compared.pairs) + len(compared.lost)} pairs fell too far: {listed}")
+        problems.append(f"{fell} of {counted(len(judged), 'pair')} fell too far: {_listed(broken)}")
+    if lost:
+        problems.append(f"{counted(len(lost), 'pair')} lost, and lost pairs meet no limit: {_listed(lost)}")
+    if problems:
+        raise ThresholdError(". ".join(problems))
 
 
 def drop_text(limit: DropLimit, drop: float) -> str:
     """Return a sentence about a drop that is larger than its limit allows."""
     return f"{limit.score} {limit.pooling} drops by {decimals(drop, limit.most)}, allowed are {shortest(limit.most)}"
+
+
+def _listed(reasons: Sequence[tuple[str, str]]) -> str:
+    more = "; …" if len(reasons) > _MAX_NAMED else ""
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons[:_MAX_NAMED]) + more
 
 
 def _broken(judged: Sequence[_Judged]) -> Iterator[tuple[str, str]]:
