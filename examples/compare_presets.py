@@ -101,7 +101,7 @@ def write_manifest(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def vkssim(folder: Path, *words: str) -> None:
-    """Print a command, run it in the folder, and print its exit code; 1 is a closed gate, others are raised."""
+    """Print a command, run it in the folder, and print its exit code; 1 is a closed gate, others end the script."""
     click.echo(f"$ vkssim {shlex.join(words)}")
     code = subprocess.run([sys.executable, "-m", "vkssim", *words], cwd=folder, check=False).returncode
     click.echo(f"exit code {code}\n")

@@ -171,6 +171,7 @@ def test_two_single_clips_are_no_ladder(tmp_path: Path) -> None:
 def test_few_rungs_have_a_delta_that_is_marked(tmp_path: Path) -> None:
     text = page_of(table(tmp_path / "r.jsonl", [row(codec, rate) for codec in BETTER for rate in RATES[:3]]))
     assert "old has 3 points and new has 3 points: pchip draws the curves" in unescape(text)
+    assert '<span class="note">3\N{NO-BREAK SPACE}clips</span></th>' in text
     assert [len(ladder["rungs"]) for ladder in embedded(text)["ladders"]] == [3, 3]
 
 

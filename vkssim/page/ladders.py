@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from ..errors import VkssimError
-from ..report.bd_rate import RateCurve, bjontegaard_deltas
+from ..report.bd_rate import ENOUGH_POINTS, RateCurve, bjontegaard_deltas
 from ..report.results import ScoreReport
 from ..utils.wording import counted
 from .tables import split_names
@@ -50,6 +50,8 @@ class Delta:
     score: float | None = None
     decibels: bool = False
     """Whether `score` is in dB."""
+    few: int = 0
+    """How many clips the shorter ladder has, if these are too few for a reliable curve."""
     reason: str = ""
     """The reason why there are no deltas."""
     warnings: tuple[str, ...] = ()
@@ -156,7 +158,8 @@ def _deltas(ladders: Ladders, reports: Sequence[ScoreReport]) -> Iterator[Delta]
                 except VkssimError as error:
                     yield Delta(*names, decibels=decibels, reason=str(error))
                     continue
-                yield Delta(*names, deltas.bd_rate, deltas.bd_score, decibels, warnings=tuple(deltas.warnings))
+                few = min(deltas.points) if min(deltas.points) < ENOUGH_POINTS else 0
+                yield Delta(*names, deltas.bd_rate, deltas.bd_score, decibels, few, warnings=tuple(deltas.warnings))
 
 
 def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric: str, decibels: bool) -> RateCurve:
