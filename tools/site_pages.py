@@ -31,6 +31,7 @@ BESIDE = {
     "tests/README.md": "project/tests.md",
     "README.md": "index.md",
     "LICENSE": "project/LICENSE",
+    "examples/compare_presets.py": "project/compare_presets.py",
     "examples/super_resolve.py": "project/super_resolve.py",
     "examples/tune_filter.py": "project/tune_filter.py",
 }
