@@ -314,7 +314,14 @@ def test_one_choice_of_the_reference_holds_for_the_whole_page(show: Callable[[st
             Delta("float_ssim", "", "slow", "fast", -2.0, 0.1),
         ),
     )
-    page = show(render_page(reports, no_pictures(reports, "none"), PageDetails(ladders=ladders, rates=(100.0, 200.0) * 4)))
+    reports[4].frames[5].metrics["float_ssim"] = 0.1  # type: ignore[index]
+    pictures = gallery(5, 3, clips=(0, 4))
+    groups = tuple(
+        FrameGroup((clip,), tuple(replace(frame, clips=(frame.clips[place],)) for frame in pictures.groups[0].frames))
+        for place, clip in enumerate((0, 4))
+    )
+    details = PageDetails(ladders=ladders, rates=(100.0, 200.0) * 4)
+    page = show(render_page(reports, replace(pictures, groups=groups), details))
     expect(page.locator("h1")).to_have_text(
         "slow needs 2.0\N{NO-BREAK SPACE}% less bit rate than fast for the same float_ssim: 1 title better, 1 worse"
     )
@@ -337,6 +344,11 @@ def test_one_choice_of_the_reference_holds_for_the_whole_page(show: Callable[[st
     expect(page.locator(".deltas tbody tr:visible")).to_have_count(2)
     colours = {page.locator("#rates .plot > svg [data-series]").nth(place).get_attribute("class") for place in range(2)}
     assert colours == {"line c0", "line c1"}
+    expect(page.locator(".right-name")).to_have_text("clip00.mp4")
+    page.get_by_role("button", name="Show it").locator("visible=true").click()
+    expect(chooser).to_have_value("1")
+    expect(page.locator("#opened")).to_have_text("Frame 5")
+    expect(page.locator(".right-name")).to_have_text("clip04.mp4")
 
 
 def test_clips_of_other_frames_and_metrics(show: Callable[[str], Page]) -> None:

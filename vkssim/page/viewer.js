@@ -192,10 +192,10 @@ function setUpViewer() {
     const other = article.dataset.group !== chosen.dataset.group;
     const group = Number(article.dataset.group);
     chosen = article;
+    if (other) fillSides();
     if (!isShown(clipsOf(article.dataset.group)[0])) chooseReference(referenceOf(article.dataset.group), group);
     else if (group !== state.group) change({ group });
     if (groupSelect) groupSelect.value = article.dataset.group;
-    if (other) fillSides();
     if (other || !thumbs.querySelector("input")) fillThumbs();
     all("input", thumbs)[inGroup(article.dataset.group).indexOf(article)].checked = true;
     opened.textContent = "";
