@@ -245,6 +245,9 @@ def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stan
     expect(lines).to_have_count(12)
     looks = [tuple(line.get_attribute(name) for name in ("class", "stroke-dasharray")) for line in lines.all()]
     assert len(set(looks)) == 12
+    expect(page.locator(".legend input:visible")).to_have_count(12)
+    page.get_by_role("button", name="Others", exact=True).click()
+    expect(page.locator(".legend input:visible")).to_have_count(14)
     page.locator('.legend [data-clip="3"]').hover()
     expect(lines.nth(3)).to_have_class(re.compile(r"\bhot\b"))
     expect(lines.nth(2)).to_have_css("opacity", "0.2")

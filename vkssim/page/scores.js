@@ -262,6 +262,7 @@ function setUpLegend() {
       const hidden = new Set(state.hidden);
       if (box.checked) hidden.delete(Number(box.value));
       else hidden.add(Number(box.value));
+      others.setAttribute("aria-pressed", true); // the box that was just used stays
       change({ hidden });
     });
   }
