@@ -86,22 +86,22 @@ def source(
 
 
 def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., bool]) -> None:
-    """Give the streams of some settings to a decoder of another codec. `is_broken` gets the place and the output."""
+    """Give the streams of some settings to a decoder of another codec. `is_broken` gets the setting and the output."""
 
     def pairs(frames: Any, sample: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
-        if is_broken(place, output):
+        if is_broken(recipe.parameter.values[place], output):
             recipe = replace(recipe, encoder=replace(recipe.encoder, decoder="vp9"))
         return encoded_pairs(frames, sample, recipe, place, stream, output)
 
     monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 
 
-def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int], bool]) -> None:
-    """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the place."""
+def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[float], bool]) -> None:
+    """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the setting."""
 
     def pairs(frames: Any, sample: Any, recipe: Any, place: int, *more: Any) -> Any:
         for before, after in encoded_pairs(frames, sample, recipe, place, *more):
-            yield before, (after[::-1, ::-1].copy() if is_damaged(place) else after)
+            yield before, (after[::-1, ::-1].copy() if is_damaged(recipe.parameter.values[place]) else after)
 
     monkeypatch.setattr(search_run, "encoded_pairs", pairs)
 

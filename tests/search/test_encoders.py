@@ -80,3 +80,23 @@ def test_bit_rates_are_whole_numbers_within_their_range_and_each_occurs_once() -
     assert encoder.parameter("bitrate", least=500, most=500).values == (500,)
     with pytest.raises(OptionError, match=r"from 1\.5 to 1\.7 kbit/s; both must .* with a whole number between them"):
         encoder.parameter("bitrate", least=1.5, most=1.7)
+
+
+@pytest.mark.parametrize("parameter", ["crf", "qp"])
+def test_no_setting_of_libx264_is_lossless(parameter: str) -> None:
+    """Players refuse the profile of lossless streams, High 4:4:4 Predictive."""
+    best = encoder_of("libx264").parameter(parameter).values[0]
+    assert _profile({parameter: f"{best:g}"}) == "High"
+    assert _profile({parameter: f"{best - 1:g}"}) == "High 4:4:4 Predictive"
+
+
+@in_child
+def _profile(options: dict[str, str]) -> str:
+    context: Any = av.CodecContext.create("libx264", "w")
+    context.width, context.height, context.pix_fmt, context.time_base = 64, 64, "yuv420p", Fraction(1, 25)
+    context.options = options
+    frame = av.VideoFrame.from_ndarray(np.random.default_rng(1).integers(0, 255, (96, 64), np.uint8), "yuv420p")
+    packets = [*context.encode(frame), *context.encode(None)]
+    decoder: Any = av.CodecContext.create("h264", "r")
+    assert [decoded for packet in (*packets, None) for decoded in decoder.decode(packet)]
+    return str(decoder.profile)

@@ -123,6 +123,28 @@ def test_the_first_rung_is_the_cheapest_that_meets_the_target(clip: str) -> None
     assert choice.deltas is None
 
 
+def test_without_a_target_the_first_rung_needs_no_more_than_a_good_score(clip: str) -> None:
+    """An encode with a higher score costs more and shows no difference; a limit of the bit rates goes before."""
+    asked: dict[str, Any] = {"fixed": None, "heights": [144], "most_bitrate": 1e6}
+    search = searched(clip, **asked)
+    first = search.choice.rungs[0]
+    reached = [one.kbps for one in search.trials if one.trial.values["float_ssim:mean"] >= 0.995]
+    assert first.kbps == min(reached)
+    assert search.limits == {"float_ssim:mean": 0.995}
+    choice = searched(clip, **asked, score="float_ssim:mean_db").choice
+    assert choice.rungs[0].trial.setting == first.trial.setting
+
+    limited = searched(clip, **{**asked, "most_bitrate": 300.0}).choice
+    assert limited.meets, "nobody asked for that score"
+    assert "no encode of at most `most_bitrate`, 300 kbit/s, reaches float_ssim:mean=0.995" in limited.notes
+
+
+def test_a_score_of_an_unknown_scale_has_no_target_of_its_own(clip: str) -> None:
+    search = searched(clip, fixed=None, heights=[144], features="float_psnr", score="float_psnr", trials=4)
+    assert search.choice.rungs
+    assert search.limits == {}
+
+
 def test_sizes_that_are_too_narrow_are_named_and_rungs_of_a_fixed_ladder_left_out(tmp_path: Path) -> None:
     frame = av.VideoFrame.from_ndarray(np.full((480, 80), 99, np.uint8), "gray")
     narrow = encode_frames(tmp_path / "narrow.mkv", [frame], "ffv1")
@@ -168,7 +190,7 @@ def test_a_setting_that_cannot_be_used_is_left_out_and_named(clip: str, monkeypa
     asked: dict[str, Any] = {"heights": [144], "fixed": None, "targets": "float_ssim=0.9", "score": None}
     first = searched(clip, **asked)
     broken = first.choice.rungs[0].trial.setting
-    break_settings(monkeypatch, lambda place, _output: place == broken)
+    break_settings(monkeypatch, lambda setting, _output: setting == broken)
     choice = searched(clip, **asked).choice
     assert choice.meets
     assert choice.rungs[0].trial.setting == broken - 1
@@ -193,7 +215,7 @@ def test_damaged_streams_are_no_rungs(clip: str, monkeypatch: pytest.MonkeyPatch
     sound, notes = rungs()
     assert "scores far lower" not in notes
     broken = sound[1][0]
-    damage_settings(monkeypatch, lambda place: place == broken)
+    damage_settings(monkeypatch, lambda setting: setting == broken)
     others, notes = rungs()
     assert f"192x144, crf {broken:g} scores far lower than" in notes
     assert others[0] == sound[0]

@@ -415,7 +415,7 @@ NO_STREAM = "vp9 cannot decode the stream of libx264: Invalid data found when pr
 
 def test_a_setting_whose_stream_cannot_be_decoded_is_named_and_passed_over(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = searched(clip).choice.setting
-    break_settings(monkeypatch, lambda place, _output: place == expected)
+    break_settings(monkeypatch, lambda setting, _output: setting == expected)
     choice = searched(clip).choice
     assert choice.meets
     assert choice.setting == expected - 1
@@ -427,7 +427,7 @@ def test_a_file_is_written_with_another_setting_if_the_answer_fails_there(
     clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = searched(clip).choice.setting
-    break_settings(monkeypatch, lambda place, output: place == expected and output is not None)
+    break_settings(monkeypatch, lambda setting, output: setting == expected and output is not None)
     choice = searched(clip, output=tmp_path / "out.mkv").choice
     assert choice.meets
     assert choice.setting < expected
@@ -441,7 +441,7 @@ def test_damaged_streams_of_neighbours_hide_no_answer(clip: str, monkeypatch: py
     search = searched(clip)
     expected, first = search.choice.setting, search.trials[0].setting
     broken = {first + off, first + off + 1}
-    damage_settings(monkeypatch, lambda place: place in broken)
+    damage_settings(monkeypatch, lambda setting: setting in broken)
     damaged = searched(clip)
     assert damaged.choice.meets
     assert damaged.choice.setting == expected - (expected in broken)
@@ -452,7 +452,7 @@ def test_settings_that_no_cheaper_one_outdoes_are_not_called_damaged(clip: str, 
     """Here all settings from one on are far worse, as x264's last ones are for pictures of 16x16."""
     search = searched(clip)
     falls = search.choice.setting
-    damage_settings(monkeypatch, lambda place: place >= falls)
+    damage_settings(monkeypatch, lambda setting: setting >= falls)
     choice = searched(clip).choice
     assert choice.setting == falls - 1
     assert choice.notes == ()
@@ -483,7 +483,7 @@ def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pyt
 
     def context(recipe: Any, place: int, *more: Any) -> Any:
         encoder = original(recipe, place, *more)
-        return Hanging(encoder) if place == expected else encoder
+        return Hanging(encoder) if recipe.parameter.values[place] == expected else encoder
 
     monkeypatch.setattr(encode, "_opened", context)
     monkeypatch.setattr(encode, "MAX_SILENCE_S", 2.0)

@@ -136,7 +136,7 @@ def test_a_setting_that_cannot_be_used_is_named_with_the_frames_of_its_shot(clip
     first = searched(clip)
     assert first.report
     broken = first.shots[0].setting
-    break_settings(monkeypatch, lambda place, _output: place == broken)
+    break_settings(monkeypatch, lambda setting, _output: setting == broken)
     running = searched(clip)
     assert running.report
     assert running.shots[0].setting == broken - 1

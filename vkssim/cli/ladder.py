@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError, ThresholdError
-from ..search.defaults import LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, RATE_FACTOR
+from ..search.defaults import LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, RATE_FACTOR, TOP_SIMILARITY, TOP_VMAF
 from ..utils.values import Section
 from ..utils.wording import counted
 from .command import make_command, option
@@ -45,7 +45,8 @@ _APPLE, _NONE = "apple", "none"
 @option(
     "--target targets",
     Section.VERDICT,
-    "Let the first rung be the cheapest one where that score is X or more. May be repeated: all must hold.",
+    "Let the first rung be the cheapest one where that score is X or more. May be repeated: all must hold. Default:"
+    f" {TOP_SIMILARITY:g} of --score, or {TOP_VMAF:g} of vmaf, if --most-bitrate allows it.",
     multiple=True,
     metavar="NAME[:POOLING]=X",
 )

@@ -32,6 +32,10 @@ LADDER_TRIALS = 60
 MIN_BITRATE, MAX_BITRATE = 145.0, 7800.0
 """The bit rates between which a ladder has rungs, in kbit/s: the lowest and the highest of APPLE_H264."""
 
+TOP_SIMILARITY, TOP_VMAF = 0.995, 95.0
+"""The score that the first rung of a ladder without a target needs no more than, of a similarity and of VMAF:
+docs/good-score.md says what they look like."""
+
 RATE_FACTOR = 1.8
 """The bit rate of a rung over that of the next lower one, at most. Apple's specification asks for 1.5 to 2."""
 

@@ -140,7 +140,8 @@ def _nvenc(name: str, decoder: str, cheapest: int) -> Encoder:
 
 
 _LIST = (
-    Encoder("libx264", "h264", {"crf": (0, 51), "qp": (0, 51)}, 26, -0.5, "x264-params", passes=True, quiet={"log": "-1"}),
+    # 0 of libx264 is lossless, in the profile High 4:4:4 Predictive, which players refuse.
+    Encoder("libx264", "h264", {"crf": (1, 51), "qp": (1, 51)}, 26, -0.5, "x264-params", passes=True, quiet={"log": "-1"}),
     Encoder(
         "libx265", "hevc", {"crf": (0, 51), "qp": (0, 51)}, 26, -0.5, "x265-params", passes=True, quiet={"log-level": "none"}
     ),

@@ -9,13 +9,26 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from ..clips import UNCHANGED, SourcePictures, VideoFacts
 from ..errors import EncodeError, OptionError
 from ..report.bd_rate import ENOUGH_POINTS
+from ..report.results import decibel
 from ..report.thresholds import parse_pooled
 from ..utils.progress import Progress
 from .command_line import encode_name, shell_script
-from .defaults import APPLE_H264, ENCODER, LADDER_TRIALS, MAX_BITRATE, MIN_BITRATE, MIN_SECONDS, RATE_FACTOR
+from .defaults import (
+    APPLE_H264,
+    ENCODER,
+    LADDER_TRIALS,
+    MAX_BITRATE,
+    MIN_BITRATE,
+    MIN_SECONDS,
+    RATE_FACTOR,
+    TOP_SIMILARITY,
+    TOP_VMAF,
+)
 from .model import SettingCurve
 from .options import SearchOptions, check_types, parse_targets
 from .recipe import EncoderSpec, Recipe, as_spec, make_recipe, values_of
@@ -65,6 +78,10 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
     def _run(self) -> Generator[LadderTrial, None, LadderChoice]:
         sampling, parameter, most = self._sample(), self.recipe.parameter, self._options.trials
         score, *targets = self.targets
+        required = bool(targets)
+        if not required:
+            targets = _top(score)
+            self.targets = (score, *targets)
         renditions = [self._rendition(size, score, targets) for size in self._recipes]
         unusable: list[EncodeError] = []
 
@@ -86,7 +103,8 @@ class LadderSearch(SampledSearch[LadderTrial, LadderChoice]):
 
         if not self.trials:
             raise unusable[0]
-        choice = choose(self.trials, self._ladder, score, targets, limited=len(self.trials) + len(unusable) >= most)
+        limited = len(self.trials) + len(unusable) >= most
+        choice = choose(self.trials, self._ladder, score, targets, limited=limited, required=required)
         commands = tuple(self._command(rung)[1] for rung in choice.rungs)
         left_out = [f"{error}; it is left out" for error in unusable]
         for rendition in renditions:
@@ -167,7 +185,8 @@ def search_ladder(
     pictures : as in `search_setting`
         The changes of the clip before its renditions are made.
     targets : str or sequence of str
-        Pooled scores that the first rung must reach; see `search_setting`. Without them it has about `most_bitrate`.
+        Pooled scores that the first rung must reach; see `search_setting`. Without them it is the cheapest encode with 0.995 of
+        the score, or with 95 of VMAF; it has about `most_bitrate` if none reaches that, or if the score is of another kind.
     score : str, optional
         The score that the ladder is made for, ``"float_ms_ssim"`` for its mean or ``"float_ms_ssim:p5"``. The default is that
         of the first target, else float_ms_ssim, for frames that are too small for it float_ssim.
@@ -224,6 +243,19 @@ def search_ladder(
     options = SearchOptions.of(arguments, thresholds=[parse_pooled(score, "score"), *thresholds])
     ladder = LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor)
     return LadderSearch(clip, recipes, options, ladder, [*notes, *more_notes])
+
+
+def _top(score: Target) -> list[Target]:
+    """Return the target of a ladder for which none was named; a score whose scale is unknown has none."""
+    if score.decibels:
+        limit = TOP_SIMILARITY
+    elif score.threshold.pooling == "mean_db":
+        limit = float(decibel(np.array(TOP_SIMILARITY)))
+    elif score.threshold.name.startswith("vmaf"):
+        limit = TOP_VMAF
+    else:
+        return []
+    return [replace(score, threshold=replace(score.threshold, limit=limit))]
 
 
 def _sizes(heights: Sequence[int], facts: VideoFacts) -> tuple[list[tuple[int, int]], list[str]]:

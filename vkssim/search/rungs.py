@@ -18,7 +18,7 @@ from .trial import Target, Trial, TrialHistory
 NEW, FIXED = "the new ladder", "the fixed ladder"
 """The names of the ladders in messages and on a page."""
 
-_NEAR = 1.06  # a trial may have so much more than the bit rate of its rung: settings are that far apart
+_NEAR = 1.09  # a trial may have so much more than the bit rate of its rung: half the distance of two settings
 
 _ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
 _UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded
@@ -221,7 +221,7 @@ class LadderChoice:
     deltas: Deltas | None
     """The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None if there are none."""
     meets: bool
-    """Whether the first rung meets every target."""
+    """Whether the first rung meets every target that was asked for."""
     commands: tuple[str, ...] = ()
     """FFmpeg's command lines for the rungs, for a POSIX shell; for bash if a name is no plain text."""
     notes: tuple[str, ...] = ()
@@ -266,9 +266,18 @@ def rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
 
 
 def choose(
-    trials: Collection[LadderTrial], ladder: LadderOptions, score: Target, targets: Sequence[Target], *, limited: bool
+    trials: Collection[LadderTrial],
+    ladder: LadderOptions,
+    score: Target,
+    targets: Sequence[Target],
+    *,
+    limited: bool,
+    required: bool,
 ) -> LadderChoice:
-    """Return the ladder that trials show. `limited` is whether no further trials are allowed."""
+    """Return the ladder that trials show.
+
+    `limited` is whether no further trials are allowed, `required` whether the user asked for the targets.
+    """
     encodes = [encode for encode in trials if encode.kbps > 0]  # 0 has no logarithm, so that it is nowhere on a curve
     rungs = _choose_rungs(encodes, ladder, score, cheapest_that_meets(encodes, ladder, targets))
     fixed = tuple(
@@ -295,7 +304,11 @@ def choose(
             notes += deltas.warnings
     except VkssimError as error:
         notes.append(f"no BD-rate: {error}")
-    meets = bool(rungs) and (not targets or rungs[0].trial.meets)
+    reached = not targets or (bool(rungs) and rungs[0].trial.meets)
+    if rungs and not (reached or required):
+        goal = " and ".join(f"{target.name}={target.limit:g}" for target in targets)
+        notes.append(f"no encode of at most `most_bitrate`, {ladder.most_bitrate:g} kbit/s, reaches {goal}")
+    meets = bool(rungs) and (reached or not required)
     return LadderChoice(score.name, tuple(rungs), fixed, deltas, meets, notes=tuple(notes))
 
 

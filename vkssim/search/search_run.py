@@ -121,9 +121,9 @@ class SearchRun(Closable, ABC, Generic[Result, Decision]):
     def limits(self) -> dict[str, float]:
         """Return the least value that meets each target by its name, such as ``float_ms_ssim:p5``."""
         limits: dict[str, float] = {}
-        for threshold in self._options.thresholds:
-            if threshold.limit is not None:
-                limits[threshold.pooled_name] = max(threshold.limit, limits.get(threshold.pooled_name, threshold.limit))
+        for target in self.targets:
+            if target.threshold.limit is not None:
+                limits[target.name] = max(target.limit, limits.get(target.name, target.limit))
         return limits
 
     def close(self) -> None:
