@@ -17,9 +17,13 @@ from ..support.pictures import clip
 FRAMES = 4
 
 
+TERMS = ("integer_adm2", "integer_adm_scale0", "integer_vif_scale3", "integer_motion2", "adm2", "vif_scale0", "motion")
+
+
 def _log(path: Path, numbers: Iterable[int] = range(FRAMES), start: float = 90.0) -> str:
-    """Write a file as libvmaf's tool does."""
-    frames = [{"frameNum": n, "metrics": {"integer_adm2": 0.5, "vmaf": start + n, "psnr_y": 40.25}} for n in numbers]
+    """Write a file as libvmaf's tool does, with the terms of VMAF as several of its versions name them."""
+    terms = dict.fromkeys(TERMS, 0.5)
+    frames = [{"frameNum": n, "metrics": {**terms, "vmaf": start + n, "psnr_y": 40.25}} for n in numbers]
     path.write_text(json.dumps({"version": "3.0.0", "fps": 9.5, "frames": frames, "pooled_metrics": {}}))
     return str(path)
 
@@ -42,6 +46,32 @@ def test_files_tables_and_pages_have_them(tmp_path: Path, words: tuple[str, ...]
     assert "vmaf" in result.stdout
     assert f"note: vmaf, psnr_y: from {tmp_path / 'vmaf.json'}" in result.stderr
     assert "vmaf" in page.read_text()
+
+
+def test_limits_and_bare_values(tmp_path: Path, words: tuple[str, ...]) -> None:
+    merge = (*words, "-q", "--merge", _log(tmp_path / "vmaf.json"))
+    result = succeed(
+        *merge, "--fail-under", "vmaf:min=90", "--fail-under", "psnr_y=40", "--print", "vmaf", "--print", "vmaf:p50"
+    )
+    assert result.stdout == "91.500000\n91.500000\n"
+    result = fail(1, "mean of vmaf is 91.5, the limit is 92", *merge, "--fail-under", "vmaf=92", "--print", "float_ssim")
+    assert result.stdout.startswith("0."), "what was asked for is printed all the same"
+    fail(1, "mean of float_ssim is 0.", *merge, "--fail-under", "vmaf=90", "--fail-under", "float_ssim=1")
+    names = "Available scores: float_ssim, "
+    result = fail(2, names, *merge, "--print", "integer_adm2")
+    assert set(result.stderr.partition(names)[2].strip().split(", ")) == {"vmaf", "psnr_y"}
+    fail(2, "vmaf has no mean_db", *merge, "--fail-under", "vmaf:mean_db=9")
+
+    _log(tmp_path / "vmaf.json", range(1, FRAMES))
+    result = fail(2, "vmaf.json has no frame 0", *merge, "--fail-under", "vmaf=92", "--print", "vmaf")
+    assert result.stdout == ""
+
+
+def test_a_log_without_vmaf_has_no_terms_of_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """These are then the scores that were asked for."""
+    frames = [{"frameNum": n, "metrics": {"integer_adm2": 0.5}} for n in range(FRAMES)]
+    (tmp_path / "adm.json").write_text(json.dumps({"frames": frames}))
+    assert succeed(*words, "-q", "--merge", str(tmp_path / "adm.json"), "--print", "integer_adm2").stdout == "0.500000\n"
 
 
 def test_compare_shows_them(tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -86,6 +116,8 @@ def test_rows_of_a_manifest(tmp_path: Path) -> None:
     succeed(*words)
     rows = _rows(table)
     assert [float(row["vmaf_mean"]) for row in rows] == [92.5, 87.5, 82.5, 77.5, 91.5, 86.5, 81.5, 76.5]
+    fail(1, "2 of 8 clips are below their limits", *words, "--fail-under", "vmaf=80")
+    fail(2, "vmav is not scored", *words, "--fail-under", "vmav=80")
     result = succeed("bd-rate", str(table), "--anchor", "codec=a", "--test", "codec=b", "--score", "vmaf", "--json")
     assert json.loads(result.stdout)["deltas"][0]["score"] == "vmaf"
     _log(tmp_path / "a_18.json", range(5))

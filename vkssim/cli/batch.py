@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError, ThresholdError
+from ..errors import InputError, OptionError, ThresholdError
 from ..host.errors import COMPILE_LOG
 from ..storage.location import is_url, redact_url
 from ..utils.choices import TASK_SECONDS
@@ -131,9 +131,9 @@ def command(
     alone = single_device(selector)
     options = score_options(values, selector["backend"])
     thresholds = [parse_threshold(text) for text in fail_under]
-    check_options(options, thresholds)
     workers = WorkerOptions(**selector, **engine, processes=True)
     pairs = read_manifest(manifest, raw, urls=urls)
+    check_options(options, thresholds, _merged_names(pairs, thresholds))
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
         return
@@ -164,6 +164,19 @@ def _check_ladder(ladder: Sequence[str], html: str | None, pairs: Sequence[Pair]
     for name in ladder:
         if name not in (*labels, *COLUMNS):
             raise OptionError(f"--ladder {name}: no such column. The labels of the manifest are {', '.join(labels) or 'none'}")
+
+
+def _merged_names(pairs: Sequence[Pair], thresholds: Sequence[Threshold]) -> set[str]:
+    """Return names of scores that the rows add from files; of as many files as name every score of the thresholds."""
+    from ..report.reading import names_to_merge, read_report
+
+    names: set[str] = set()
+    for merge in dict.fromkeys(pair.merge for pair in pairs if pair.merge is not None):
+        if names.issuperset(threshold.name for threshold in thresholds):
+            break
+        with suppress(InputError):  # it fails its row
+            names.update(names_to_merge(read_report(Path(merge))))
+    return names
 
 
 def score_rows(

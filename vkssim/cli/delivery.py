@@ -89,11 +89,16 @@ class OutputOptions:
         done: Deliveries,
         outputs: Sequence[tuple[str | None, str]],
         merged: Mapping[Path, ScoreReport],
+        limits: Sequence[Threshold],
         pooled: Sequence[Threshold],
         journal: Journal | None,
     ) -> None:
-        """Write the report to its outputs, with the scores of other reports, and print tables and pooled values."""
+        """Write the report to its outputs, with the scores of other reports, and print tables and pooled values.
+
+        `limits` are thresholds on scores of other reports, on which the run had no verdict.
+        """
         from ..report.reading import merge_report
+        from ..report.thresholds import check_limits
 
         report = done.report
         for merged_path, scores in merged.items():
@@ -108,7 +113,10 @@ class OutputOptions:
             say(f"warning: {warning}")
         if not self.quiet:
             done.attempt(self._print_tables, report)
-        if pooled and done.complete:
+        if not done.complete or any(threshold.name not in report.names for threshold in (*limits, *pooled)):
+            return  # the scores are not complete, or could not be merged
+        done.attempt(check_limits, limits, report)
+        if pooled:
             numbers, values = NumberFormat.parse(self.precision), [threshold.value(report) for threshold in pooled]
             texts = (numbers.text(value, "null" if math.isnan(value) else str(value)) for value in values)
             done.attempt(print_text, "".join(f"{text}\n" for text in texts))

@@ -176,10 +176,10 @@ def command(
     Command lines of libvmaf's tool `vmaf` are understood.
     """
     from ..engine.engine import RunSettings, score_pair
-    from ..engine.options import Clips
+    from ..engine.options import Clips, check_options
     from ..engine.verdict import offset_of
     from ..metrics.vmaf import feature_of_model
-    from ..report.reading import read_report
+    from ..report.reading import names_to_merge, read_report
     from ..report.thresholds import parse_pooled, parse_threshold
 
     if model:  # they take the place of the default features
@@ -193,6 +193,9 @@ def command(
     thresholds = [*map(parse_threshold, fail_under), *pooled]
     outputs = output.outputs([*pair.paths, *map(str, output.merge)])
     merged = {path: read_report(path) for path in output.merge}
+    added = {name for source in merged.values() for name in names_to_merge(source)}
+    check_options(options, thresholds, added)
+    computed = [threshold for threshold in thresholds if threshold.name not in added]
     maps.check(pair.paths)
     alone = single_device(selector)
     progress = ProgressBar() if sys.stderr.isatty() and not output.quiet else None
@@ -202,7 +205,7 @@ def command(
         options = replace(options, selection=replace(options.selection, offset=offset_of(pair, options)))
     lines = LiveLines(output.precision, ends_run=not (output.paths or output.html or maps.folder)) if output.live else None
     journal = open_journal(output.paths, pair, options, resume=resume, quiet=output.quiet)
-    settings = RunSettings(output.profile, progress, lines, thresholds, journal)
+    settings = RunSettings(output.profile, progress, lines, computed, journal)
     failure: VkssimError | InterruptedRunError | None = None
     try:
         report = score_pair(pair, options, selector["device"], settings)
@@ -216,7 +219,7 @@ def command(
         same, shifted = ("", f"i{offset:+d}") if offset else ("the clips are not shifted: ", "i")
         report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     done = Deliveries(report, failure)
-    output.deliver(done, outputs, merged, pooled, journal)
+    output.deliver(done, outputs, merged, [threshold for threshold in thresholds if threshold not in computed], pooled, journal)
     if lines is not None and lines.failure not in (None, failure):
         done.failures.append(lines.failure)
     if output.html is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ..backends.open import check_backend
@@ -62,14 +62,17 @@ _STANDARD_INPUT = "-"
 _LARGE_ENOUGH = 1024  # a side that is long enough for every metric with every option
 
 
-def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -> None:
-    """Raise OptionError for an unknown feature, option or threshold. Call it before anything is opened."""
+def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = (), merged: Collection[str] = ()) -> None:
+    """Raise OptionError for an unknown feature, option or threshold. Call it before anything is opened.
+
+    `merged` names scores that are not computed, and are added from files.
+    """
     SYNC.check(options.sync)
     check_backend(options.backend)
     check_decode(options.decode)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
-    check_names(thresholds, metrics.names, metrics.similarities)
+    check_names(thresholds, dict.fromkeys([*metrics.names, *merged]), metrics.similarities)
 
 
 def check_inputs(reference: str, distorted: str) -> None:

@@ -23,8 +23,8 @@ from .record import ScoringRecord
 from .results import FrameScores, ScoreReport
 from .schema import read_attributes
 
-_VMAF_TERMS = "integer_"
-"""The start of the names of the terms of VMAF, which libvmaf's files list beside it."""
+_VMAF_TERMS = re.compile(r"(integer_|float_)?(adm|aim|vif|motion)\d?(_|$)")
+"""The beginnings of the names of the terms of VMAF, which the files of libvmaf's tools list beside it."""
 
 _SIMILARITY = re.compile(r"(float_(?:ms_)?ssim)(?:_(?:y|cb|cr|all))?")
 """The names of the scores that are similarities unless `enable_db` was requested."""
@@ -142,13 +142,19 @@ def _score(value: object, what: str) -> float:
     return float(value)
 
 
+def names_to_merge(source: ScoreReport) -> list[str]:
+    """Return the scores of a file that can be merged: without the terms of VMAF, if it has VMAF."""
+    has_vmaf = any(name.startswith("vmaf") for name in source.names)
+    return [name for name in source.names if not (has_vmaf and _VMAF_TERMS.match(name))]
+
+
 def merge_report(report: ScoreReport, path: Path, source: ScoreReport | None = None) -> None:
-    """Add the scores that a report lacks, without VMAF's terms, from a file of libvmaf's tools, and a note that names them.
+    """Add the scores of `names_to_merge` that a report lacks from a file of libvmaf's tools, and a note that names them.
 
     `source` is its content, if it was read before. Raises InputError if the file cannot be read, or lacks frames or scores.
     """
     source = source or read_report(path)
-    names = tuple(name for name in source.names if name not in report.names and not name.startswith(_VMAF_TERMS))
+    names = tuple(name for name in names_to_merge(source) if name not in report.names)
     if not names:
         raise InputError(f"{path} has no score that the report lacks; it has {', '.join(source.names) or 'none'}")
     metrics = {frame.index: frame.metrics for frame in source.frames}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ..errors import OptionError
+from ..errors import OptionError, ThresholdError
 from ..utils.limits import check_option
 from ..utils.wording import did_you_mean
 from .numbers import shortest, told_apart
@@ -90,6 +90,12 @@ def check_names(thresholds: Sequence[Threshold], names: Collection[str], similar
                 f"`{threshold.parameter}`: {threshold.name} has no mean_db: only a metric itself has, unless it is in dB"
                 " already"
             )
+
+
+def check_limits(thresholds: Sequence[Threshold], report: ScoreReport) -> None:
+    """Raise ThresholdError if the report does not reach a limit."""
+    if failed := unmet(thresholds, report):
+        raise ThresholdError("; ".join(failed))
 
 
 def unmet(thresholds: Sequence[Threshold], report: ScoreReport) -> list[str]:
