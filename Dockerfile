@@ -1,4 +1,4 @@
-# vkssim with lavapipe, for CPUs and for NVIDIA GPUs. docs/containers.md says how to build and run it.
+# vkssim with its pages and lavapipe, for CPUs and for NVIDIA GPUs. docs/containers.md says how to build and run it.
 
 FROM python:3.13-slim-trixie AS build
 RUN apt-get update \
@@ -7,7 +7,7 @@ RUN apt-get update \
 WORKDIR /source
 COPY . .
 RUN python -m venv /opt/vkssim \
-    && /opt/vkssim/bin/pip install --no-cache-dir --require-hashes --requirement ci/requirements/run.txt \
+    && /opt/vkssim/bin/pip install --no-cache-dir --require-hashes --requirement ci/requirements/image.txt \
     && /opt/vkssim/bin/pip install --no-cache-dir --no-deps .
 
 FROM python:3.13-slim-trixie
