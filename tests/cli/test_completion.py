@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from vkssim.cli import main
+from vkssim.cli.command import CommandWithExamples
+from vkssim.cli.listings import completion
 from vkssim.cli.main import COMMANDS
 from vkssim.metrics import FEATURES
 
@@ -85,6 +87,18 @@ def test_scripts(shell: str, sign: str) -> None:
     result = succeed("completion", shell)
     assert sign in result.stdout
     assert VARIABLE in result.stdout
+
+
+def test_the_lines_of_the_help_work_on_a_fresh_account(tmp_path: Path) -> None:
+    """The line for fish, in any shell, and zsh's script without its completion switched on."""
+    assert isinstance(completion, CommandWithExamples)
+    line = next(line for line, _ in completion.examples if "fish" in line)
+    environment = {"HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    run_program("bash", "-c", line, environment=environment, check=True)
+    assert "complete " in (tmp_path / ".config/fish/completions/vkssim.fish").read_text()
+    first, second, *_ = succeed("completion", "zsh").stdout.splitlines()
+    assert first == "#compdef vkssim", "as the file of a folder of completions begins"
+    assert second.endswith("{ autoload -Uz compinit && compinit }")
 
 
 def test_bash_completes() -> None:

@@ -41,14 +41,17 @@ def devices(as_json: bool) -> None:
 
 @make_command("features")
 def features() -> None:
-    """List the metrics and their options."""
+    """List the metrics and their options, each with its default."""
     from ..metrics import FEATURES
+    from ..metrics.options import option_text
 
+    rows = []
     for feature in FEATURES.values():
-        click.echo(feature.name)
-        for name, declared in feature.options.items():
-            default = str(declared.default).lower() if isinstance(declared.default, bool) else declared.default
-            click.echo(f"   {name}={default}   {declared.help}")
+        rows += [(feature.name, "")]
+        rows += [(f"   {name}={option_text(declared.default)}", declared.help) for name, declared in feature.options.items()]
+    formatter = click.get_current_context().make_formatter()
+    formatter.write_dl(rows)
+    print_text(formatter.getvalue())
 
 
 @make_command(
@@ -58,7 +61,7 @@ def features() -> None:
             Complete command lines in bash, as a line of ~/.bashrc.
         eval "$(vkssim completion zsh)"
             Complete command lines in zsh, as a line of ~/.zshrc.
-        vkssim completion fish > ~/.config/fish/completions/vkssim.fish
+        mkdir -p ~/.config/fish/completions && vkssim completion fish > ~/.config/fish/completions/vkssim.fish
             Complete command lines in fish, from now on.
     """,
 )
@@ -67,4 +70,8 @@ def completion(shell: str) -> None:
     """Print the completion script of a shell."""
     made = get_completion_class(shell)
     assert made is not None
-    click.echo(made(main, {}, "vkssim", "_VKSSIM_COMPLETE").source())
+    script = made(main, {}, "vkssim", "_VKSSIM_COMPLETE").source()
+    if shell == "zsh":  # its completion is off until compinit runs, which the ~/.zshrc of a fresh account does not
+        head, _, rest = script.lstrip().partition("\n")
+        script = f"{head}\n(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit }}\n{rest}"
+    click.echo(script)
