@@ -205,7 +205,6 @@ def test_help_has_each_example_on_a_line_of_its_own(name: str) -> None:
         (("--frame_cnt", "0"), "0 is not in the range"),
         (("--frame_skip_ref", "-1"), "-1 is not in the range"),
         (("--backend", "cuda"), "'cuda' is not one of"),
-        (("stray",), "a reference and a distorted clip are needed, and stray, -r "),
         (("--planes", "yu"), "(did you mean yuv?)"),
         (("--backend", "Vulkan"), "(did you mean vulkan?)"),
         (("--fail-under", "float_ssim:percentile5=1"), "(did you mean p5?)"),
@@ -227,10 +226,9 @@ def test_a_mistyped_command_is_met_with_the_one_that_was_meant(word: str, meant:
     refuse(f"(did you mean {meant}?)", word)
 
 
-@pytest.mark.parametrize("words", ["", "a.y4m", "-r a.y4m", "-d a.y4m", "a.y4m b.y4m c.y4m"])
+@pytest.mark.parametrize("words", ["", "a.y4m", "-r a.y4m", "-d a.y4m"])
 def test_two_clips_are_needed(words: str) -> None:
-    given = words if words.startswith("-") else words.replace(" ", ", ")
-    refuse(f"a reference and a distorted clip are needed, and {given or 'no file'} is given", "score", *words.split())
+    refuse(f"a reference and a distorted clip are needed, and {words or 'no file'} is given", "score", *words.split())
 
 
 @pytest.mark.parametrize("words", ["REF DIS", "-r REF DIS", "-d DIS REF", "REF -d DIS", "-d DIS -r REF"])

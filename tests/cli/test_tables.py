@@ -96,12 +96,37 @@ def test_compare(width: int, tmp_path: Path) -> None:
 
 
 def test_batch(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    row: dict[str, Any] = {"distorted": "a/folder/of/its/own/a_rather_long_name_of_a_clip.mp4", "frames": 250}
-    poolings = ("mean", "harmonic_mean", "p5", "min")
-    row |= {"measured_kbps": 1234.5, **{f"{name}_{pooling}": 0.98635112 for name in NAMES for pooling in poolings}}
-    batch._print([row], "results.csv")
-    heads = _check(capsys.readouterr().out, width, (6,))
-    assert {"distorted", "frames", *NAMES} <= set(heads)
+    """Rows of a reference are together, names are whole, and what all rows have is below the table."""
+    poolings, rows = ("mean", "harmonic_mean", "p5", "min"), []
+    for title, crf in (("sea", 18), ("park", 18), ("sea", 30), ("park", 30)):
+        row: dict[str, Any] = {"reference": f"/a/folder/{title}.mp4", "distorted": f"/a/folder/of/its/own/{title}_{crf}.mp4"}
+        row |= {"preset": "slow", "crf": crf, "frames": 250, "measured_kbps": 1234.5}
+        rows.append(row | {f"{name}_{pooling}": 0.98635112 for name in NAMES for pooling in poolings})
+    rows[1] |= {"frames": None, "measured_kbps": None, **dict.fromkeys(name for name in row if name.startswith("float"))}
+    batch._print(rows, "results.csv")
+    shown = capsys.readouterr().out
+    heads = _check(shown, width, (6,))
+    assert {"reference", "distorted", "crf", NAMES[0]} <= set(heads)
+    assert not {"frames", "preset"} & set(heads)
+    assert "all rows: preset slow\n" in shown
+    names = [[cell.strip() for cell in line.split("│")[1:3]] for line in shown.splitlines() if line.startswith("│")]
+    assert names == [["sea.mp4", "sea_18.mp4"], ["", "sea_30.mp4"], ["park.mp4", "park_18.mp4"], ["", "park_30.mp4"]]
+    assert shown.count("├") == 1, "a line between two references"
+    assert width < 80 or re.search(r"park_18.mp4 +│ 18 +│ +failed │ +│", shown)
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["/clips/new/a.mp4", "/clips/old/b.mp4"], ["new/a.mp4", "old/b.mp4"]),
+        (["/c/sintel_1080p_slow_crf18.mp4", "/c/sintel_1080p_slow_crf22.mp4"], ["…crf18.mp4", "…crf22.mp4"]),
+        (["sea_18.mp4", "sea_22.mp4"], ["sea_18.mp4", "sea_22.mp4"]),
+        (["/c/a.mp4", "/c/a.mp4"], ["/c/a.mp4", "/c/a.mp4"]),
+    ],
+    ids=["folders", "long beginnings", "short beginnings", "equal"],
+)
+def test_names_without_their_common_part(names: list[str], short: list[str]) -> None:
+    assert tables.without_common_part(names) == short
 
 
 def test_a_column_without_values_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:

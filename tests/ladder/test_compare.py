@@ -69,6 +69,13 @@ def test_figures(pair: tuple[str, ...]) -> None:
     assert "-0.000000" not in vkssim("compare", pair[1], pair[1]).stdout
 
 
+def test_scores_that_rise_have_no_drop(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    better = _report(tmp_path / "better.json", [score + 0.01 for score in BEFORE])
+    shown = succeed("compare", pair[1], better).stdout
+    assert "-0." not in shown
+    assert "none" in shown
+
+
 def test_identical_frames_in_decibels_do_not_drop(tmp_path: Path) -> None:
     path = _report(tmp_path / "a.json", [0.9, 0.8])
     infinite = ScoreReport("r", "d", 32, 24, 8, ("float_ssim",), BackendInfo("cpu", "", ""))

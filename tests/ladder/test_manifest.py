@@ -48,7 +48,7 @@ def test_json_lines(tmp_path: Path) -> None:
     [
         ("", "has no rows; a manifest has a row for each pair, with columns reference and distorted"),
         ("reference,distorted\n", "has no rows"),
-        ("ref,dist,bitrate\na,b,1\n", "line 2: no column reference. The columns are ref, dist, bitrate; reference and"),
+        ("ref,dist,bitrate\na,b,1\n", "; reference and distorted are needed. Rename ref to reference, dist to distorted"),
         ("reference,mos\na,1\n", "line 2: no column distorted. The columns are reference, mos"),
         ("reference,distorted\na,b\na,b,c\n", "line 3 has 3 cells, the header 2"),
         ("reference,distorted\na,\n", "line 2: distorted is ''; it must be the name of a file"),

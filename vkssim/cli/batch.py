@@ -31,7 +31,7 @@ from .options import (
 )
 from .output import COMPILE_NOTES, PathOrUrlType, check_target, check_targets, say, say_written, with_flags
 from .report import PageOptions, limits_text, write_page_of
-from .tables import decimals, duration, print_table
+from .tables import decimals, duration, print_line, print_table, without_common_part
 
 if TYPE_CHECKING:
     from ..engine.options import ScoreOptions
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..storage.location import PathOrUrl
 
 
+_SETTINGS = ("crf", "qp", "cq")  # labels that a narrow table keeps
 _MAX_FAILURES = 8  # the most failures that a plan lists
 
 
@@ -145,13 +146,34 @@ def command(
         manifest, path, pairs, options, workers, quiet=quiet, seconds=task_seconds, frames=frames, find_offsets=find_offset
     )
     if not quiet:
-        _print(rows, path)
+        say_written(path)
+    shown = PageOptions(raw, alone, thresholds=thresholds, urls=urls)
+    deliver_rows(rows, path, html, shown, ladder=ladder, quiet=quiet)
+
+
+def deliver_rows(
+    rows: Sequence[Row],
+    path: PathOrUrl,
+    html: str | None,
+    page: PageOptions,
+    *,
+    ladder: Sequence[str] = (),
+    quiet: bool,
+    kept: bool = True,
+) -> None:
+    """Print rows and make a page of them. Raises ThresholdError if a pair failed or is below a limit.
+
+    `path` is the table that has the rows, and `kept` whether the user keeps it. `ladder` are the columns that tell ladders
+    apart.
+    """
+    shown = redact_url(path) if kept else None
+    if not quiet:
+        _print(rows, shown)
     if html is not None:
-        shown = PageOptions(raw, alone, thresholds=thresholds, urls=urls)
-        write_page_of([Path(path)], html, "--html", shown, ladder=ladder)
+        write_page_of([Path(path)], html, "--html", page, ladder=ladder)
         if not quiet:
             say_written(html)
-    check_rows(rows, path, thresholds)
+    check_rows(rows, shown, page.thresholds)
 
 
 def _check_ladder(ladder: Sequence[str], html: str | None, pairs: Sequence[Pair]) -> None:
@@ -180,7 +202,7 @@ def _merged_names(pairs: Sequence[Pair], thresholds: Sequence[Threshold]) -> set
 
 
 def score_rows(
-    manifest: PathOrUrl,
+    manifest: PathOrUrl | None,
     path: PathOrUrl,
     pairs: Sequence[Pair],
     options: ScoreOptions,
@@ -193,7 +215,7 @@ def score_rows(
     """Score pairs into a table at `path`, show the progress, and return the rows; `how` is for `score_manifest`."""
     from ..ladder.batch import BatchSettings, score_manifest
 
-    inputs = {str(manifest), *(clip for pair in pairs for clip in pair.clips.paths)}
+    inputs = {*([] if manifest is None else [str(manifest)]), *(clip for pair in pairs for clip in pair.clips.paths)}
     check_target(path, "--output", sorted(inputs))
     if quiet:
         COMPILE_LOG.removeHandler(COMPILE_NOTES)
@@ -206,10 +228,7 @@ def score_rows(
             warn=lambda trouble: say(f"warning: {trouble}"),
             worded=with_flags,
         )
-        rows = score_manifest(pairs, path, options, settings, **how)
-    if not quiet:
-        say_written(path)
-    return rows
+        return score_manifest(pairs, path, options, settings, **how)
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:
@@ -237,8 +256,11 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
     )
 
 
-def check_rows(rows: Sequence[Row], path: PathOrUrl, thresholds: Sequence[Threshold] = ()) -> None:
-    """Print the warnings of each pair. Raises ThresholdError if pairs failed or are below a threshold; it names both."""
+def check_rows(rows: Sequence[Row], path: PathOrUrl | None, thresholds: Sequence[Threshold] = ()) -> None:
+    """Print the warnings of each pair. Raises ThresholdError if pairs failed or are below a threshold; it names both.
+
+    `path` is the table that has the rows, if any.
+    """
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:
@@ -251,29 +273,55 @@ def check_rows(rows: Sequence[Row], path: PathOrUrl, thresholds: Sequence[Thresh
             below.append(row["distorted"])
     problems = [limits_text(below, len(scored))] if below else []
     if len(scored) < len(rows):
-        rest = f"{redact_url(path)} has the others, and the errors in its column error"
-        problems.append(f"{len(rows) - len(scored)} of {len(rows)} pairs failed; {rest}")
+        rest = "" if path is None else f"; {redact_url(path)} has the others, and the errors in its column error"
+        problems.append(f"{len(rows) - len(scored)} of {len(rows)} pairs failed{rest}")
     if problems:
         raise ThresholdError("; ".join(problems))
 
 
-def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
+def _print(rows: Sequence[Row], path: str | None) -> None:
+    """Print the rows, those of a reference together, and below them once whatever all rows have. `path` is their table."""
     from ..ladder.tables import labels_of, scores_of
 
     scores, labels = scores_of(rows), labels_of(rows)
+    references = list(dict.fromkeys(row["reference"] for row in rows))
+    rows = sorted(rows, key=lambda row: references.index(row["reference"]))
+    starts = [number for number, row in enumerate(rows) if not number or row["reference"] != rows[number - 1]["reference"]]
+    short = dict(zip(references, without_common_part(references), strict=True))
+
     pooled = {f"{name} {pooling}": f"{name}_{pooling}" for pooling in ("mean", "p5", "min") for name in scores}
-    cells = [
-        [
-            row["distorted"],
-            *("" if row[name] is None else str(row[name]) for name in labels),
-            "failed" if row["frames"] is None else str(row["frames"]),
-            "" if row["measured_kbps"] is None else f"{row['measured_kbps']:,.0f}",
-            *(decimals(row[name]) for name in pooled.values()),
-        ]
-        for row in rows
-    ]
-    columns = ["distorted", *labels, "frames", "kbit/s", *pooled]
+    texts = {
+        "reference": [short[row["reference"]] if number in starts else "" for number, row in enumerate(rows)],
+        "distorted": without_common_part([row["distorted"] for row in rows]),
+        **{name: ["" if row[name] is None else str(row[name]) for row in rows] for name in labels},
+    }
+    common = {name: texts[name][0] for name in labels if len(rows) > 1 and len(set(texts[name])) == 1}
+    if len(references) == 1:
+        common = {"reference": references[0], **common}
+    columns = {name: cells for name, cells in texts.items() if name not in common}
+    names = list(columns)
+    columns["kbit/s"] = [_rate(row) for row in rows]
+    for heading, column in pooled.items():
+        columns[heading] = ["" if row["frames"] is None else decimals(row[column]) for row in rows]
+
     means, low = list(pooled)[: len(scores)], list(pooled)[len(scores) :]
-    optional = [*reversed(low), *reversed(labels), "kbit/s", *means[:0:-1]]  # the first is left out first
-    texts, all_in_file = 1 + len(labels), "the file has all"
-    print_table(redact_url(path), columns, cells, texts=texts, paths=columns[:1], optional=optional, elsewhere=all_in_file)
+    lesser = [name for name in reversed(names) if name in labels and name not in _SETTINGS]
+    print_table(
+        path or "",
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
+        texts=len(names),
+        paths=("reference", "distorted"),
+        optional=[*reversed(low), *lesser, "kbit/s", *means[:0:-1]],  # the first is left out first
+        elsewhere="-o FILE.csv writes all" if path is None else "the file has all",
+        sections=starts,
+    )
+    if common:
+        print_line(sys.stdout, "all rows: ", ", ".join(f"{name} {text}" for name, text in common.items() if text))
+
+
+def _rate(row: Row) -> str:
+    """Return the bit rate of a row, or that it failed."""
+    if row["frames"] is None:
+        return "failed"
+    return "" if row["measured_kbps"] is None else f"{row['measured_kbps']:,.0f}"

@@ -127,8 +127,8 @@ def _print(compared: Comparison, title: str) -> None:
             decimals(change.after["mean"]),
             decimals(-float(drop_of(change.before["mean"], change.after["mean"]))),
             str(compared.frames),
-            decimals(change.max_drop),
-            "" if change.max_drop_frame is None else str(change.max_drop_frame),
+            "none" if change.max_drop <= 0 else decimals(change.max_drop),
+            "" if change.max_drop_frame is None or change.max_drop <= 0 else str(change.max_drop_frame),
         ]
         for name, change in compared.scores.items()
     ]

@@ -15,7 +15,7 @@ from ..utils.wording import counted
 from .batch import check_rows, score_rows
 from .command import make_command, option
 from .options import backend_options, clip_options, force_option, pooling_option, score_options, urls_option
-from .output import LocalPathType, json_text, print_text, say, say_findings
+from .output import LocalPathType, json_text, print_text, say, say_findings, say_written
 from .tables import print_table
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def command(
         for row in rows:
             number(row, opinion)  # an opinion that is no number is an error before anything is scored
         rows = score_rows(table, path, pairs, options, workers, quiet=quiet)
+        if not quiet:
+            say_written(path)
         check_rows(rows, path)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))

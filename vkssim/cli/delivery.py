@@ -261,7 +261,7 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
     frames = max(1, len(report.frames) - report.resumed)
     seconds = {**report.stage_seconds, "whole run": report.seconds}
     rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]
-    print_table("where the time goes", ["stage", "ms a frame"], rows, file, total=True)
+    print_table("where the time goes", ["stage", "ms a frame"], rows, file, sections=[len(rows) - 1])
     if report.scoring is not None:
         for clip in (report.scoring.reference, report.scoring.distorted):
             reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""

@@ -71,6 +71,8 @@ _vmaf_flags = add_options(
             Score every frame, print the tables, and write all scores to a file.
         vkssim score master.mov 720p.mp4 --scale reference --sync pts --html page.html
             Compare clips of another size and frame rate, and write a page to look at.
+        vkssim score reference.mp4 crf20.mp4 crf25.mp4 crf30.mp4 -o scores.csv
+            Score three encodes, and decode the reference once.
         vkssim score ref.yuv dis.yuv -w 1920 -h 1080 -p 420 -b 10 -q --print float_ms_ssim
             Compare raw files, and print nothing but the mean.
     """,
@@ -79,7 +81,7 @@ _vmaf_flags = add_options(
         html folder resume printed quiet fail_under strict device
     """,
 )
-@click.argument("clips", nargs=-1, type=click.Path(), metavar="REFERENCE DISTORTED")
+@click.argument("clips", nargs=-1, type=click.Path(), metavar="REFERENCE DISTORTED…")
 @option(
     "-r --reference",
     Section.INPUTS,
@@ -91,7 +93,7 @@ _vmaf_flags = add_options(
 @option(
     "-d --distorted",
     Section.INPUTS,
-    "Read the distorted clip from that file; one of the two may be -.",
+    "Read the distorted clip from that file; one of the two may be -. Of several clips, each is scored.",
     type=click.Path(),
     metavar="FILE",
 )
@@ -173,7 +175,8 @@ def command(
 ) -> None:
     """Score a distorted clip against its reference, frame by frame.
 
-    Command lines of libvmaf's tool `vmaf` are understood.
+    Several distorted clips are scored as `vkssim batch` does, with a row each. Command lines of libvmaf's tool `vmaf` are
+    understood.
     """
     from ..engine.engine import RunSettings, score_pair
     from ..engine.options import Clips, check_options
@@ -188,7 +191,13 @@ def command(
         values["features"] = (*named, *map(feature_of_model, model))
     options = score_options(values, selector["backend"])
     output = OutputOptions(**values)
-    pair = Clips(*_name_clips(clips, reference, distorted), raw)
+    first, *encodes = _name_clips(clips, reference, distorted)
+    if len(encodes) > 1:
+        from .several import score_several
+
+        score_several(first, encodes, raw, options, output, selector, fail_under=fail_under, find_offset=find_offset)
+        return
+    pair = Clips(first, encodes[0], raw)
     pooled = [parse_pooled(text) for text in output.printed]
     thresholds = [*map(parse_threshold, fail_under), *pooled]
     outputs = output.outputs([*pair.paths, *map(str, output.merge)])
@@ -244,15 +253,14 @@ def _scored_frames(error: VkssimError | InterruptedRunError, journal: Journal | 
     return report
 
 
-def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:
-    """Return the two clips: those that flags name, and in their order the files without a flag for the rest."""
+def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> list[str]:
+    """Return the reference and the distorted clips: those that flags name, and in their order the files without a flag."""
     named = [reference, distorted]
-    if len(files) != named.count(None):
+    if len(files) < named.count(None):
         given = ", ".join([*files, *(f"{flag} {name}" for flag, name in zip(["-r", "-d"], named, strict=True) if name)])
         raise click.UsageError(
             f"a reference and a distorted clip are needed, and {given or 'no file'} is given:"
             " `vkssim score REFERENCE DISTORTED`, or -r REFERENCE -d DISTORTED"
         )
-    rest = iter(files)
-    first, second = (next(rest) if name is None else name for name in named)
-    return first, second
+    rest = list(files)
+    return [*(rest.pop(0) if name is None else name for name in named), *rest]

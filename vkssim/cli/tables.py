@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,8 +15,10 @@ from ..utils.sanitize import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-_NARROWEST_TEXT = 16
-"""Characters of a line of text at least, if a table is too wide and its texts are folded."""
+_NARROWEST_PATH, _NARROWEST_TEXT = 36, 16
+"""Characters of a line of a path, and of any text, at least, if a table is too wide and its texts are folded."""
+_LONG_START = 12
+"""Characters at the beginning of all names from which on they are left out."""
 _LARGEST_DECIMAL = 1e9
 """A number of this size or more is written with an exponent, so that it leaves room for the other columns."""
 _FRAME = 3
@@ -29,7 +32,8 @@ class _Column:
     head: str
     cells: Sequence[str]
     is_text: bool
-    folds: bool
+    folds: int | None
+    """The width down to which texts are folded; None if they are not."""
 
     @property
     def least(self) -> int:
@@ -37,7 +41,7 @@ class _Column:
         if not self.is_text:
             return _longest([word for text in (self.head, *self.cells) for word in text.split()])
         longest = _longest([self.head, *self.cells])
-        return min(_NARROWEST_TEXT, longest) if self.folds else longest
+        return longest if self.folds is None else min(self.folds, longest)
 
 
 def print_table(
@@ -50,13 +54,14 @@ def print_table(
     paths: Sequence[str] = (),
     optional: Sequence[str] = (),
     elsewhere: str = "",
-    total: bool = False,
+    sections: Collection[int] = (),
 ) -> None:
     """Print a table whose first `texts` columns are text, all further ones numbers. The default file is standard output.
 
     A column of numbers without any value is left out. On a narrow terminal, headings and intervals are broken at their blanks
     and the columns in `paths` are folded; then those in `optional` are left out, the first one first, and named with
-    `elsewhere`, the place that has them; then all texts are folded. No number is broken. `total` sets the last row apart.
+    `elsewhere`, the place that has them; then all texts are folded. No number is broken. `sections` are the rows that have a
+    line above them.
     """
     from rich.table import Table
     from rich.text import Text
@@ -68,19 +73,21 @@ def print_table(
         is_text = place < texts
         cells = [visible(row[place], lines=not is_text) for row in rows]
         if is_text or not rows or any(cells):
-            filled.append(_Column(visible(name), cells, is_text, name in paths))
+            filled.append(_Column(visible(name), cells, is_text, _NARROWEST_PATH if name in paths else None))
     shown = filled
     for left_out in map(visible, optional):
         if _needed([column.least for column in shown]) > screen.width:
             shown = [column for column in shown if column.head != left_out]
     if _needed([column.least for column in shown]) > screen.width:
-        shown = [replace(column, folds=True) for column in shown]
+        shown = [replace(column, folds=_NARROWEST_TEXT) for column in shown]
     widths = _widths(shown, screen.width)
-    table = Table(title=Text(visible(title)) if title else None, title_justify="left")
+    if title:
+        print_line(file, (title, "italic"))  # a title of the table would be broken
+    table = Table()
     for column, width in zip(shown, widths, strict=True):
         table.add_column(Text(column.head), justify="left" if column.is_text else "right", overflow="fold", width=width)
     for number in range(len(rows)):
-        if total and number == len(rows) - 1:
+        if number in sections:
             table.add_section()
         table.add_row(*(Text(column.cells[number]) for column in shown))
     screen.width = max(_needed(widths), screen.width)  # a wider table is better than a broken number
@@ -89,6 +96,19 @@ def print_table(
     missing = [column.head for column in filled if column.head not in heads]
     if missing and elsewhere:
         print_line(file, f"{', '.join(missing)}: left out, for this terminal is too narrow; {elsewhere}")
+
+
+def without_common_part(names: Sequence[str]) -> list[str]:
+    """Return file names without the folders that they share, and without long beginnings that all of them have.
+
+    The beginnings end with a folder, or in the names themselves after a separator; "…" stands for those of names.
+    """
+    common = os.path.commonprefix([*names]) if len(set(names)) > 1 else ""  # noqa: RUF071 - not only whole folders
+    folder = common.rfind("/") + 1
+    start = max(common.rfind(mark) + 1 for mark in "_-. ")
+    if start - folder < _LONG_START:
+        return [name[folder:] for name in names]
+    return [f"…{name[start:]}" for name in names]
 
 
 def print_line(file: TextIO, *parts: str | tuple[str, str]) -> None:

@@ -28,6 +28,8 @@ Label = str | int | float | bool | None
 JSON_LINES = (".jsonl", ".ndjson")
 """The file endings that are read as JSON lines. Every other file is read as CSV."""
 
+_CLIPS = ("reference", "distorted")
+_SHORTEST = 3  # letters of a name's abbreviation
 _PICTURES = ("scale", "crop", "film_grain")
 _RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "bitdepth": "bits"}
 _LARGEST_NUMBER = 2**63 - 1
@@ -169,13 +171,21 @@ def _place(row_name: str, name: str, folder: PathOrUrl) -> str:
 def _file(row_name: str, row: dict[str, Any], name: str) -> str:
     if name not in row:
         columns = ", ".join(row) or "none"
-        raise InputError(f"{row_name}: no column {name}. The columns are {columns}; reference and distorted are needed")
+        meant = {column: needed for column in row for needed in _CLIPS if _abbreviates(column, needed)}
+        cure = f". Rename {', '.join(f'{column} to {needed}' for column, needed in meant.items())}" if meant else ""
+        raise InputError(f"{row_name}: no column {name}. The columns are {columns}; reference and distorted are needed{cure}")
     value = row[name]
     if not isinstance(value, str) or not _is_file_name(value):
         raise InputError(f"{row_name}: {name} is {redact_url(str(value))[:80]!r}; it must be the name of a file")
     if value == "-":
         raise InputError(f"{row_name}: {name} is standard input; a manifest names files")
     return value
+
+
+def _abbreviates(column: str, name: str) -> bool:
+    """Return whether a column seems to be meant by a name: ref, Ref, reference_file; dis, dist."""
+    start = column.lower().split("_")[0]
+    return column != name and len(start) >= _SHORTEST and name.startswith(start)
 
 
 def _is_file_name(text: str) -> bool:
