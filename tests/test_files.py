@@ -204,6 +204,25 @@ def test_a_run_that_was_cut_off_is_resumed(tmp_path: Path, kind: str, subsample:
     assert list(store.parent.iterdir()) == []
 
 
+@pytest.mark.parametrize("hook", ["progress", "on_frames"])
+def test_an_exception_of_a_function_of_the_caller_cancels_the_run(tmp_path: Path, hook: str) -> None:
+    """The caller gets the same exception, no further frame is scored, and the next run is as any other."""
+    luma = clip(40, 32, 32)
+    paths = [write(tmp_path / name, raw_bytes(planes)) for name, planes in (("ref.yuv", luma), ("dis.yuv", luma // 2))]
+    score = partial(score_files, *paths, features=FEATURE, raw=RawDescription(32, 32, "420", 8), backend="cpu")
+    raised, calls = _Stopped("cancelled"), []
+
+    def cancel(*told: object) -> None:
+        calls.append(told)
+        raise raised
+
+    with pytest.raises(_Stopped) as caught:
+        score(**{hook: cancel})  # type: ignore[arg-type]
+    assert caught.value is raised
+    assert len(calls) == 1
+    assert len(score().frames) == 40
+
+
 def test_neither_a_pipe_nor_a_url_is_resumed(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot be read a second time"):
         score_files("-", "dis.yuv", raw=RAW, resume=tmp_path / "run")

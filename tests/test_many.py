@@ -71,7 +71,7 @@ def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatc
     assert begun == [], "nothing is done until it is asked for"
     assert next(results).number == 0
     assert len(begun) < 4
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert len(begun) < 4
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("vkssim-worker")]
 
@@ -105,7 +105,7 @@ def test_on_two_workers_closed_early_they_end(pairs: Pairs, device: Device) -> N
     assert next(results).reference == str(pairs[0][0])
     processes = multiprocessing.active_children()
     assert len(processes) == 2
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert not any(process.is_alive() for process in processes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
@@ -80,11 +80,12 @@ def score_files(
         Measure the time of each stage, for `ScoreReport.stage_seconds`.
     progress : bool or callable, optional
         Show a progress bar, in a terminal or in a notebook; or call a function after every batch with the number of finished
-        frames and the expected number, which is None if it is not known.
+        frames and the expected number, which is None if it is not known. An exception that the function raises cancels the
+        run: work on the device ends, and the caller gets the exception.
     on_frames : callable, optional
         A function that is called with each list of FrameScores as soon as they are scored. Batches then have one frame each,
         and none waits for the next: each score comes earlier, but fewer come per second. With several devices, the lists come
-        range by range.
+        range by range. An exception that it raises cancels the run, as one of `progress` does.
     fail_under : sequence of str
         Raise ThresholdError if a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
         another pooled value (`vkssim.report.thresholds.POOLINGS`). A value that does not exist counts as lower.
@@ -193,7 +194,7 @@ def score_many(
     decode: str = DECODERS[0],
     task_seconds: float = TASK_SECONDS,
     progress: bool = False,
-) -> Iterator[PairScores]:
+) -> Generator[PairScores, None, None]:
     """Score many pairs of clips, and yield the result of each as soon as it is finished, in any order.
 
     Pairs that share their reference are scored together on one device, so that the reference is decoded once.
@@ -222,8 +223,8 @@ def score_many(
 
     Returns
     -------
-    iterator of PairScores
-        The report or the error of each pair.
+    generator of PairScores
+        The report or the error of each pair. Its method ``close`` cancels the rest.
 
     Raises
     ------
@@ -245,7 +246,7 @@ def score_many(
 
 def _scored(
     jobs: Sequence[Job], options: ScoreOptions, workers: WorkerOptions, seconds: float, progress: bool
-) -> Iterator[PairScores]:
+) -> Generator[PairScores, None, None]:
     with ExitStack() as stack:
         bar = stack.enter_context(closing(progress_bar())) if progress else None
         settings = RunSettings(

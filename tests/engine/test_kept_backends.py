@@ -125,6 +125,6 @@ def test_a_run_that_its_caller_leaves_waits_for_its_batches(paths: tuple[str, st
     expected = _score(paths)
     outcomes = vkssim.score_many([paths, (paths[1], paths[0])], features=[FEATURE])
     next(outcomes)
-    outcomes.close()  # type: ignore[attr-defined]
+    outcomes.close()
     assert _score(paths).frames == expected.frames
     assert (counts["devices"], counts["backends"]) == (1, 1)
