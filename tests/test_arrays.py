@@ -14,6 +14,9 @@ import pytest
 import vkssim
 from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
 from vkssim.metrics import FEATURES
+from vkssim.metrics.ssim import ssim_maps
+from vkssim.metrics.uniform import uniform_maps
+from vkssim.metrics.window import lcs_maps
 
 from .support.commands import python_process
 from .support.pictures import Picture, clip, distort, pair, texture
@@ -81,7 +84,7 @@ IMAGE = np.zeros((64, 64), np.uint8)
         (IMAGE, IMAGE[:63], "must be alike"),
         (IMAGE, IMAGE.astype(np.uint16), "must be alike"),
         (IMAGE[0], IMAGE[0], r"must be \(H, W\) or \(N, H, W\)"),
-        (IMAGE[None, None], IMAGE[None, None], "one plane at a time"),
+        (IMAGE[None, None], IMAGE[None, None], r"must be \(H, W\) or \(N, H, W\)"),
         (np.empty((0, 64, 64), np.uint8),) * 2 + ("has no image",),
         (IMAGE.astype(np.int32),) * 2 + ("samples are int32",),
         (IMAGE.astype(np.float32),) * 2 + ("give data_range",),
@@ -148,14 +151,104 @@ def test_ten_bits_in_sixteen_are_warned_of(function: Any) -> None:
 def test_what_to_pass_for_colours_last_is_right() -> None:
     """The expressions that the errors name give what can be scored."""
     image = np.random.default_rng(0).integers(0, 256, (32, 48, 3), np.uint8)
-    planes = vkssim.ssim(np.moveaxis(image, -1, 0), np.moveaxis(image, -1, 0), backend="cpu")
-    assert np.shape(planes) == (3,)
+    assert vkssim.ssim(image, image, channel_axis=-1, backend="cpu") == 1.0
     assert vkssim.ssim(image[..., 0], image[..., 0], backend="cpu") == 1.0
     for colours, cure in ((image, r"np\.moveaxis\(image, -1, 0\)\[None\]"), (image[None], r"np\.moveaxis\(images, -1, 1\)")):
         with pytest.raises(FrameError, match=rf"with the colours last; pass \(N, C, H, W\): `{cure}`"):
             vkssim.ssim_and_grad(colours, colours, backend="cpu")
     first = np.moveaxis(image, -1, 0)[None]
     assert vkssim.ssim_and_grad(first, first, backend="cpu")[0] == pytest.approx(1)
+
+
+@pytest.fixture(scope="module")
+def colours() -> tuple[np.ndarray, np.ndarray]:
+    """Two stacks of two images, (2, 180, 190, 3)."""
+    reference = np.random.default_rng(2).integers(0, 256, (2, 180, 190, 3), np.uint8)
+    noise = np.random.default_rng(3).normal(0, (5, 20, 60), reference.shape)
+    return reference, np.clip(reference + noise, 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_channels_are_scored_plane_by_plane(function: Any, backend: str, colours: tuple[np.ndarray, np.ndarray]) -> None:
+    function = partial(function, backend=backend)
+    planes = np.array([function(*(images[..., channel] for images in colours)) for channel in range(3)])
+    expected = planes.mean(axis=0)
+    assert np.ptp(planes) > 0.01
+    np.testing.assert_allclose(function(*colours, channel_axis=-1), expected, rtol=1e-12)
+    first = [np.moveaxis(images, -1, 1) for images in colours]
+    np.testing.assert_allclose(function(*first, channel_axis=1), expected, rtol=1e-12)
+    single = function(colours[0][1], colours[1][1], channel_axis=2)
+    assert type(single) is float
+    assert single == pytest.approx(expected[1], rel=1e-12)
+
+
+def test_a_map_has_the_channels_of_its_images(colours: tuple[np.ndarray, np.ndarray]) -> None:
+    with_map: Any = partial(vkssim.ssim, return_map=True, backend="cpu")
+    _, maps = with_map(*colours, channel_axis=-1)
+    assert maps.shape == (2, 170, 180, 3)
+    _, plane = with_map(colours[0][1, ..., 2], colours[1][1, ..., 2])
+    np.testing.assert_array_equal(maps[1, ..., 2], plane)
+    assert with_map(colours[0][1], colours[1][1], channel_axis=-1)[1].shape == (170, 180, 3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_psnr(backend: str, colours: tuple[np.ndarray, np.ndarray]) -> None:
+    """By its formula, as scikit-image's `peak_signal_noise_ratio` has it."""
+    squares = (colours[0].astype(np.float64) - colours[1]) ** 2
+    function = partial(vkssim.psnr, backend=backend)
+    for axis, reduced in ((-1, (1, 2, 3)), (None, (1, 2))):
+        images = colours if axis else tuple(images[..., 0] for images in colours)
+        noise = (squares if axis else squares[..., 0]).mean(axis=reduced)
+        expected = 10 * np.log10(255**2 / noise)
+        np.testing.assert_allclose(function(*images, channel_axis=axis), expected, rtol=1e-9)
+        floats = [image[0] / 255 for image in images]
+        assert function(*floats, data_range=1.0, channel_axis=axis) == pytest.approx(expected[0], abs=1e-4)
+    assert function(colours[0][0, ..., 0], colours[0][0, ..., 0]) == 60
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("window", "maps", "middle", "side"), [("gaussian11", lcs_maps, 5, 11), ("uniform8", uniform_maps, 4, 8)]
+)
+def test_a_mask_weighs_windows(
+    backend: str, window: str, maps: Any, middle: int, side: int, colours: tuple[np.ndarray, np.ndarray]
+) -> None:
+    """By the NumPy twin: the weight of a window is that of its middle sample."""
+    reference, distorted = (images[..., 1] for images in colours)
+    mask = np.zeros(reference.shape)
+    mask[0, :60, 40:90], mask[1, 100:, :] = 1, np.linspace(0, 3, reference.shape[2])
+    expected = []
+    for first, second, weights in zip(reference, distorted, mask, strict=True):
+        terms = ssim_maps(first.astype(np.float32), second.astype(np.float32), 1, maps)[0]
+        rows, columns = terms.shape
+        assert (rows, columns) == (181 - side, 191 - side)
+        expected.append(np.average(terms, weights=weights[middle : middle + rows, middle : middle + columns]))
+    score: Any = partial(vkssim.ssim, backend=backend, window=window)
+    np.testing.assert_allclose(score(reference, distorted, mask=mask), expected, atol=1e-6)
+    chosen = mask[0] > 0
+    single = score(reference[0], distorted[0], mask=chosen)
+    assert single == pytest.approx(expected[0], abs=1e-6)
+    assert score(reference[0], distorted[0], mask=chosen, enable_db=True) == pytest.approx(-10 * np.log10(1 - single), abs=1e-9)
+    value, whole = score(reference[0], distorted[0], mask=np.ones(mask[0].shape), return_map=True)
+    assert value == pytest.approx(whole.mean(dtype=np.float64), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"channel_axis": 4}, r"channel_axis is 4; images of shape \(2, 180, 190, 3\) have the axes 0 to 3"),
+        ({"channel_axis": -1, "mask": np.ones((3, 3))}, r"mask has shape \(3, 3\); it must be \(180, 190\) or \(2, 180, 190\)"),
+        ({"channel_axis": -1, "mask": np.zeros((180, 190))}, "for each image a window that counts"),
+        ({"channel_axis": -1, "mask": -np.ones((180, 190))}, "weights of 0 or more"),
+        ({"channel_axis": -1, "mask": np.ones((180, 190)), "scale": 2}, "it needs scale=1"),
+        ({"channel_axis": -1, "mask": np.ones((180, 190)), "window": "uniform8", "estimate": True}, "leaves some out"),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
+)
+def test_axes_and_masks_that_cannot_be(arguments: dict[str, Any], message: str, colours: tuple[np.ndarray, np.ndarray]) -> None:
+    with pytest.raises((FrameError, OptionError), match=message):
+        vkssim.ssim(*colours, **arguments, backend="cpu")
 
 
 def test_options_that_cannot_be() -> None:
@@ -172,8 +265,8 @@ def test_names_of_the_package() -> None:
     for name in public:
         assert getattr(vkssim, name) is not None
     assert set(dir(vkssim)) == set(public)
-    with pytest.raises(AttributeError, match="No vkssim attribute psnr"):
-        vkssim.psnr  # type: ignore[attr-defined] # noqa: B018
+    with pytest.raises(AttributeError, match="No vkssim attribute vif"):
+        vkssim.vif  # type: ignore[attr-defined] # noqa: B018
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -4,6 +4,7 @@ from . import errors as errors
 from . import maps as maps
 from . import report as report
 from .arrays import ms_ssim as ms_ssim
+from .arrays import psnr as psnr
 from .arrays import ssim as ssim
 from .arrays import vmaf as vmaf
 from .clips import describe_clip as describe_clip

@@ -1,4 +1,4 @@
-"""Compute SSIM, MS-SSIM and VMAF of NumPy arrays.
+"""Compute SSIM, MS-SSIM, PSNR and VMAF of NumPy arrays.
 
 The device stays open between calls, with its compiled kernels. `Scorer` gives control over when it has memory for frames.
 """
@@ -6,7 +6,9 @@ The device stays open between calls, with its compiled kernels. `Scorer` gives c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack, overload
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from .metrics.float_ssim import FloatSsimOptions
 from .metrics.options import OptionValue, documents, option_text, parse_options
 from .metrics.vmaf_model import DEFAULT_MODEL
 from .scorer import Scorer
+from .shaders.constants import GAUSSIAN, UNIFORM
 from .types import Doubles, FrameFormat, alike_arrays, default_range, has_colours_last
 from .utils.float_range import SampleRows, warn_of_range
 
@@ -34,6 +37,7 @@ def ms_ssim(
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
+    channel_axis: int | None = None,
     backend: str = "vulkan",
     device: str | int | None = None,
     **options: Unpack[FloatMsSsimOptions],
@@ -49,6 +53,9 @@ def ms_ssim(
         The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
         stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default,
         and if they lie far outside of the range, or take a small part of it, there is a DataRangeWarning.
+    channel_axis : int, optional
+        The axis of the channels, such as -1 for images (H, W, 3) or (N, H, W, 3). The score of an image is then the mean over
+        its channels. By default, images have one plane.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -64,8 +71,8 @@ def ms_ssim(
     Raises
     ------
     FrameError
-        Shapes or types differ or are not supported, images are too small or masked, floats have no data_range, or an integer
-        sample is larger than data_range.
+        Shapes or types differ or are not supported, images are too small or masked, floats have no data_range, an integer
+        sample is larger than data_range, or there is no such axis.
     DeviceError
         No Vulkan device can be used.
 
@@ -87,7 +94,8 @@ def ms_ssim(
     1.0
 
     """
-    return _computed("float_ms_ssim", reference, distorted, data_range, backend, device, options)[0]
+    images = _Images.of(reference, distorted, channel_axis)
+    return images.scores(_computed("float_ms_ssim", images, data_range, backend, device, options)[0])
 
 
 @overload
@@ -96,6 +104,8 @@ def ssim(
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
+    channel_axis: int | None = None,
+    mask: npt.ArrayLike | None = None,
     return_map: Literal[False] = False,
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -107,6 +117,8 @@ def ssim(
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
+    channel_axis: int | None = None,
+    mask: npt.ArrayLike | None = None,
     return_map: Literal[True],
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -118,6 +130,8 @@ def ssim(
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
+    channel_axis: int | None = None,
+    mask: npt.ArrayLike | None = None,
     return_map: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -131,6 +145,12 @@ def ssim(
         Images as for `ms_ssim`, but of any size that has a window after the downscale.
     data_range : float, optional
         The largest possible sample, with the default and the warnings of `ms_ssim`. Floats have no default.
+    channel_axis : int, optional
+        The axis of the channels, as for `ms_ssim`. A map has the channels on the same axis.
+    mask : array_like, optional
+        The weight of the window around each sample, bool or numbers of 0 or more: (H, W) for all images, or (N, H, W). The
+        score is the weighted mean of the map. The window around (y, x) is that of the map's sample (y - 5, x - 5), for
+        "uniform8" (y - 4, x - 4); samples at the border, in the middle of no window, do not count. It needs `scale` 1.
     return_map : bool
         Also return the SSIM of each window. It excludes `estimate`, which leaves windows out.
     backend, device : optional
@@ -152,9 +172,10 @@ def ssim(
     Raises
     ------
     FrameError, DeviceError
-        As for `ms_ssim`.
+        As for `ms_ssim`; FrameError also for a mask of another shape, with negative weights, or without weight for an image.
     OptionError
-        `estimate` is used without "uniform8" or with `return_map`, or precision "fast" with "uniform8".
+        `estimate` is used without "uniform8" or with `return_map` or `mask`, `mask` with another `scale` than 1, or precision
+        "fast" with "uniform8".
 
     Notes
     -----
@@ -178,8 +199,56 @@ def ssim(
 
     """
     settings = {**_SSIM_DEFAULTS, **options}
-    scores, maps = _computed("float_ssim", reference, distorted, data_range, backend, device, settings, with_map=return_map)
-    return scores if maps is None else (scores, maps)
+    images = _Images.of(reference, distorted, channel_axis)
+    weights = None if mask is None else _weights(mask, images, settings)
+    with_map = return_map or mask is not None
+    scores, maps = _computed("float_ssim", images, data_range, backend, device, settings, with_map=with_map, weights=weights)
+    return (images.scores(scores), images.maps(maps)) if return_map and maps is not None else images.scores(scores)
+
+
+def psnr(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> float | Doubles:
+    """Return the peak signal-to-noise ratio of images, as libvmaf's float_psnr computes it.
+
+    Parameters
+    ----------
+    reference, distorted : array_like
+        Images as for `ms_ssim`, but of any size.
+    data_range : float, optional
+        The largest possible sample, with the default and the warnings of `ms_ssim`. Floats have no default.
+    channel_axis : int, optional
+        The axis of the channels, as for `ms_ssim`; the noise of an image is then the mean over all of its channels.
+    backend, device : optional
+        As for `ms_ssim`.
+
+    Returns
+    -------
+    float, or (N,) array of float64
+        10 log10(data_range^2 / mean squared difference), in dB. Its limit is 6 b + 12 for integers of b bits, 60 for 8 bits,
+        and 148 for floats; identical images have this value.
+
+    Raises
+    ------
+    FrameError, DeviceError
+        As for `ms_ssim`.
+
+    Examples
+    --------
+    >>> import numpy as np, vkssim
+    >>> image = np.full((64, 64), 100, np.uint8)
+    >>> print(f"{vkssim.psnr(image, image + np.uint8(10)):.4f}")
+    28.1308
+
+    """
+    images = _Images.of(reference, distorted, channel_axis).as_planes()
+    return images.scores(_computed("float_psnr", images, data_range, backend, device, {})[0])
 
 
 def vmaf(
@@ -240,23 +309,108 @@ def vmaf(
 
     """
     settings = {"model": model, "transform": transform}
-    return _computed("vmaf", reference, distorted, data_range, backend, device, settings)[0]
+    images = _Images.of(reference, distorted)
+    return images.scores(_computed("vmaf", images, data_range, backend, device, settings)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Images:
+    """The images of a call as stacks of planes, and the form of its results."""
+
+    reference: npt.NDArray[Any]
+    """(C N, H, W): the planes of all images, channel by channel."""
+    distorted: npt.NDArray[Any]
+    channels: int
+    axis: int | None
+    """The axis of the channels in the arrays of the call."""
+    single: bool
+    """Whether the arrays are one image and not a stack."""
+
+    @classmethod
+    def of(cls, reference: npt.ArrayLike, distorted: npt.ArrayLike, axis: int | None = None) -> Self:
+        """Return the images of two arrays. Raises FrameError if their shape is none of images, or has no image."""
+        first, second = alike_arrays(reference, distorted)
+        shape = first.shape
+        if axis is None:
+            first, second = first[None], second[None]
+        elif isinstance(axis, Integral) and -len(shape) <= axis < len(shape):
+            first, second = np.moveaxis(first, axis, 0), np.moveaxis(second, axis, 0)
+        else:
+            raise FrameError(f"channel_axis is {axis}; images of shape {shape} have the axes 0 to {len(shape) - 1}")
+        _check_shape(shape, first.shape[1:], axis)
+        planes = -1, *first.shape[-2:]
+        return cls(first.reshape(planes), second.reshape(planes), len(first), axis, first.ndim == 3)
+
+    def as_planes(self) -> _Images:
+        """Return each image as one plane, its channels below each other, for a score that no neighbours of samples change."""
+        if self.channels == 1:
+            return self
+        count = len(self.reference) // self.channels
+        reference, distorted = (
+            array.reshape(self.channels, count, *array.shape[1:]).swapaxes(0, 1).reshape(count, -1, array.shape[2])
+            for array in (self.reference, self.distorted)
+        )
+        return replace(self, reference=reference, distorted=distorted, channels=1)
+
+    def scores(self, scores: Doubles) -> float | Doubles:
+        """Return the scores of planes as those of images, each the mean over the channels."""
+        means = scores.reshape(self.channels, -1).mean(axis=0)
+        return float(means[0]) if self.single else means
+
+    def maps(self, maps: FloatMaps) -> FloatMaps:
+        """Return the maps of planes in the form of the arrays of the call."""
+        shaped = maps.reshape(self.channels, -1, *maps.shape[1:])
+        shaped = shaped[:, 0] if self.single else shaped
+        return shaped[0] if self.axis is None else np.moveaxis(shaped, 0, self.axis)
+
+
+def _check_shape(shape: tuple[int, ...], image: tuple[int, ...], axis: int | None) -> None:
+    """Raise FrameError if arrays of a shape are no images; `image` is the shape without the channels."""
+    if axis is None and has_colours_last(shape):
+        form = "(H, W, colours)" if len(shape) == 3 else "(N, H, W, colours)"
+        plane = "image[..., 0]" if len(shape) == 3 else "images[..., 0]"
+        raise FrameError(
+            f"images have shape {shape}, which is {form}; channel_axis=-1 gives the mean over the colours, and `{plane}` one of"
+            " them"
+        )
+    if len(image) not in (2, 3):
+        axes = "(H, W) or (N, H, W)" if axis is None else "(H, W) or (N, H, W) beside the axis of the channels"
+        raise FrameError(f"images have shape {shape}; the shape must be {axes}")
+    if 0 in shape:
+        raise FrameError(f"an array of shape {shape} has no image")
+
+
+def _weights(mask: npt.ArrayLike, images: _Images, options: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+    """Return the weight of each window of each plane, (C N, H', W'). Raises FrameError, or OptionError for the options."""
+    if options["scale"] != 1:
+        raise OptionError(f"mask has the weight of each sample, and scale is {options['scale']}; it needs scale=1")
+    side = UNIFORM if options.get("window") == "uniform8" else len(GAUSSIAN)
+    height, width = images.reference.shape[1:]
+    count = len(images.reference) // images.channels
+    weights = np.asarray(mask, np.float64)
+    if weights.shape not in ((height, width), (count, height, width)) or (images.single and weights.ndim == 3):
+        form = f"({height}, {width})" + ("" if images.single else f" or ({count}, {height}, {width})")
+        raise FrameError(f"mask has shape {weights.shape}; it must be {form}")
+    rows, columns = (slice(side // 2, side // 2 + length - side + 1) for length in (height, width))
+    windows = np.broadcast_to(weights, (count, height, width))[:, rows, columns]
+    if not (np.isfinite(windows).all() and (windows >= 0).all() and windows.any(axis=(1, 2)).all()):
+        raise FrameError("mask must have weights of 0 or more, and for each image a window that counts")
+    return np.broadcast_to(windows, (images.channels, *windows.shape)).reshape(-1, *windows.shape[1:])
 
 
 def _computed(
     feature: str,
-    reference: npt.ArrayLike,
-    distorted: npt.ArrayLike,
+    images: _Images,
     data_range: float | None,
     backend: str,
     device: str | int | None,
     options: Mapping[str, Any],
     *,
     with_map: bool = False,
-) -> tuple[float | Doubles, FloatMaps | None]:
-    """Return scores, and maps if they are requested, in the form of the call: for two images (H, W) one of each."""
-    first, second = alike_arrays(reference, distorted)
-    references, distorteds = _stacks(first, second)
+    weights: npt.NDArray[np.float64] | None = None,
+) -> tuple[Doubles, FloatMaps | None]:
+    """Return the score of each plane, and the maps if they are requested."""
+    references, distorteds = images.reference, images.distorted
     count, height, width = references.shape
     dtype, batch = references.dtype, 1 if count == 1 else None
     if data_range is None:
@@ -284,32 +438,10 @@ def _computed(
             engine._begin_stack()
             scores = engine.score(zip(references, distorteds, strict=True))
             return np.array([scored.metrics[feature] for scored in scores]), None
-        return engine.run(references, distorteds)
+        return engine.run(references, distorteds, weights)
 
     check_backend(backend, device)
     if backend == "vulkan":
-        scores, maps = use_engine(device, (with_map, frame, dtype, text, batch), make, compute)
-    else:
-        with make(None) as engine:
-            scores, maps = compute(engine)
-    if first.ndim == 3:
-        return scores, maps
-    return float(scores[0]), None if maps is None else maps[0]
-
-
-def _stacks(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return two arrays of one shape as (N, H, W). Raises FrameError if it is no shape of images, or has none."""
-    if has_colours_last(first.shape):
-        form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
-        planes = " `np.moveaxis(image, -1, 0)` makes a stack of all planes, and each gets a score" if first.ndim == 3 else ""
-        raise FrameError(
-            f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
-            f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
-        )
-    if first.ndim not in (2, 3):
-        raise FrameError(f"images have shape {first.shape}; the shape must be (H, W) or (N, H, W), one plane at a time")
-    if first.ndim == 2:
-        first, second = first[None], second[None]
-    if not len(first):
-        raise FrameError(f"an array of shape {first.shape} has no image")
-    return first, second
+        return use_engine(device, (with_map, frame, dtype, text, batch), make, compute)
+    with make(None) as engine:
+        return compute(engine)

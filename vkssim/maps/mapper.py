@@ -41,10 +41,13 @@ class SsimMapper(Closable):
         assert isinstance(scorer, SsimMapScorer)
         self._scorer = scorer
 
-    def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
+    def run(
+        self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any], weights: Doubles | None = None
+    ) -> tuple[Doubles, FloatMaps]:
         """Return (N,) scores and (N, H', W') maps of two (N, H, W) stacks of samples, with any strides.
 
-        Raises FrameError if a sample is larger than the format allows.
+        With `weights`, (N, H', W'), the scores are of the weighted means of the maps. Raises FrameError if a sample is larger
+        than the format allows.
         """
         self._backend.check_process()
         self._scorer.maps.clear()  # those of a run that failed
@@ -60,8 +63,11 @@ class SsimMapper(Closable):
             ((means,),) = self._backend.collect(batch)
             if batch.beyond is not None:
                 raise batch.beyond.error(start + batch.beyond.frame)
-            scores[span] = self._scorer.finish(means)[self._scorer.name]
             maps[span] = self._scorer.maps
+            if weights is not None:
+                sums = np.einsum("nij,nij->n", maps[span], weights[span], dtype=np.float64)
+                means = np.broadcast_to((sums / weights[span].sum(axis=(1, 2)))[:, None], np.shape(means))
+            scores[span] = self._scorer.finish(means)[self._scorer.name]
             self._scorer.maps.clear()
         return scores, maps
 
