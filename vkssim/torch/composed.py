@@ -1,4 +1,4 @@
-"""The losses in PyTorch's own operations, in double precision, for second derivatives: the formulas of docs/loss.md."""
+"""The losses in PyTorch's own operations, in double precision, for second derivatives. docs/loss-derivation.md has formulas."""
 
 from __future__ import annotations
 
