@@ -61,7 +61,7 @@ IMAGE = torch.zeros(1, 3, 176, 176)
     ("first", "second", "message"),
     [
         (IMAGE, IMAGE[..., 1:], r"176, 176.*176, 175.*must be alike"),
-        (IMAGE, IMAGE.half(), "float32.*float16.*must be alike"),
+        (IMAGE, IMAGE.double(), r"float32.*float64.*one type, such as float32 by \.float\(\)"),
         (IMAGE, IMAGE.to("meta"), "cpu.*meta.*must be alike"),
         (IMAGE[0, 0], IMAGE[0, 0], r"\(176, 176\).*\(C, H, W\).*image\[None\]"),
         (IMAGE[None, None], IMAGE[None, None], r"\(1, 1, 1, 3, 176, 176\).*\(N, C, T, H, W\)"),

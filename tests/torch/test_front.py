@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,31 @@ def test_half_precision(dtype: torch.dtype, name: str, backend: str) -> None:
     assert [gradient.dtype for gradient in scaled] == [dtype, dtype]
     for got, wanted in zip(scaled, gradients(2.0**12 * expected, *exact), strict=True):
         check_number(LOSS_HALF, f"{dtype}", name, relative(got.double().numpy(), wanted), 0.0)
+
+
+@by_name
+@by_backend
+def test_half_precision_against_float(name: str, backend: str) -> None:
+    """As the output of a network within `torch.autocast`, and its target: each gradient has the type of its image."""
+    restored, clean = tensors("natural", 2, 2, 161, 166)
+    half = restored.detach().bfloat16().requires_grad_()
+    rounded = half.detach().float().requires_grad_()
+    function = partial(getattr(front, name), data_range=1.0, backend=backend)
+    value, expected = function(half, clean), function(rounded, clean)
+    assert value == expected
+    by_half, by_clean = torch.autograd.grad(value, (half, clean))
+    by_rounded, by_other = torch.autograd.grad(expected, (rounded, clean))
+    assert (by_half.dtype, by_clean.dtype) == (torch.bfloat16, torch.float32)
+    assert torch.equal(by_half, by_rounded.bfloat16())
+    assert torch.equal(by_clean, by_other)
+    assert function(clean.detach(), half.detach()) == function(clean.detach(), rounded.detach())
+
+
+def test_the_modules_show_their_arguments() -> None:
+    text = repr(front.MS_SSIM(data_range=1.0, pyramid="libvmaf"))
+    assert text.startswith("MS_SSIM(data_range=1.0, size_average=True, ")
+    assert "pyramid='libvmaf'" in text
+    assert "nonnegative_ssim=True" in repr(front.SSIM(nonnegative_ssim=True))
 
 
 @by_name

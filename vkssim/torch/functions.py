@@ -19,6 +19,9 @@ from ..utils.limits import integer, real_number, real_numbers
 from .autograd import LossJob, value
 from .traced import traced_value
 
+_HALVES = (torch.float16, torch.bfloat16)
+"""The types that are computed in float32, as an image within `torch.autocast` has one and its target has not."""
+
 _COLOURS_FIRST = {3: "`image.permute(2, 0, 1)`", 4: "`images.permute(0, 3, 1, 2)`", 5: "`clips.permute(0, 1, 4, 2, 3)`"}
 """Code that converts tensors with the colours last to tensors with the colours first, by their number of axes."""
 
@@ -39,8 +42,8 @@ def fused_ssim(
     ----------
     img1, img2 : Tensor
         Images (N, C, H, W), one image (C, H, W), or clips (N, C, T, H, W) or (N, T, C, H, W), whose frames are compared one by
-        one. Both have one type, shape and device: float32; float16 and bfloat16, which are computed in float32; or float64 with
-        `backend="cpu"`. Gradients flow to both.
+        one. Both have one shape and device. The types are float32, and float16 and bfloat16, which are computed in float32 and
+        need not be those of the other images; or float64 for both with `backend="cpu"`. Gradients flow to both.
     padding : {"same", "valid"}
         "same" has a window on every sample, with zeros beyond the border. "valid" has only windows completely inside.
     train : bool
@@ -224,8 +227,7 @@ def _value(
     height, width = first.shape[2:]
     make = _job if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of caches
     job = make(backend, device, average, height=height, width=width, **options)
-    if first.dtype in (torch.float16, torch.bfloat16):
-        first, second = first.float(), second.float()
+    first, second = (image.float() if image.dtype in _HALVES else image for image in (first, second))
     return traced_value(first, second, job) if torch.compiler.is_compiling() else value(first, second, job)
 
 
@@ -237,8 +239,11 @@ _kept_job = lru_cache(maxsize=64)(_job)  # to make a job takes a tenth of a smal
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding) -> None:
-    if (first.shape, first.dtype, first.device) != (second.shape, second.dtype, second.device):
-        raise FrameError(f"the images are {_described(first)} and {_described(second)}; they must be alike")
+    both = f"the images are {_described(first)} and {_described(second)}"
+    if (first.shape, first.device) != (second.shape, second.device):
+        raise FrameError(f"{both}; they must be alike")
+    if first.dtype != second.dtype and not {first.dtype, second.dtype} <= {*_HALVES, torch.float32}:
+        raise FrameError(f"{both}; give both one type, such as float32 by .float()")
     if first.ndim not in (3, 4, 5):
         raise FrameError(
             f"the images are {_described(first)}; (C, H, W), (N, C, H, W) and clips (N, C, T, H, W) are possible: give a plane"
@@ -257,7 +262,7 @@ def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding)
         raise FrameError(
             f"the images are {_described(first)}; float32 at most is computed on a device: .float(), or backend='cpu'"
         )
-    if first.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+    if first.dtype not in (*_HALVES, torch.float32, torch.float64):
         raise FrameError(f"the images are {_described(first)}; float32, float16 and bfloat16 are possible")
 
 
@@ -279,6 +284,10 @@ class _Similarity(nn.Module):
         chosen(Padding, given["padding"])
         self.function = function
         self.arguments = {name: given[name] for name in signature(function).parameters if name in given}
+
+    def extra_repr(self) -> str:
+        """Return the arguments."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803 - pytorch-msssim's names
         """Return the similarity of two batches, as the function of the same name does."""
