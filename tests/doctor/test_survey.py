@@ -84,7 +84,7 @@ def test_a_library_is_loaded_from_where_the_file_says(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("shared_device")
 def test_a_trial_computes_a_score_and_the_known_results(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within the test's process, and with two known results; the command's own test starts a process and computes all."""
+    """Within the test's process, and with two known results; the command's own test starts a process."""
     cases = [case for case in CASES if case.name in ("float_psnr", "float_psnr of 10 bits")]  # whose kernels compile soonest
     monkeypatch.setattr(selftest, "CASES", cases)
     trial, steps = DeviceTrial(), []

@@ -727,20 +727,20 @@ def test_no_width_scrolls_sideways_and_tables_say_that_they_do(window: Page, pat
         assert [tick.is_visible() for tick in ticks.all()] == [True, True]
 
 
-def test_a_hundred_thousand_frames(window: Page, tmp_path: Path) -> None:
+def test_twenty_thousand_frames(window: Page, tmp_path: Path) -> None:
     long = tmp_path / "long.html"
-    report = page_report(0, 100_000)
+    report = page_report(0, 20_000)
     long.write_text(render_page([report], gallery()), encoding="utf-8")
-    assert long.stat().st_size < 5e6
+    assert long.stat().st_size < 1.2e6
     with visit_in(window, long) as page:
         plot = chart(page)
         plot.focus()
         plot.press("End")
         readout = page.locator(READOUT)
-        expect(readout).to_contain_text("Frame 99999 · 01:06:39.960")
+        expect(readout).to_contain_text("Frame 19999 · 00:13:19.960")
         expect(readout).to_contain_text(f"{report.frames[-1].metrics['float_ms_ssim']:.6f}")
         detail = page.locator(".detail")
-        expect(detail).to_contain_text("Frames 99939 to 99999")
+        expect(detail).to_contain_text("Frames 19939 to 19999")
         plot.press("Home")
         expect(detail).to_contain_text("Frames 0 to 60")
         drawn = detail.locator(".line path").get_attribute("d") or ""
