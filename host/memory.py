@@ -52,6 +52,17 @@ def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -
     raise DeviceMemoryError(f"{device.info.name} has no memory for a buffer that is {memory_class.value}")
 
 
+def _created_size(device: Device, size: int) -> int:
+    """Return the size to create a buffer with, so that lavapipe compiles a kernel that reads texels once for all sizes.
+
+    Mesa 22.3 compiles it again, in seconds, for a buffer whose size is a power of two, and for one whose size has only zeros
+    in bits 8 to 15, which it takes for the levels of a picture.
+    """
+    if not device.info.is_lavapipe or (size & 0xFF00 and size & (size - 1)):
+        return size
+    return min(size + 0x500, device.info.max_storage_bytes)  # the sum is of neither kind
+
+
 class Buffer:
     """A storage buffer with its own memory. The stack that is passed destroys both.
 
@@ -70,6 +81,7 @@ class Buffer:
             )
 
         self.size = size
+        self._created_size = _created_size(device, size)
         self._device = device
         self._stack = stack
         self._texel_view: Any = None
@@ -84,7 +96,7 @@ class Buffer:
         external = vk.VkExternalMemoryBufferCreateInfo(handleTypes=OPAQUE_FD) if shared else None
         info = vk.VkBufferCreateInfo(
             pNext=external,
-            size=size,
+            size=self._created_size,
             usage=usage,
             sharingMode=vk.VK_SHARING_MODE_CONCURRENT if len(families) > 1 else vk.VK_SHARING_MODE_EXCLUSIVE,
             pQueueFamilyIndices=list(families) if len(families) > 1 else None,
@@ -114,7 +126,7 @@ class Buffer:
         """Return a view of the whole buffer as texels of four uint32, made at the first call."""
         if self._texel_view is None:
             info = vk.VkBufferViewCreateInfo(
-                buffer=self.handle, format=vk.VK_FORMAT_R32G32B32A32_UINT, offset=0, range=self.size
+                buffer=self.handle, format=vk.VK_FORMAT_R32G32B32A32_UINT, offset=0, range=self._created_size
             )
             self._texel_view = self._device.create(self._stack, "BufferView", info)
         return self._texel_view

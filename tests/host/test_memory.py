@@ -16,6 +16,7 @@ from vkssim.host import device as device_module
 from vkssim.host import memory
 from vkssim.host.api import vk
 from vkssim.host.device import SHARING_EXTENSIONS, Device
+from vkssim.host.devices import DeviceKind
 from vkssim.host.errors import DeviceMemoryError, UnsuitableDeviceError
 from vkssim.host.memory import Buffer, MemoryClass
 from vkssim.host.sharing import memory_descriptor
@@ -34,6 +35,10 @@ def _device(types: tuple[int, ...]) -> Any:
         memoryTypeCount=len(types), memoryTypes=[SimpleNamespace(propertyFlags=flags) for flags in types]
     )
     return SimpleNamespace(unified=types == UNIFIED, memory_properties=properties, info=device_info())
+
+
+def _lavapipe() -> Any:
+    return SimpleNamespace(info=device_info(name="llvmpipe", kind=DeviceKind.CPU, max_storage_bytes=1 << 27))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,19 @@ def test_the_type_of_a_class(types: tuple[int, ...], allowed: int, memory_class:
 def test_no_fitting_memory_is_an_error() -> None:
     with pytest.raises(DeviceMemoryError, match="has no memory for a buffer"):
         memory._memory_type(_device((LOCAL,)), ANY, MemoryClass.READBACK)
+
+
+def test_sizes_for_which_lavapipe_would_compile_again() -> None:
+    """A size becomes neither a power of two nor one without bits 8 to 15; others, the largest, and other devices' stay."""
+    for size in (16, 256, 1 << 15, 1 << 16, 3 << 16, (1 << 16) + 240):
+        created = memory._created_size(_lavapipe(), size)
+        assert size < created < size + 2048
+        assert created & (created - 1)
+        assert created & 0xFF00
+        assert created % 16 == size % 16
+        assert memory._created_size(_device(DISCRETE), size) == size
+    for size in (1536, 2073600, _lavapipe().info.max_storage_bytes):
+        assert memory._created_size(_lavapipe(), size) == size
 
 
 # -- on the device ----------------------------------------------------------------------------------------------------
