@@ -43,7 +43,7 @@ from ..support.commands import TINY, python_process, vkssim, vkssim_process
 from ..support.pictures import clip
 
 SIDE = 16384  # MAX_PIXELS is its square
-LARGE = 1024
+LARGE = 768
 MEMORY = 3 << 30
 """Of addresses: enough for the interpreter and its libraries, not for frames of SIDE."""
 
