@@ -17,8 +17,7 @@ from .support.machines import write_driver_file
 
 NAMED = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 CASES = ("float_psnr", "float_psnr of 10 bits")
-"""The known results that the trial computes: their kernels compile soonest.
-The self-test of every call computes those of its kernels."""
+"""The known results that the trial computes: their kernels compile soonest. Each call's self-test computes those of its own."""
 FEWER_CASES = f"""
 from vkssim.backends import known_answers
 known_answers.CASES = [case for case in known_answers.CASES if case.name in {CASES}]
