@@ -306,9 +306,9 @@ def test_process_ends_well_with_devices_still_open() -> None:
     code = """
 import numpy, vkssim
 plane = numpy.zeros((64, 64), "u1")
-vkssim.ssim(plane, plane)
+vkssim.ssim(plane, plane, window="uniform8")
 vkssim.ssim_and_grad(plane, plane)
-scorer = vkssim.Scorer(64, 64, dtype="u1", features="float_ssim")
+scorer = vkssim.Scorer(64, 64, dtype="u1", features="float_psnr")
 scorer.feed(plane, plane)
 """
     result = python_process("-c", code)

@@ -21,7 +21,7 @@ REFERENCE, DISTORTED = clip(2, 48, 64, seed=1), clip(2, 48, 64, seed=2)
 
 
 def _scorer(backend: str = "vulkan") -> Scorer:
-    return Scorer(64, 48, bits=8, features=["float_ssim"], batch=4, backend=backend)
+    return Scorer(64, 48, bits=8, features=["float_psnr"], batch=4, backend=backend)
 
 
 @pytest.mark.parametrize("backend", ["vulkan", "cpu"])
@@ -90,7 +90,7 @@ def test_memory_that_nobody_looks_at_is_freed_at_once() -> None:
 def test_a_view_at_the_end_of_the_process() -> None:
     program = """
 from vkssim import Scorer
-with Scorer(1920, 1080, bits=8, features=["float_ssim"], batch=2) as scorer:
+with Scorer(1920, 1080, bits=8, features=["float_psnr"], batch=2) as scorer:
     a, b = scorer.reserve()
 print(int(a.mean() >= 0))
 """

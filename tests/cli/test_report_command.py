@@ -26,6 +26,8 @@ from ..support.commands import TINY, fail, python_process, refuse, succeed, vkss
 from ..support.golden import FIXTURES, clip_paths
 from ..support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 LUMA = clip(6)
 DISTORTED = np.roll(LUMA, 1, axis=2)
 

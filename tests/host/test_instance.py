@@ -39,7 +39,7 @@ from vkssim import Scorer
 from vkssim.backends.sessions import close_sessions
 from vkssim.errors import ValidationError
 from vkssim.host.api import vk
-scorer = Scorer(64, 64, bits=8, features="float_ssim=scale=1")
+scorer = Scorer(64, 64, bits=8, features="float_psnr")
 info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
 vk.vkCreateBuffer(scorer._backend._used.session.device.handle, info, None)
 scorer.close()

@@ -21,7 +21,7 @@ from vkssim.frames.decode.hardware import HardwareDecoder
 
 from ..frames import test_surfaces
 from ..frames.encoding import encode_colours
-from ..frames.test_surfaces import ON_DEVICE
+from ..frames.test_surfaces import FEATURES, ON_DEVICE
 from ..support.host_cuda import Gpu, HostCopies
 
 stand_in, surfaces, copies = test_surfaces.stand_in, test_surfaces.surfaces, test_surfaces.copies
@@ -32,7 +32,7 @@ FRAMES, GOP = 20, 10
 SIZE = 66, 50
 RENDITIONS = ("30", "36", "42")
 TO_HOST = "device", "host"
-OPTIONS = ScoreOptions(("float_ssim=scale=1", "float_psnr"), decode="cuda")
+OPTIONS = ScoreOptions((*FEATURES,), decode="cuda")
 
 Outcomes = list[ScoreReport | Exception]
 
