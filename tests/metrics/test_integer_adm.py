@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
@@ -48,13 +50,13 @@ def test_beside_other_metrics() -> None:
     """In one plan, whose steps it shares."""
     references, distorted, _ = vmaf_clips("odd")
     height, width = references.shape[1:]
-    features = ["float_ms_ssim", "adm", "vif"]
+    features = ["float_ms_ssim", "adm", "vif", "float_psnr"]
     scores = []
     for chosen in (features, *([feature] for feature in features)):
         with Scorer(width, height, bits=8, features=chosen) as scorer:
             scores.append([dict(frame.metrics) for frame in scorer.score(zip(references, distorted, strict=True))])
     together, *alone = scores
-    assert together == [{**first, **second, **third} for first, second, third in zip(*alone, strict=True)]
+    assert together == [dict(chain.from_iterable(map(dict.items, frames))) for frames in zip(*alone, strict=True)]
 
 
 def test_names_and_settings() -> None:

@@ -44,19 +44,6 @@ def test_every_digit_of_the_clips(backend: str, clip: str, count: int | None) ->
     )
 
 
-def test_beside_other_metrics() -> None:
-    """In one plan, whose steps it shares."""
-    references, distorted, _ = vmaf_clips("odd")
-    height, width = references.shape[1:]
-    features = ["float_ms_ssim", "vif", "float_psnr"]
-    scores = []
-    for chosen in (features, *([feature] for feature in features)):
-        with Scorer(width, height, bits=8, features=chosen) as scorer:
-            scores.append([dict(frame.metrics) for frame in scorer.score(zip(references, distorted, strict=True))])
-    together, *alone = scores
-    assert together == [{**first, **second, **third} for first, second, third in zip(*alone, strict=True)]
-
-
 def test_names_and_settings() -> None:
     frame = FrameFormat.of_bits(64, 48, 8)
     scorer = make_scorer("vif=vif_enhn_gain_limit=1", frame)

@@ -48,11 +48,14 @@ MEMORY = 3 << 30
 """Of addresses: enough for the interpreter and its libraries, not for frames of SIDE."""
 
 WITHIN = f"""
-import resource, sys
+import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+from click.testing import CliRunner
 from vkssim.cli import main
-main(sys.argv[1:])
+results = [CliRunner().invoke(main, words) for words in json.load(sys.stdin)]
+print(json.dumps([(result.exit_code, result.stderr) for result in results]))
 """
+"""Runs command lines one after the other, and prints how each ended and what it said."""
 
 
 def _png(width: int, height: int) -> bytes:
@@ -68,23 +71,26 @@ def _png(width: int, height: int) -> bytes:
 # -- frames -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("content", "told", "flags"),
-    [
-        (f"YUV4MPEG2 W{SIDE} H{SIDE} C444p16\nFRAME\n".encode(), "within frame 0", ()),
-        (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"the limit is {MAX_PIXELS}", ()),
-        (b"YUV4MPEG2 W99999999 H99999999\nFRAME\n", "each side must be 1 to 32768", ()),
-        (b"YUV4MPEG2 W16 H12 " + b"X" * 5000 + b"\n", "no complete YUV4MPEG2 header", ()),
-        (_png(SIDE, SIDE + 1), "no frame can be decoded", ()),
-        (_png(SIDE // 2, SIDE // 2), "no frame can be decoded", ()),
-        (b"x", "ends at byte 1, within frame 0", ("-w", str(SIDE), "-h", str(SIDE), "-p", "444", "-b", "16")),
-    ],
-)
-def test_claims_of_size_take_no_memory(tmp_path: Path, content: bytes, told: str, flags: tuple[str, ...]) -> None:
-    clip = tmp_path / "clip"
-    clip.write_bytes(content)
-    result = python_process("-c", WITHIN, "score", "-r", str(clip), "-d", str(clip), *flags, *TINY)
-    assert (result.returncode, told in result.stderr.decode()) == (2, True), result.stderr
+CLAIMS: list[tuple[bytes, str, tuple[str, ...]]] = [
+    (f"YUV4MPEG2 W{SIDE} H{SIDE} C444p16\nFRAME\n".encode(), "within frame 0", ()),
+    (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"the limit is {MAX_PIXELS}", ()),
+    (b"YUV4MPEG2 W99999999 H99999999\nFRAME\n", "each side must be 1 to 32768", ()),
+    (b"YUV4MPEG2 W16 H12 " + b"X" * 5000 + b"\n", "no complete YUV4MPEG2 header", ()),
+    (_png(SIDE, SIDE + 1), "no frame can be decoded", ()),
+    (_png(SIDE // 2, SIDE // 2), "no frame can be decoded", ()),
+    (b"x", "ends at byte 1, within frame 0", ("-w", str(SIDE), "-h", str(SIDE), "-p", "444", "-b", "16")),
+]
+
+
+def test_claims_of_size_take_no_memory(tmp_path: Path) -> None:
+    lines = []
+    for number, (content, _, flags) in enumerate(CLAIMS):
+        clip = write(tmp_path / f"clip{number}", content)
+        lines.append(["score", "-r", clip, "-d", clip, *flags, *TINY])
+    process = python_process("-c", WITHIN, stdin=json.dumps(lines).encode())
+    assert process.returncode == 0, process.stderr
+    for (code, said), (_, told, _) in zip(json.loads(process.stdout), CLAIMS, strict=True):
+        assert (code, told in said) == (2, True), said
 
 
 def test_size_of_arrays_has_the_same_limit() -> None:
