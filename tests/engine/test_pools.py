@@ -13,9 +13,10 @@ import pytest
 from vkssim.cli.options import single_device
 from vkssim.engine import pools
 from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.pools import WorkerOptions, chosen_devices, has_lock, in_step_of
+from vkssim.engine.pools import WorkerOptions, chosen_devices, in_step_of
 from vkssim.engine.processes import WorkerProcess
 from vkssim.engine.task import WorkerSpec
+from vkssim.engine.worker import has_lock
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 from vkssim.host.vectors import THREADS_VARIABLE

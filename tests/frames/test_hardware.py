@@ -21,7 +21,7 @@ import pytest
 
 from vkssim import Selection, score_files
 from vkssim.backends import decoding
-from vkssim.engine import pools, ranges, worker
+from vkssim.engine import ranges, worker
 from vkssim.engine.ranges import FrameRange
 from vkssim.engine.run import score_range
 from vkssim.errors import InputError, OptionError
@@ -452,7 +452,7 @@ def test_a_range_that_hardware_fails_on_is_decoded_again_by_the_cpu(
     """The other ranges are left alone, and the scores are the same."""
     small_ranges(monkeypatch, 4)
     monkeypatch.setattr(worker, "sessions", lambda _decoder: 3)
-    monkeypatch.setattr(pools, "has_lock", lambda: True)
+    monkeypatch.setattr(worker, "has_lock", lambda: True)
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
     expected = score()
@@ -506,7 +506,7 @@ def test_several_engines_score_ranges_side_by_side(
 ) -> None:
     """The report is that of one engine; only the first worker of the process compares the clips with the CPU's frames."""
     monkeypatch.setattr(worker, "sessions", lambda _decoder: 5)
-    monkeypatch.setattr(pools, "has_lock", lambda: True)
+    monkeypatch.setattr(worker, "has_lock", lambda: True)
     small_ranges(monkeypatch, 4)
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
@@ -546,7 +546,7 @@ def test_a_short_pair_is_left_to_one_engine(
 ) -> None:
     """To open its clips for three workers would take longer than to score it. Frames that are left out are decoded, too."""
     monkeypatch.setattr(worker, "sessions", lambda _decoder: 5)
-    monkeypatch.setattr(pools, "has_lock", lambda: True)
+    monkeypatch.setattr(worker, "has_lock", lambda: True)
     for kind in "gpu", "software":
         monkeypatch.setitem(ranges.PIXELS_A_SECOND, kind, frames_each * 48 * 64)
     monkeypatch.setattr(worker, "_MIN_SECONDS_EACH", 1.0)

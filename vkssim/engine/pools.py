@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,8 +28,8 @@ from ..utils.spawning import current_folder
 from ..utils.thread_pool import ThreadPool
 from .options import Clips, ScoreOptions, Selector
 from .ranges import PIXELS_A_SECOND
-from .task import MOST_WORKERS, FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
-from .worker import Worker, engines_of, workers_on
+from .task import FixedPool, OnEvent, Task, TaskResult, WorkerHandle, WorkerPool, WorkerSpec
+from .worker import Worker, engines_of, workers_of, workers_on
 
 MAX_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
@@ -167,24 +166,9 @@ def in_step_of(pairs: int, specs: Sequence[WorkerSpec]) -> int:
     return -(-share // -(-share // MAX_IN_STEP))
 
 
-def has_lock() -> bool:
-    """Return whether Python's global interpreter lock is on: then only one thread runs Python code at a time."""
-    is_on: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)  # Python 3.12 has a lock, and no such function
-    return is_on()
-
-
-def workers_of(engines: int) -> int:
-    """Return how many workers of a GPU keep its video engines busy, without making each other slower.
-
-    A worker has two decoders, one for each clip, and an engine needs two of them to be always busy. So there is a worker for
-    each engine. With Python's lock there are half as many, rounded up: the threads of more workers wait longer for the lock.
-    """
-    return -(-engines // 2) if has_lock() else engines
-
-
 def _settled(spec: WorkerSpec, engines: int, in_step: int) -> WorkerSpec:
     """Return a description with the number of workers for so many video engines, and of pairs in step if there are such."""
-    workers = max(1, min(workers_of(engines), MOST_WORKERS))
+    workers = workers_of(engines)
     if workers > 1 and in_step > 1 and engines // (1 + in_step) <= 1:
         workers = 1
     return replace(spec, decode=None, workers=workers, in_step=1 if workers > 1 else in_step)

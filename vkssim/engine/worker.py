@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
@@ -34,7 +35,7 @@ from .options import Clips, ScoreOptions
 from .ranges import MIN_PAIRS, PIXELS_A_SECOND, BatchScored, Event, FrameRange, RangeBegun, divide_pairs
 from .run import frame_metrics, score_range, video_packets
 from .source_cache import SourceCache, Sources, are_decoded_by_hardware
-from .task import OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerHandle, WorkerSpec
+from .task import MOST_WORKERS, OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerHandle, WorkerSpec
 
 _MIN_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
@@ -289,6 +290,21 @@ def engines_of(spec: WorkerSpec) -> int:
         return 0
     run_in_thread("vkssim-open", partial(open_ahead, spec.device, sharing=may_share(decoder)))
     return sessions(decoder)
+
+
+def has_lock() -> bool:
+    """Return whether Python's global interpreter lock is on: then only one thread runs Python code at a time."""
+    is_on: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)  # Python 3.12 has a lock, and no such function
+    return is_on()
+
+
+def workers_of(engines: int) -> int:
+    """Return how many workers of a GPU keep its video engines busy, without making each other slower; one if it has none.
+
+    A worker has two decoders, one for each clip, and an engine needs two of them to be always busy. So there is a worker for
+    each engine. With Python's lock there are half as many, rounded up: the threads of more workers wait longer for the lock.
+    """
+    return max(1, min(-(-engines // 2) if has_lock() else engines, MOST_WORKERS))
 
 
 def workers_on(spec: WorkerSpec) -> list[Worker]:
