@@ -8,12 +8,15 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,12 +24,12 @@ import pytest
 
 import vkssim
 from vkssim.engine import cluster as cluster_module
-from vkssim.engine.cluster import Cluster, ClusterHandle
+from vkssim.engine.cluster import Actor, Cluster
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.engine.journal import open_journal
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.scheduler import MAX_ATTEMPTS, TaskKey
-from vkssim.engine.task import TaskResult
+from vkssim.engine.task import Part, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
@@ -35,7 +38,7 @@ from ..support.clips import raw_bytes, write
 from ..support.commands import start_program
 from ..support.journals import entries
 from ..support.pictures import clip
-from ..support.waiting import until
+from ..support.waiting import PATIENCE, until
 
 WIDTH, HEIGHT, FRAMES = 96, 64, 192
 RANGES = FRAMES // 32
@@ -43,6 +46,8 @@ RANGES = FRAMES // 32
 
 RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
 FEATURES = ("float_psnr",)
+TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(FEATURES))
+GPU = WorkerSpec("vulkan", None, "gpu", "made up")
 NODE = {"num_cpus": 1, "object_store_memory": 80_000_000}
 _LONGEST = 30
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
@@ -217,13 +222,13 @@ def test_a_worker_that_is_stopped(nodes: Any, jobs: list[Job], tmp_path: Path, m
     The reason is told even if Ray reports the actor's death at once.
     """
     monkeypatch.setattr(cluster_module, "SILENCE_TIMEOUT_S", 2.0)
-    kill = ClusterHandle.close
+    kill = Actor.close
 
-    def close(handle: ClusterHandle) -> None:
-        kill(handle)
-        wait([handle.running] if handle.running else [], 5)  # until Ray has reported it
+    def close(actor: Actor) -> None:
+        kill(actor)
+        wait(actor.tasks.values(), 5)  # until Ray has reported it
 
-    monkeypatch.setattr(ClusterHandle, "close", close)
+    monkeypatch.setattr(Actor, "close", close)
     stopped: list[int] = []
 
     def stop() -> None:
@@ -248,7 +253,7 @@ def test_a_worker_that_is_stopped(nodes: Any, jobs: list[Job], tmp_path: Path, m
 def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
     with Cluster(address=nodes.address, backend="cpu") as engine:
         count = len(engine.workers())
-        idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorker")]
+        idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorkers")]
         assert len(idle) >= count
         for process in idle:
             os.kill(process, signal.SIGKILL)
@@ -308,10 +313,141 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
     assert set(run.ranges) == _full(jobs) - {("2", 0)}
 
 
+def test_an_actor_has_several_workers(nodes: Any) -> None:
+    """They work side by side. If the actor dies, each of them has lost its task, and the next tasks have one new actor."""
+    import ray
+
+    def meeting() -> None:
+        from vkssim.engine import worker
+
+        both = threading.Barrier(2)
+
+        def meet(_worker: object, task: Task, on_event: object) -> TaskResult:
+            both.wait(PATIENCE)
+            if task.batch == 1:
+                threading.Event().wait()
+            return TaskResult(frames=os.getpid())
+
+        worker.Worker.do = meet  # type: ignore[assignment, method-assign]
+        worker.engines_of = lambda spec: 2 if spec.decode == "auto" else 0
+        worker.workers_of = lambda engines: engines
+
+    def do_two() -> list[int]:
+        two: list[WorkerHandle] = []
+
+        def have_begun() -> bool:
+            two[:] = [worker for worker in cluster.workers() if worker.host == host]
+            return len(two) == 2
+
+        until(have_begun)
+        tasks = [worker.submit(TASK, lambda _job, _event: None) for worker in two]
+        return [task.result(PATIENCE).frames for task in tasks]
+
+    ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": meeting})
+    try:
+        with Cluster(backend="cpu", decode="auto") as cluster:
+            workers = cluster.workers()
+            hosts = [worker.host for worker in workers]
+            host = hosts[0]
+            assert len(set(hosts)) > 1
+            assert hosts == [*dict.fromkeys(hosts)] * 2, "each device gets a task before any gets two"
+            first, second = do_two()
+            assert first == second
+            tasks = [worker.submit(replace(TASK, batch=1), lambda *_: None) for worker in workers if worker.host == host]
+            os.kill(first, signal.SIGKILL)
+            for task in tasks:
+                with pytest.raises(WorkerDiedError):
+                    task.result(PATIENCE)
+            third, fourth = do_two()
+            assert third == fourth != first
+    finally:
+        ray.shutdown()
+
+
+class _Method:
+    """A method of a made-up actor. Its calls have the answers that a test gives them."""
+
+    def __init__(self) -> None:
+        self.calls: list[Future[Any]] = []
+
+    def options(self, **_options: Any) -> _Method:
+        return self
+
+    def remote(self, *_words: Any) -> Any:
+        self.calls.append(Future())
+        return SimpleNamespace(future=partial(self.calls.__getitem__, len(self.calls) - 1))
+
+
+class _MadeUp:
+    """An actor that Ray knows nothing of."""
+
+    def __init__(self) -> None:
+        self.begin, self.do, self.is_alive = _Method(), _Method(), _Method()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[_MadeUp]:
+    """The made-up actors that were started."""
+    actors: list[_MadeUp] = []
+
+    def start(_place: object) -> _MadeUp:
+        actors.append(_MadeUp())
+        return actors[-1]
+
+    monkeypatch.setattr(cluster_module, "_start", start)
+    return actors
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> list[_MadeUp]:
+    """The made-up actors that were killed."""
+    actors: list[_MadeUp] = []
+    monkeypatch.setattr("ray.kill", actors.append)
+    return actors
+
+
+def _begun(started: list[_MadeUp]) -> Actor:
+    """An actor with two workers, both with a task."""
+    actor = Actor(cluster_module._Place(cluster_module._Node("a", "a", 0, 1), 0), GPU)
+    started[0].begin.calls[0].set_result(replace(GPU, workers=2))
+    for worker in actor.workers():
+        worker.submit(TASK, lambda _job, _event: None)
+    return actor
+
+
+def test_a_late_report_of_a_death_ends_no_other_actor(started: list[_MadeUp], killed: list[_MadeUp]) -> None:
+    actor = _begun(started)
+    for call in started[0].do.calls:
+        call.set_exception(WorkerDiedError("the actor died"))
+        actor.restart_if_dead()
+    assert len(started) == 2
+    assert killed == started[:1]
+
+
+def test_an_actor_ends_with_the_last_of_its_workers(started: list[_MadeUp], killed: list[_MadeUp]) -> None:
+    first, second = _begun(started).workers()
+    first.retire()
+    assert not killed
+    second.retire()
+    assert killed == started
+
+
+def test_all_workers_of_a_silent_actor_lose_their_tasks(
+    started: list[_MadeUp], killed: list[_MadeUp], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actor = _begun(started)
+    monkeypatch.setattr(cluster_module, "SILENCE_TIMEOUT_S", 0.0)
+    tasks = list(actor.tasks.values())
+    until(lambda: actor.restart_if_dead() or killed)
+    for task in tasks:
+        assert "it gave no sign of life" in str(task.exception(0))
+    assert len(started[0].is_alive.calls) == 1
+
+
 DRIVER = """
 import sys
 from pathlib import Path
-from vkssim.engine.cluster import Cluster, ClusterHandle
+from vkssim.engine.cluster import Cluster
 from vkssim.engine.engine import Engine, Job, RunSettings
 from vkssim.frames.options import RawDescription
 from vkssim.engine.journal import open_journal

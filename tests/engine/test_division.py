@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from vkssim.engine import ranges as division
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.ranges import Event, FrameRange, RangeScores, Unfinished, divide_pairs
 from vkssim.engine.task import Division, Part, Task
-from vkssim.engine.worker import Worker
+from vkssim.engine.worker import Worker, workers_on
 from vkssim.errors import RangeError
 from vkssim.frames.info import VideoPackets
 from vkssim.frames.open import planar_layout
@@ -197,6 +198,15 @@ def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: Non
         assert worker.do(_task(clips, ranges[0]), lambda _job, _event: None).frames == ranges[0].stop
         with pytest.raises(RangeError, match="end before pair"):
             worker.do(_task(clips, ranges[-2]), lambda _job, _event: None)
+
+
+@pytest.mark.parametrize("one_machine", [True, False])
+def test_several_workers_of_a_device_divide_for_other_machines(folder: Path, threes: None, one_machine: bool) -> None:
+    """If no hardware decodes a clip, the cores of one machine decode it as quickly for one worker as for several."""
+    with ExitStack() as stack:
+        worker, _ = map(stack.enter_context, workers_on(replace(CPU, workers=2), one_machine=one_machine))
+        ranges = worker.do(_task(Clips(*_clips(folder, "raw"))), lambda _job, _event: None).ranges
+    assert (len(ranges) > 1) is not one_machine
 
 
 def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.cli.options import single_device
-from vkssim.engine import pools
+from vkssim.engine import cluster, pools
 from vkssim.engine.options import Clips, ScoreOptions
 from vkssim.engine.pools import WorkerOptions, chosen_devices, in_step_of
 from vkssim.engine.processes import WorkerProcess
@@ -22,6 +22,8 @@ from vkssim.host.devices import DeviceInfo, DeviceKind
 from vkssim.host.vectors import THREADS_VARIABLE
 
 from ..host.made_up import device_info
+from ..support.clips import write, y4m_bytes
+from ..support.pictures import clip
 
 CLIP = Path(__file__).resolve().parents[2] / "fixtures" / "bbb_576x324_ref.mp4"
 
@@ -158,6 +160,15 @@ def test_each_of_several_gpus_has_the_workers_of_one(
     with WorkerOptions().open([Clips(str(CLIP), str(CLIP))], ScoreOptions(("float_ssim",)), pairs) as pool:
         assert [handle.label for handle in pool.workers()] == ["a", "b"] * workers
         assert (pool.several, pool.in_step) == (True, in_step)
+
+
+def test_actors_count_video_engines_for_containers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr(cluster, "Cluster", lambda **options: asked.append(options["decode"]))
+    raw = write(tmp_path / "a.y4m", y4m_bytes(clip(1)))
+    for clips in ([Clips(str(CLIP), str(CLIP))], [Clips(raw, raw)], []):
+        WorkerOptions(engine="ray").open(clips, ScoreOptions(("float_ssim",), decode="auto"))
+    assert asked == ["auto", None, None]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Run a worker for each GPU of a Ray cluster. Ray starts the workers, and starts them again if their processes end."""
+"""Run the workers of each GPU of a cluster in an actor of Ray, and start a new actor if its process ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,16 +22,16 @@ from ..utils.spawning import current_folder
 from ..utils.version import __version__, require_extra
 from ..utils.wording import counted
 from .ranges import Event
-from .task import OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool
+from .task import MOST_WORKERS, OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool, WorkerSpec
 
 WORKER_TIMEOUT_S = 60.0
 """The longest time for which a cluster may have no worker."""
 
 SILENCE_TIMEOUT_S = 60.0
-"""The longest time for which a worker with a task may not answer. Then it is killed."""
+"""The longest time for which an actor with a task may not answer. Then it is killed."""
 
 _ALL_WORKERS_TIMEOUT_S = 10.0
-"""The longest wait of the first workers for all others, so that clips are divided among all of them."""
+"""The longest wait of the first actors for all others, so that clips are divided among all workers."""
 
 _END_TIMEOUT_S = 10.0
 _UPDATE_INTERVAL_S = 1.0
@@ -51,53 +51,55 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Place:
-    """A place for a worker: a GPU of a node, or `cpus` of its CPUs."""
+    """A place for an actor: a GPU of a node, or `cpus` of its CPUs."""
 
     node: _Node
     number: int
     cpus: int = 0
 
 
-class ClusterHandle(WorkerHandle):
-    """A worker in an actor of Ray."""
+class Actor:
+    """An actor of Ray with the workers of a place. If it dies, a new actor replaces it."""
 
-    def __init__(self, place: _Place, backend: str, profile: bool) -> None:
-        self.label = f"node {place.node.address}"
+    def __init__(self, place: _Place, spec: WorkerSpec) -> None:
         self.host = place.node.id
         self._place = place
-        self._settings = backend, profile
+        self._spec = replace(
+            spec, kind=_kind(spec.backend, place), label=f"node {place.node.address}", threads=place.cpus or None
+        )
+        self._workers: list[ClusterHandle] = []
+        self._retired = 0
         self._begin()
 
     def _begin(self) -> None:
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        from .ray_worker import RemoteWorker
-
-        place, folder = self._place, current_folder()
-        actor: Any = ray.remote(RemoteWorker).options(
-            num_gpus=0 if place.cpus else 1,
-            num_cpus=place.cpus,
-            max_concurrency=2,  # `is_alive` is answered during a task
-            max_restarts=0,  # an actor that Ray restarts fails at tasks until the driver has its new address
-            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node.id, soft=False),
-        )
-        self._actor = actor.remote()
-        self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, folder, place.cpus))
-        """The name of the worker's device. No task may be submitted before this future is done."""
-        self.running: Future[TaskResult] | None = None
-        """The last task."""
+        self._actor = _start(self._place)
+        self.begun: Future[WorkerSpec] = _outcome(self._actor.begin.remote(__version__, self._spec, current_folder()))
+        """The device, with the number of its workers. No task may be submitted before this future is done."""
+        self.tasks: dict[int, Future[TaskResult]] = {}
+        """The last task of each worker."""
         self._sign: Future[None] | None = None
         """The last answer to the question whether the actor is alive."""
         self._asked = 0.0
-        """The time of that question, or of the beginning of the task."""
+        """The time of that question, or of the beginning of the last task."""
+
+    def workers(self) -> list[ClusterHandle]:
+        """Return the workers of an actor that has begun. One that could not begin has a worker, which says why at its task."""
+        if self.begun.exception() is None:
+            self._spec = self.begun.result()
+        self._workers += [ClusterHandle(self, number) for number in range(len(self._workers), self._spec.workers)]
+        return self._workers
+
+    @property
+    def label(self) -> str:
+        """Return the name of the device, or that of the node before it is known."""
+        return self._spec.label
 
     def restart_if_dead(self) -> None:
-        """Start a new actor if the last task ended because its actor died, and kill one that does not answer."""
-        if _died(self.running):
+        """Start a new actor if a task ended because this one died, and kill one that does not answer."""
+        if any(map(_died, self.tasks.values())):
             self.close()
             self._begin()
-        elif self.running is not None and not self.running.done():
+        elif not all(task.done() for task in self.tasks.values()):
             self._check_alive()
 
     def _check_alive(self) -> None:
@@ -106,27 +108,33 @@ class ClusterHandle(WorkerHandle):
             if silent > SILENCE_TIMEOUT_S / 4:  # seldom, because Ray then shows the question in place of the task
                 self._sign, self._asked = _outcome(self._actor.is_alive.remote()), time.monotonic()
         elif silent > SILENCE_TIMEOUT_S:
-            assert self.running is not None
-            with suppress(InvalidStateError):  # its task has just ended
-                # Before the actor is killed: Ray reports its death too, without this reason.
-                self.running.set_exception(WorkerDiedError(f"it gave no sign of life for {SILENCE_TIMEOUT_S:g} s"))
+            for task in self.tasks.values():
+                with suppress(InvalidStateError):  # it has ended
+                    # Before the actor is killed: Ray reports its death too, without this reason.
+                    task.set_exception(WorkerDiedError(f"it gave no sign of life for {SILENCE_TIMEOUT_S:g} s"))
+            if any(map(_died, self.tasks.values())):
                 self.close()
 
-    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
-        """Have the actor do a task. The future raises DeviceError if the worker could not begin."""
+    def submit(self, worker: int, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Have one of the workers do a task. The future raises DeviceError if the actor could not begin."""
         self._sign, self._asked = None, time.monotonic()
         error = self.begun.exception()
         if error is None:
-            self.label = self.begun.result()
-            self.running = _outcome(self._actor.do.options(name=_name(task)).remote(task), partial(_result_of, on_event))
-            return self.running
+            call = self._actor.do.options(name=_name(task)).remote(worker, task)
+            self.tasks[worker] = _outcome(call, partial(_result_of, on_event))
+        else:
+            is_explained = isinstance(error, VkssimError | WorkerDiedError)
+            self.tasks[worker] = Future()
+            self.tasks[worker].set_exception(
+                error if is_explained else UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}")
+            )
+        return self.tasks[worker]
 
-        self.running = Future()
-        is_explained = isinstance(error, VkssimError | WorkerDiedError)
-        self.running.set_exception(
-            error if is_explained else UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}")
-        )
-        return self.running
+    def retire_worker(self) -> None:
+        """Kill the actor if none of its workers gets another task."""
+        self._retired += 1
+        if self._retired == len(self._workers):
+            self.close()
 
     def close(self) -> None:
         """Kill the actor."""
@@ -135,8 +143,30 @@ class ClusterHandle(WorkerHandle):
         ray.kill(self._actor)
 
 
+class ClusterHandle(WorkerHandle):
+    """One of the workers in an actor of Ray."""
+
+    def __init__(self, actor: Actor, number: int) -> None:
+        self.label, self.host = actor.label, actor.host
+        self.number = number
+        self._actor = actor
+
+    def submit(self, task: Task, on_event: OnEvent) -> Future[TaskResult]:
+        """Have the worker do a task. The future raises DeviceError if its actor could not begin."""
+        self.label = self._actor.label  # a new actor may have another GPU
+        return self._actor.submit(self.number, task, on_event)
+
+    def retire(self) -> None:
+        """Leave the actor to its other workers."""
+        self._actor.retire_worker()
+
+    def close(self) -> None:
+        """Kill the actor, with its other workers."""
+        self._actor.close()
+
+
 class Cluster(WorkerPool):
-    """A worker for each GPU of a Ray cluster.
+    """The workers of each GPU of a Ray cluster: one or, if `decode` names a decoder, as many as keep its video engines busy.
 
     With `software`, each node without a GPU has one worker, on all of its CPUs. With the backend ``"cpu"`` there is one worker
     for each CPU instead. Nodes may come and go. See `connect` for `address` and errors.
@@ -149,12 +179,12 @@ class Cluster(WorkerPool):
         profile: bool = False,
         address: str | None = None,
         software: bool = False,
+        decode: str | None = None,
     ) -> None:
-        self._backend = backend
-        self._profile = profile
+        self._spec = WorkerSpec(backend, None, "", "", profile, decode=decode)
         self._software = software
-        self._workers: dict[_Place, ClusterHandle] = {}
-        self._dead: set[ClusterHandle] = set()
+        self._actors: dict[_Place, Actor] = {}
+        self._dead: set[Actor] = set()
         self._updated = -_UPDATE_INTERVAL_S
         self._first = True
         self._ours = connect(address)
@@ -165,52 +195,53 @@ class Cluster(WorkerPool):
         first, self._first = self._first, False
         while True:
             now = time.monotonic()
-            for worker in self._workers.values():
-                worker.restart_if_dead()
-            dead = {worker for worker in self._workers.values() if _died(worker.begun)}
+            for actor in self._actors.values():
+                actor.restart_if_dead()
+            dead = {actor for actor in self._actors.values() if _died(actor.begun)}
             self._update_places(now, soon=bool(dead - self._dead))  # their nodes may be gone
             self._dead = dead
-            if first and not self._workers:  # waiting would change nothing
+            if first and not self._actors:  # waiting would change nothing
                 raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
-            begun = [worker for worker in self._workers.values() if worker.begun.done()]
-            ready = any(worker.begun.exception() is None for worker in begun)
+            begun = [actor for actor in self._actors.values() if actor.begun.done()]
+            ready = any(actor.begun.exception() is None for actor in begun)
             wait_for_all = first and now < called + _ALL_WORKERS_TIMEOUT_S
-            if begun and (len(begun) == len(self._workers) or (ready and not wait_for_all)):
-                return begun  # workers that could not begin give the reason when they get a task
+            if begun and (len(begun) == len(self._actors) or (ready and not wait_for_all)):
+                workers = [worker for actor in begun for worker in actor.workers()]
+                return sorted(workers, key=lambda worker: worker.number)  # each device gets a task before any gets two
             if now > called + WORKER_TIMEOUT_S:
-                hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
+                hint = "something else may hold them, `ray status` says what" if self._actors else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {WORKER_TIMEOUT_S:g} s: {_resources()}; {hint}")
             with interruptible():
                 time.sleep(_POLL_INTERVAL_S)
 
     def _update_places(self, now: float, *, soon: bool) -> None:
-        """Start workers at new places, and end workers whose places are gone. Do so once a second, or at once if `soon`."""
+        """Start actors at new places, and end those whose places are gone. Do so once a second, or at once if `soon`."""
         if now < self._updated + _UPDATE_INTERVAL_S and not soon:
             return
         self._updated = now
-        places = list(_places(self._backend, self._software))
-        for place in self._workers.keys() - places:
-            self._workers.pop(place).close()
+        places = list(_places(self._spec.backend, self._software))
+        for place in self._actors.keys() - places:
+            self._actors.pop(place).close()
         for place in places:
-            if place not in self._workers:
-                self._workers[place] = ClusterHandle(place, self._backend, self._profile)
+            if place not in self._actors:
+                self._actors[place] = Actor(place, self._spec)
 
     def close(self) -> None:
         """End all workers, and a cluster that was started here."""
         import ray
 
-        workers = list(self._workers.values())
-        self._workers.clear()
-        for worker in workers:
-            worker.close()
-        wait([worker.running for worker in workers if worker.running], _END_TIMEOUT_S)  # after that they write nothing
+        actors = list(self._actors.values())
+        self._actors.clear()
+        for actor in actors:
+            actor.close()
+        wait([task for actor in actors for task in actor.tasks.values()], _END_TIMEOUT_S)  # after that they write nothing
         if self._ours:
             self._ours = False
             ray.shutdown()
 
 
 def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str], int]:
-    """Return the kind of each worker that `Cluster` would have, see `WorkerSpec`, and the number of CPUs of the cluster.
+    """Return the kind of each device that `Cluster` would use, see `WorkerSpec`, and the number of CPUs of the cluster.
 
     Raises OptionError as `connect`, and NoDeviceError if there would be no worker.
     """
@@ -221,11 +252,15 @@ def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str],
         places = list(_places(backend, software))
         if not places:
             raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
-        worker_kinds = ["gpu" if not place.cpus else "cpu" if backend == "cpu" else "software" for place in places]
-        return worker_kinds, sum(node.cpus for node in _nodes())
+        return [_kind(backend, place) for place in places], sum(node.cpus for node in _nodes())
     finally:
         if ours:
             ray.shutdown()
+
+
+def _kind(backend: str, place: _Place) -> str:
+    """Return the kind of the device of a place, see `WorkerSpec`."""
+    return "gpu" if not place.cpus else "cpu" if backend == "cpu" else "software"
 
 
 def _resources() -> str:
@@ -256,8 +291,25 @@ def _places(backend: str, software: bool) -> Iterator[_Place]:
             yield _Place(node, 0, node.cpus)
 
 
-def _died(call: Future[Any] | None) -> bool:
-    return call is not None and call.done() and isinstance(call.exception(), WorkerDiedError)
+def _start(place: _Place) -> Any:
+    """Have Ray start an actor at a place."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    from .ray_worker import RemoteWorkers
+
+    actor: Any = ray.remote(RemoteWorkers).options(
+        num_gpus=0 if place.cpus else 1,
+        num_cpus=place.cpus,
+        max_concurrency=MOST_WORKERS + 1,  # `is_alive` is answered during tasks
+        max_restarts=0,  # an actor that Ray restarts fails at tasks until the driver has its new address
+        scheduling_strategy=NodeAffinitySchedulingStrategy(place.node.id, soft=False),
+    )
+    return actor.remote()
+
+
+def _died(call: Future[Any]) -> bool:
+    return call.done() and isinstance(call.exception(), WorkerDiedError)
 
 
 def _outcome(call: Any, finish: Callable[[Any], Any] = lambda answer: answer) -> Future[Any]:

@@ -93,14 +93,14 @@ class WorkerOptions:
         everything in order. Each of several devices has a process, because Python's lock would make them wait for each other.
         With `processes`, a software device has several if there are several pairs and enough cores.
         """
+        decode = options.decode if _may_have_hardware(self.backend, clips) else None
         if self.engine == "ray":
             from .cluster import Cluster
 
-            return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
+            return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile, decode=decode)
         specs = self._needed(self.specs(profile=profile), clips, options)
         in_step = in_step_of(in_step, specs)
-        if _may_have_hardware(specs[0], clips):
-            specs = [replace(spec, decode=options.decode) for spec in specs]
+        specs = [replace(spec, decode=decode) for spec in specs]
         if len(specs) == 1:
             return DevicePool(_settled(specs[0], engines_of(specs[0]), in_step))
 
@@ -109,7 +109,7 @@ class WorkerOptions:
         current_folder()
         processes = [*map(WorkerProcess, specs)]
         engines = 0
-        if specs[0].decode is not None:  # all start now; if there is nothing to ask, each starts with its first task
+        if decode is not None:  # all start now; if there is nothing to ask, each starts with its first task
             for process in processes:
                 process.start()
             engines = processes[0].engines()  # the GPUs of a machine are mostly alike
@@ -174,10 +174,10 @@ def _settled(spec: WorkerSpec, engines: int, in_step: int) -> WorkerSpec:
     return replace(spec, decode=None, workers=workers, in_step=1 if workers > 1 else in_step)
 
 
-def _may_have_hardware(spec: WorkerSpec, clips: Sequence[Clips]) -> bool:
+def _may_have_hardware(backend: str, clips: Sequence[Clips]) -> bool:
     """Return whether hardware could decode the clips. CUDA is not loaded for other files."""
     paths = [path for pair in clips for path in pair.paths]
-    return spec.backend == "vulkan" and bool(paths) and can_reopen(*paths) and may_be_containers(paths[:2], clips[0].raw)
+    return backend == "vulkan" and bool(paths) and can_reopen(*paths) and may_be_containers(paths[:2], clips[0].raw)
 
 
 def _seconds(clips: Sequence[Clips], options: ScoreOptions) -> float:

@@ -1,4 +1,4 @@
-"""Run a worker on a node of a cluster, and count its work for Prometheus."""
+"""Run the workers of a device on a node of a cluster, and count their work for Prometheus."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import ray
 from ray.util.metrics import Counter
@@ -17,46 +18,52 @@ from ..host.vectors import THREADS_VARIABLE
 from ..utils.version import __version__
 from .ranges import Event
 from .task import Task, TaskResult, WorkerSpec
-from .worker import Worker
+from .worker import engines_of, workers_of, workers_on
 
 _COUNTERS = {
     "vkssim_frames": "Frames scored.",
     "vkssim_bytes_read": "Bytes read of clips.",
-    "vkssim_busy_seconds": "Seconds spent on tasks.",
+    "vkssim_busy_seconds": "Seconds spent on tasks by all workers of the device.",
     "vkssim_failures": "Tasks that ended in an error.",
 }
-"""The counters of each worker, labelled with its device and node. Ray offers them to Prometheus on a port of each node."""
+"""The counters of each device, labelled with its name and node. Ray offers them to Prometheus on a port of each node."""
 
 
-class RemoteWorker:
-    """A `Worker` in an actor of Ray. Call `begin` first, and then `do` with one task at a time."""
+class RemoteWorkers:
+    """The workers of a device in an actor of Ray. Call `begin` first; then each worker takes one task at a time."""
 
-    def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int) -> str:
-        """Choose the device, and return its name: software on `cpus` CPUs or, if `cpus` is 0, the GPU that Ray assigned.
+    def begin(self, version: str, spec: WorkerSpec, folder: str) -> WorkerSpec:
+        """Choose the device, and return `spec` with it, its name and the number of its workers.
 
-        Relative paths start from `folder`. Raises DeviceError if there is no such device, or if the process that started the
-        run has another `version` of vkssim.
+        The device is software or, for the kind ``"gpu"``, the GPU that Ray assigned. With `decode`, it has as many workers as
+        keep its video engines busy, otherwise as many as `spec` says. Relative paths start from `folder`. Raises DeviceError if
+        there is no such device, or if the process that started the run has another `version` of vkssim.
         """
         node = f"node {ray.util.get_node_ip_address()}"
         if version != __version__:
             raise UnsuitableDeviceError(f"{node} has vkssim {__version__}, and this is {version}; every node needs the same")
         with suppress(OSError):  # a node without that folder still takes URLs and absolute paths
             os.chdir(folder)
-        spec = _spec(node, backend, profile, cpus)
-        self._worker = Worker(spec)
+        spec = _with_device(spec, node)
+        if spec.decode is not None:
+            spec = replace(spec, decode=None, workers=workers_of(engines_of(spec)))
+        self._workers = workers_on(spec, one_machine=False)
         tags = {"device": spec.label, "node": ray.get_runtime_context().get_node_id()}
         self._counters = {name: Counter(name, text, tuple(tags)) for name, text in _COUNTERS.items()}
         for counter in self._counters.values():
             counter.set_default_tags(tags)
-        return spec.label
+        return spec
 
-    def do(self, task: Task) -> tuple[list[tuple[int, Event]], TaskResult | Exception]:
-        """Return the events of a task, and its result or error; see `Worker.do`. Events are sent when the task has ended."""
+    def do(self, worker: int, task: Task) -> tuple[list[tuple[int, Event]], TaskResult | Exception]:
+        """Return the events of a task of one of the workers, and its result or error; see `Worker.do`.
+
+        Events are sent when the task has ended.
+        """
         events: list[tuple[int, Event]] = []
         started = time.perf_counter()
         counts: dict[str, float] = {"vkssim_failures": 1}
         try:
-            result = self._worker.do(task, lambda job, event: events.append((job, event)))
+            result = self._workers[worker].do(task, lambda job, event: events.append((job, event)))
             counts = {"vkssim_frames": result.frames, "vkssim_bytes_read": result.bytes}
         except VkssimError as error:
             return events, error
@@ -67,21 +74,21 @@ class RemoteWorker:
         return events, result
 
     def is_alive(self) -> None:
-        """Answer, also during a task, so that the driver notices a process that is stopped."""
+        """Answer, also during tasks, so that the driver notices a process that is stopped."""
 
 
-def _spec(node: str, backend: str, profile: bool, cpus: int) -> WorkerSpec:
-    if backend != "vulkan":
-        return WorkerSpec(backend, None, backend, f"{backend} ({node})", profile)
-    if cpus:
-        assigned = None
-        kind, place = "software", node
-        os.environ[THREADS_VARIABLE] = str(cpus)
-    else:
+def _with_device(spec: WorkerSpec, node: str) -> WorkerSpec:
+    """Return a description with the device of this process and its name."""
+    if spec.backend != "vulkan":
+        return replace(spec, label=f"{spec.backend} ({node})")
+    if spec.kind == "gpu":
         assigned = ray.get_runtime_context().get_accelerator_ids()["GPU"]
-        kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"
+        place = f"{node}, GPU {', '.join(assigned)}"
+    else:
+        assigned, place = None, node
+        os.environ[THREADS_VARIABLE] = str(spec.threads)
     device = device_of(list_devices(shared_instance()), assigned)
-    return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)
+    return replace(spec, device=str(device.uuid), label=f"{device.name} ({place})")
 
 
 _BY_UUID = "GPU-"

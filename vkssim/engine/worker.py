@@ -51,9 +51,9 @@ pair than one.
 class Peers:
     """The workers of one device in this process, which share its video engines."""
 
-    def __init__(self, *, several: bool = False) -> None:
-        self.several = several
-        """True if there were several workers at first."""
+    def __init__(self, *, share_cores: bool = False) -> None:
+        self.share_cores = share_cores
+        """True if the same cores decode for all workers of a run, and there were several of this device at first."""
         self.workers: list[Worker] = []
         """The workers that are not closed."""
         self.decoders: dict[str, HardwareDecoder | None] = {}
@@ -185,7 +185,7 @@ class Worker(WorkerHandle, Closable):
         if task.division is None or options.sync != "index":  # to pair frames by time, all packets would be read here as well
             return []
         by_hardware = are_decoded_by_hardware(sources, options)
-        if self._peers.several and not by_hardware:  # the cores decode, whatever the number of workers
+        if self._peers.share_cores and not by_hardware:  # the cores decode, whatever the number of workers
             return []
 
         info, schedule = sources[0].info, schedule_pairs(options.selection, *sources, options.sync)
@@ -307,9 +307,9 @@ def workers_of(engines: int) -> int:
     return max(1, min(-(-engines // 2) if has_lock() else engines, MOST_WORKERS))
 
 
-def workers_on(spec: WorkerSpec) -> list[Worker]:
-    """Return the workers of a device."""
-    peers = Peers(several=spec.workers > 1)
+def workers_on(spec: WorkerSpec, *, one_machine: bool = True) -> list[Worker]:
+    """Return the workers of a device; `one_machine` is False if the run has workers on other machines as well."""
+    peers = Peers(share_cores=one_machine and spec.workers > 1)
     return [Worker(spec, peers) for _ in range(spec.workers)]
 
 
