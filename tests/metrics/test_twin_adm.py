@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import av
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -14,7 +13,7 @@ from vkssim.metrics import adm
 from vkssim.metrics.adm_csf import BLEND, BLEND_MAE, Viewing, band_weights
 from vkssim.shaders.constants import ADM_HIGH_PASS, ADM_LOW_PASS
 
-from ..support.golden import CLIPS, clip_paths, clip_report
+from ..support.golden import CLIPS, clip_planes, clip_report
 from ..support.pictures import distort, texture
 from ..support.vmaf_golden import CASES, case_scores, scores_of, vmaf_clips
 
@@ -27,15 +26,6 @@ LARGEST_SAMPLE = max(adm.LARGEST)
 def _scores(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], bits: int, **options: Any) -> list[float]:
     scores = adm.adm_scores(adm.adm_terms(reference, distorted, bits, **options), reference.size)
     return [scores.adm2, scores.aim, scores.adm3, *scores.scales]
-
-
-def _clip_planes(clip: str, count: int) -> list[list[npt.NDArray[Any]]]:
-    planes = []
-    for path in clip_paths(clip):
-        with av.open(str(path)) as container:
-            frames = zip(container.decode(video=0), range(count), strict=False)
-            planes.append([frame.to_ndarray()[: frame.height] for frame, _ in frames])
-    return planes
 
 
 def _bands(*values: tuple[int, int, int]) -> npt.NDArray[np.int32]:
@@ -55,7 +45,7 @@ def test_every_digit_of_the_cases(case: str, limit: float) -> None:
 def test_every_digit_of_the_clips(clip: str) -> None:
     frames = clip_report(clip, "vmaf")["frames"][:3]
     bits = 10 if "10bit" in clip else 8
-    scores = [_scores(first, second, bits) for first, second in zip(*_clip_planes(clip, 3), strict=True)]
+    scores = [_scores(first, second, bits) for first, second in zip(*clip_planes(clip, 3), strict=True)]
     np.testing.assert_array_equal(scores, scores_of(frames, *NAMES))
 
 
@@ -68,7 +58,7 @@ def test_every_digit_of_the_clips(clip: str) -> None:
 )
 def test_every_digit_of_a_clip_with_options(viewing: Viewing, expected: tuple[float, ...]) -> None:
     """libvmaf's adm_csf_mode=2 with an enhancement gain limit of 1, a noise weight of 0.02 and a DLM weight of 0.7."""
-    (reference,), (distorted,) = _clip_planes(CLIPS[0], 1)
+    (reference,), (distorted,) = clip_planes(CLIPS[0], 1)
     terms = adm.adm_terms(reference, distorted, 8, gain_limit=1.0, noise_weight=0.02, viewing=viewing)
     scores = adm.adm_scores(terms, reference.size, dlm_weight=0.7, min_val=0.5)
     assert [float(score) for score in scores[:3]] == list(expected)

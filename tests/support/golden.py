@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
+import numpy.typing as npt
 
 from .pictures import Picture
 
@@ -61,6 +64,22 @@ def clip_paths(name: str) -> tuple[Path, Path]:
 
 
 def clip_report(name: str, key: str = "libvmaf") -> dict[str, Any]:
-    """Return libvmaf's own report of a clip: ``"libvmaf"`` of the similarities, ``"psnr"`` of float_psnr."""
+    """Return libvmaf's own report of a clip: ``"libvmaf"`` of the similarities, ``"psnr"``, ``"vmaf"``, ``"vmaf_v1"``."""
     report: dict[str, Any] = json.loads((FIXTURES / f"{name}.{key}.json").read_text())
     return report
+
+
+def clip_planes(name: str, count: int, plane: int = 0) -> list[list[npt.NDArray[Any]]]:
+    """The first frames of the reference and of the distorted clip: one plane of each, (H, W), 0 for the luma."""
+    clips = []
+    for path in clip_paths(name):
+        with av.open(str(path)) as container:
+            frames = itertools.islice(container.decode(video=0), count)
+            clips.append([_plane(frame.planes[plane], frame.format.components[plane].bits) for frame in frames])
+    return clips
+
+
+def _plane(plane: Any, bits: int) -> npt.NDArray[Any]:
+    rows: npt.NDArray[Any] = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+    samples = rows.view(np.uint16 if bits > 8 else np.uint8)
+    return samples[:, : plane.width].copy()

@@ -1,0 +1,301 @@
+"""Twin of cambi, libvmaf's extractor (`cambi.c`): how visible the banding of the distorted plane is; 0 if there is none.
+
+The metric is that of P. Tandon, M. Afonso, J. Sole, L. Krasula, "CAMBI: contrast-aware multiscale banding index", PCS 2021.
+
+    samples ──► 10 bits, without dither ──► flat places ──► five scales:
+        half ──► mode of 3x3 ──► contrasts of each flat place with its window ──► mean of the strongest
+
+All numbers are integers, up to the contrasts, which are float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError, OptionError
+from ..types import Samples
+
+Plane = npt.NDArray[np.int32]
+"""(H, W) samples of 10 bits."""
+Mask = npt.NDArray[np.bool_]
+
+SMALLEST_SIDE = 216
+"""One of the sides must be this long."""
+SPEEDUPS = {0: math.inf, 1080: 1920 * 1080, 1440: 2560 * 1440, 2160: 3840 * 2160}
+"""The samples of a frame from which each cambi_high_res_speedup halves it."""
+LARGEST_WINDOW = 65
+
+_SCALE_WEIGHTS = (16, 8, 4, 2, 1)
+_CONTRAST_WEIGHTS = np.array(
+    (1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9), np.int32
+)
+"""The response of the eye to contrasts of 1 to 32 levels."""
+_FLAT_SIDE = 7  # of the window that decides whether a place is flat
+_BITS = 10
+_FOOT, _HEAD = 64, 940  # of limited range in 10 bits
+
+
+@dataclass(frozen=True)
+class CambiOptions:
+    """The options of cambi, by libvmaf's names without `cambi_`, and their defaults."""
+
+    high_res_speedup: int = 0
+    max_val: float = 1000.0
+    vis_lum_threshold: float = 0.0
+    topk: float = 0.6
+    eotf: str = "bt1886"
+    tvi_threshold: float = 0.019
+    max_log_contrast: int = 2
+    window_size: int = 65
+    enc_width: int = 0
+    enc_height: int = 0
+    enc_bitdepth: int = 0
+
+
+# -- luminance --------------------------------------------------------------------------------------------------------
+
+
+def _bt1886(signal: float) -> float:
+    """ITU-R BT.1886 for a display of 0.01 to 300 cd/m2."""
+    gamma, white, black = 2.4, 300.0, 0.01
+    span = white ** (1 / gamma) - black ** (1 / gamma)
+    return float(span**gamma * max(signal + black ** (1 / gamma) / span, 0) ** gamma)
+
+
+def _pq(signal: float) -> float:
+    """SMPTE ST 2084."""
+    m1, m2, c1, c2, c3 = 0.1593017578125, 78.84375, 0.8359375, 18.8515625, 18.6875
+    root = signal ** (1 / m2)
+    return float(10000 * (max(root - c1, 0) / (c2 - c3 * root)) ** (1 / m1))
+
+
+EOTFS: dict[str, Callable[[float], float]] = {"bt1886": _bt1886, "pq": _pq}
+
+
+def _luminances(eotf: str) -> npt.NDArray[np.float64]:
+    """Return the luminance of each sample of 10 bits and limited range, in cd/m2."""
+    signals = (np.clip(np.arange(1 << _BITS), _FOOT, _HEAD) - _FOOT) / (_HEAD - _FOOT)
+    return np.array([EOTFS[eotf](signal) for signal in signals])
+
+
+@cache
+def visible_levels(options: CambiOptions) -> tuple[int, tuple[int, ...]]:
+    """Return the darkest visible sample, and for each contrast the brightest sample from which it is visible.
+
+    A contrast of d levels is visible if the luminance rises by more than `tvi_threshold` of it. All samples above the last one
+    have too little contrast.
+    """
+    luminances = _luminances(options.eotf)
+    darkest = int(np.argmax(luminances[_FOOT:] >= options.vis_lum_threshold)) + _FOOT
+    limits = []
+    for contrast in range(1, (1 << options.max_log_contrast) + 1):
+        last = _HEAD - contrast - 1
+        visible = luminances[contrast:] - luminances[:-contrast] > options.tvi_threshold * luminances[:-contrast]
+        if not visible[_FOOT]:
+            limits.append(0)
+        elif visible[last] and visible[last + 1]:
+            limits.append((1 << _BITS) - 1)
+        else:
+            limits.append(_last_visible(visible, last))
+    return (0 if darkest == _FOOT else darkest), tuple(limits)
+
+
+def _last_visible(visible: Mask, last: int) -> int:
+    """Return a sample that is visible, and whose next one is not; the search is that of libvmaf if there are several."""
+    if not visible[_FOOT + 1]:
+        return _FOOT
+    if visible[last]:
+        return last
+    low, high = _FOOT, last
+    while True:
+        middle = (low + high) // 2
+        if not visible[middle]:
+            high = middle
+        elif visible[middle + 1]:
+            low = middle
+        else:
+            return middle
+
+
+# -- planes -----------------------------------------------------------------------------------------------------------
+
+
+def encoded_size(width: int, height: int, options: CambiOptions) -> tuple[int, int]:
+    """Return the size at which frames of this size are computed: that of the encoding if it was smaller.
+
+    Raises FrameError if neither side has 216 samples.
+    """
+    size = width, height
+    if 0 < options.enc_width <= width and 0 < options.enc_height <= height:
+        size = options.enc_width, options.enc_height
+    if max(size) < SMALLEST_SIDE:
+        raise FrameError(f"cambi needs a width or a height of {SMALLEST_SIDE} at least, got {size[0]}x{size[1]}")
+    return size
+
+
+def is_halved(width: int, height: int, options: CambiOptions) -> bool:
+    """Return whether the first scale is half of the frame already."""
+    return width * height >= SPEEDUPS[options.high_res_speedup]
+
+
+def window_side(width: int, height: int, options: CambiOptions) -> int:
+    """Return the side of the window, which is odd: `window_size` for 3840x2160. Raises OptionError if it is larger than 65."""
+    side = options.window_size * (width + height) // 375 >> 4
+    if is_halved(width, height, options):
+        side = (side + 1) >> 1
+    if side | 1 > LARGEST_WINDOW:
+        raise OptionError(
+            f"cambi: window_size={options.window_size} is a window of {side | 1} for {width}x{height}, and {LARGEST_WINDOW} is"
+            " the largest; give a smaller window_size"
+        )
+    return side | 1
+
+
+def _nearest(length: int, scaled: int) -> npt.NDArray[np.int64]:
+    """Return the sample nearest to each scaled one, of one axis; places are added up in float32."""
+    ratio = np.float32(length) / np.float32(scaled)
+    steps = np.full(scaled, ratio)
+    steps[0] = np.float32(float(ratio / np.float32(2)) - 0.5)
+    return (np.add.accumulate(steps, dtype=np.float32) + 0.5).astype(np.int64)
+
+
+def ten_bits(samples: Samples, bits: int, options: CambiOptions) -> Plane:
+    """Return an (H, W) plane of `bits`, 8 to 16, in 10 bits, of the size of the encoding.
+
+    An encoding of less than 10 bits may have dither, which a mean of 2x2 samples removes.
+    """
+    height, width = samples.shape
+    columns, rows = encoded_size(width, height, options)
+    if (columns, rows) != (width, height):
+        samples = samples[_nearest(height, rows)[:, None], _nearest(width, columns)]
+    plane = samples.astype(np.int32)
+    plane = plane << (_BITS - bits) if bits <= _BITS else (plane + (1 << (bits - _BITS - 1))) >> (bits - _BITS)
+    return plane if (options.enc_bitdepth or bits) >= _BITS else _without_dither(plane)
+
+
+def _without_dither(plane: Plane) -> Plane:
+    mean = plane.copy()
+    mean[:-1, :-1] = (plane[:-1, :-1] + plane[:-1, 1:] + plane[1:, :-1] + plane[1:, 1:]) >> 2
+    mean[:-1, -1] = (plane[:-1, -1] + plane[1:, -1]) >> 1
+    mean[-1, :-1] = (plane[-1, :-1] + plane[-1, 1:]) >> 1
+    return mean
+
+
+def flat_places(plane: Plane) -> Mask:
+    """Return (H, W): whether most samples around a place equal their right and their lower neighbour.
+
+    In the window of 7x7 a sample beyond the border counts as unlike, and one without a neighbour as equal to it.
+    """
+    height, width = plane.shape
+    equal = np.ones((height, width), np.int32)
+    equal[:, :-1] &= plane[:, :-1] == plane[:, 1:]
+    equal[:-1] &= plane[:-1] == plane[1:]
+    half = _FLAT_SIDE // 2
+    sums = np.pad(np.pad(equal, half).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    counts = sums[_FLAT_SIDE:, _FLAT_SIDE:] - sums[:-_FLAT_SIDE, _FLAT_SIDE:] - sums[_FLAT_SIDE:, :-_FLAT_SIDE]
+    counts += sums[:-_FLAT_SIDE, :-_FLAT_SIDE]
+    octaves = max((width >> 6) * (height >> 6) - 1, 0).bit_length()
+    needed = (_FLAT_SIDE**2 + 3 * (octaves - 11) - 1) >> 1
+    flat: Mask = counts > needed
+    return flat
+
+
+def _mode(first: Plane, second: Plane, third: Plane) -> Plane:
+    """Return the number that two of three have, or the smallest of them."""
+    smallest = np.minimum(np.minimum(first, second), third)
+    return np.where((first == second) | (first == third), first, np.where(second == third, second, smallest))
+
+
+def without_specks(plane: Plane) -> Plane:
+    """Return the modes of three samples in a row, of three rows. The first and the last row stay as they are."""
+    rows = plane.copy()
+    rows[:, 1:-1] = _mode(plane[:, :-2], plane[:, 1:-1], plane[:, 2:])
+    result = plane.copy()
+    result[1:-1] = _mode(rows[:-2], rows[1:-1], rows[2:])
+    return result
+
+
+# -- contrast ---------------------------------------------------------------------------------------------------------
+
+
+def _histograms(plane: Plane, flat: Mask, half: int, levels: int) -> Iterator[Plane]:
+    """Yield the histograms of the windows of each row, (levels, W): how many flat places of each level a window has."""
+    height, width = plane.shape
+    columns = np.arange(width)
+    left, right = np.maximum(columns - half, 0), np.minimum(columns + half + 1, width)
+    counts = np.zeros((levels, width), np.int32)
+
+    def change(row: int, sign: int) -> None:
+        if not 0 <= row < height or not flat[row].any():
+            return
+        found, inverse = np.unique(plane[row, flat[row]], return_inverse=True)
+        steps = np.zeros((len(found), width + 1), np.int32)
+        np.add.at(steps, (inverse, left[flat[row]]), sign)
+        np.add.at(steps, (inverse, right[flat[row]]), -sign)
+        counts[found] += steps[:, :-1].cumsum(axis=1, dtype=np.int32)
+
+    for row in range(half):
+        change(row, 1)
+    for row in range(height):
+        change(row + half, 1)
+        change(row - half - 1, -1)
+        yield counts
+
+
+def contrasts(plane: Plane, flat: Mask, side: int, options: CambiOptions) -> npt.NDArray[np.float32]:
+    """Return the strongest contrast of each place with its window of this side, (H, W) float32; 0 if it is not flat.
+
+    A contrast of d levels is weight(d) p0 p1 / (p0 + p1): p0 places of the window have the level of the place, and p1 have the
+    level d above it or d below it, the larger number of both. It is 0 if it is not visible.
+    """
+    darkest, limits = visible_levels(options)
+    steps = np.arange(1, len(limits) + 1)
+    most = len(steps)
+    result = np.zeros(plane.shape, np.float32)
+    shifted = plane + most  # so that the histogram has every level to compare with
+    levels = (1 << _BITS) + 2 * most
+    reciprocals = np.append(np.float32(0), np.float32(1) / np.arange(1, 2 * side**2 + 1, dtype=np.float32))
+    brightest = np.array(limits)[:, None]
+    for row, counts in enumerate(_histograms(shifted, flat, side // 2, levels)):
+        columns = np.flatnonzero(flat[row] & (plane[row] <= brightest[-1]))
+        level = shifted[row, columns]
+        own = counts[level, columns]
+        above, below = (counts[level + sign * steps[:, None], columns] for sign in (1, -1))
+        other = np.maximum(above, below)
+        products = (_CONTRAST_WEIGHTS[:most, None] * own * other).astype(np.float32) * reciprocals[own + other]
+        visible = (plane[row, columns] <= brightest) & (level + steps[:, None] > darkest)
+        result[row, columns] = np.where(visible, products, 0).max(axis=0, initial=0)
+    return result
+
+
+def _mean_of_strongest(values: npt.NDArray[np.float32], share: float) -> float:
+    count = min(max(int(share * values.size), 1), values.size)
+    strongest = np.partition(values.ravel(), values.size - count)[values.size - count :]
+    return float(strongest.sum(dtype=np.float64)) / count
+
+
+def cambi(samples: npt.NDArray[Any], bits: int, options: CambiOptions | None = None) -> float:
+    """Return the score of an (H, W) plane of `bits`, 8 to 16.
+
+    It is the weighted sum over the scales of the mean of the strongest contrasts, relative to the samples of a window. Raises
+    FrameError and OptionError as `encoded_size` and `window_side`.
+    """
+    options = options or CambiOptions()
+    plane = ten_bits(samples, bits, options)
+    height, width = plane.shape
+    side = window_side(width, height, options)
+    flat = flat_places(plane)
+    total = 0.0
+    for scale, weight in enumerate(_SCALE_WEIGHTS):
+        if scale > 0 or is_halved(width, height, options):
+            plane, flat = plane[::2, ::2], flat[::2, ::2]
+        plane = without_specks(plane)
+        total += weight * _mean_of_strongest(contrasts(plane, flat, side, options), options.topk)
+    return min(total / side**2, options.max_val)

@@ -1,0 +1,395 @@
+"""Twin of speed_chroma, libvmaf's extractor (`speed.c`): how much information the distorted plane of chroma adds or lacks.
+
+The metric is the spatial part of SpEED-QA: C. G. Bampis, P. Gupta, R. Soundararajan, A. C. Bovik, "SpEED-QA: spatial efficient
+entropic differencing for image and video quality", IEEE SPL 2017. A plane goes through:
+
+    samples - 128 ──► scale ──► blur, every 16th sample ──► less a local mean ──► blocks of 5x5
+                                                                                    │
+        covariance of 25 places ──► eigenvalues ──┬──► entropies of blocks ◄────────┤
+                  └───────────► solve ────────────┴──► variances of blocks ◄────────┘
+
+Every sum, and every step of the linear algebra, is rounded to float32 in the order of libvmaf's C code: entropies are sums of
+about 100 bits, so that one rounding of a weight is 1e-5 of a score.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError
+from ..types import FloatPlane, Samples
+
+Floats = npt.NDArray[np.float32]
+
+BLOCK = 5
+_PLACES = BLOCK * BLOCK
+_SCALES = 4
+_STEP = 1 << _SCALES  # of the samples that are kept
+SMALLEST_SIDE = _STEP * BLOCK
+_SMALL = 1e-6  # of eigenvalues, and of subdiagonals relative to their diagonals
+_MAX_ITERATIONS = 500
+_ENTROPY_OF_GAUSSIAN = math.log2(2 * math.pi * math.e)
+
+_REFERENCE_SHARES = ((1.0, 0.0), (1.0, 1.0), (0.0, 0.0), (0.5, 0.5), (1.0, 0.5), (1.0, 0.75), (1.0, 0.25))
+"""The share of the reference's variance in the weights of the reference and of the distorted plane, by mode."""
+WEIGHT_MODES = range(len(_REFERENCE_SHARES))
+
+
+@dataclass(frozen=True)
+class SpeedOptions:
+    """The options of speed_chroma, by libvmaf's names without `speed_`, and their defaults."""
+
+    kernelscale: float = 1.0
+    prescale: float = 1.0
+    prescale_method: str = "nearest"
+    sigma_nn: float = 0.29
+    nn_floor: float = 0.0
+    weight_var_mode: int = 0
+
+
+# -- planes -----------------------------------------------------------------------------------------------------------
+
+
+def _scaled_side(side: int, prescale: float) -> int:
+    return int(side * prescale + 0.5)
+
+
+def check_size(width: int, height: int, prescale: float = 1.0) -> None:
+    """Raise FrameError for a plane that has no block of 5x5 samples after it was scaled."""
+    if min(_scaled_side(width, prescale), _scaled_side(height, prescale)) < SMALLEST_SIDE:
+        scaled = "" if prescale == 1 else f" after speed_prescale={prescale:g}"
+        raise FrameError(f"speed_chroma needs chroma of {SMALLEST_SIDE}x{SMALLEST_SIDE} at least{scaled}, got {width}x{height}")
+
+
+def _mirrored(index: npt.NDArray[Any], last: int) -> npt.NDArray[np.int64]:
+    inner = np.where(index > last, 2 * last - index, index)
+    return np.where(index < 0, -index, inner).astype(np.int64)
+
+
+def _places(length: int, scaled: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
+    """Return the two samples between which each scaled sample lies, and its distance from the first, of one axis."""
+    ratio = np.float32(length) / np.float32(scaled)
+    place = ((np.arange(scaled) + 0.5) * float(ratio) - 0.5).astype(np.float32)
+    first, second = (_mirrored(end(place), length - 1) for end in (np.floor, np.ceil))
+    return first, second, place - first.astype(np.float32)
+
+
+def scale(plane: FloatPlane, options: SpeedOptions) -> FloatPlane:
+    """Return an (H, W) plane scaled by `prescale`, without a filter."""
+    height, width = plane.shape
+    rows, columns = (_scaled_side(side, options.prescale) for side in (height, width))
+    if (rows, columns) == (height, width) or abs(options.prescale - 1) < 1e-3:
+        return plane
+    if options.prescale_method == "nearest":
+        at_y, at_x = (
+            (np.arange(count, dtype=np.float32) * (np.float32(side) / np.float32(count))).astype(np.int64)
+            for count, side in ((rows, height), (columns, width))
+        )
+        return plane[at_y[:, None], at_x]
+    one = np.float32(1)
+    (y1, y2, dy), (x1, x2, dx) = _places(height, rows), _places(width, columns)
+    dy = dy[:, None]
+    top, bottom = plane[y1], plane[y2]
+    scaled: FloatPlane = (
+        (one - dy) * (one - dx) * top[:, x1]
+        + (one - dy) * dx * top[:, x2]
+        + dy * (one - dx) * bottom[:, x1]
+        + dy * dx * bottom[:, x2]
+    )
+    return scaled
+
+
+def gaussian(size: int, deviation: float) -> Floats:
+    """Return the taps of a Gaussian, (size,) float32, which sum to 1 but for roundings."""
+    single = float(np.float32(deviation))
+    density = np.float32(1 / (single * math.sqrt(2 * math.pi)))
+    places = np.arange(size) - size // 2
+    taps = np.exp(-0.5 * places / single * places / single).astype(np.float32) / density
+    normalized: Floats = taps / _sum(taps)
+    return normalized
+
+
+def _filter_size(octave: int, kernelscale: float) -> int:
+    size = math.ceil(np.float32(((1 << (4 - octave)) + 1) * np.float32(kernelscale)))
+    return max(size | 1, 3)
+
+
+def blur(plane: FloatPlane, taps: Floats) -> FloatPlane:
+    """Return an (H, W) plane filtered along the columns, then along the rows; the borders mirror without the edge sample."""
+    for axis in (0, 1):
+        last = plane.shape[axis] - 1
+        places = np.arange(last + 1)
+        total = np.zeros_like(plane)
+        for number, tap in enumerate(taps):
+            index = _mirrored(places - len(taps) // 2 + number, last)
+            total += tap * plane.take(index, axis)
+        plane = total
+    return plane
+
+
+def local_contrast(samples: Samples, bits: int, options: SpeedOptions) -> FloatPlane:
+    """Return every 16th sample of a blurred (H, W) plane of `bits`, less a mean of its neighbours, float32."""
+    plane = samples.astype(np.float32) / np.float32(1 << (bits - 8)) - np.float32(128)
+    plane = scale(plane, options)
+    size = _filter_size(1, options.kernelscale)
+    wide = gaussian(size, math.sqrt(_SCALES) * size / 5)
+    height, width = (side >> _SCALES for side in plane.shape)
+    small = blur(plane, wide)[::_STEP, ::_STEP][:height, :width]
+    size = _filter_size(_SCALES, options.kernelscale)
+    mean = blur(small, gaussian(size, float(np.float32(size) / np.float32(5))))
+    contrast: FloatPlane = small - mean
+    return contrast
+
+
+# -- linear algebra ---------------------------------------------------------------------------------------------------
+
+
+def _sum(values: Floats) -> np.float32:
+    """Add in float32, one after the other."""
+    total: np.float32 = np.add.accumulate(values.ravel(), dtype=np.float32)[-1]
+    return total
+
+
+def _dot(first: Floats, second: Floats) -> np.float32:
+    return _sum(first * second)
+
+
+def _norm(values: Floats) -> np.float32:
+    norm: np.float32 = np.sqrt(_dot(values, values))
+    return norm
+
+
+def _product(first: Floats, second: Floats) -> Floats:
+    """Return the product of two matrices, each entry added in the order of the columns of the first."""
+    total = np.zeros((first.shape[0], second.shape[1]), np.float32)
+    for column, row in zip(first.T, second, strict=True):
+        total += column[:, None] * row
+    return total
+
+
+def covariance(plane: FloatPlane) -> Floats:
+    """Return the covariances of the 25 places of a block, (25, 25) float32, over all blocks that fit into the (H, W) plane."""
+    shape = (plane.shape[0] - BLOCK + 1, plane.shape[1] - BLOCK + 1)
+    parts = [plane[y : y + shape[0], x : x + shape[1]] for y in range(BLOCK) for x in range(BLOCK)]
+    count = shape[0] * shape[1]
+    centred = np.array([part.ravel().astype(np.float64) - float(_sum(part) / np.float32(count)) for part in parts])
+    matrix = np.empty((_PLACES, _PLACES), np.float32)
+    for place, samples in enumerate(centred):
+        sums = np.add.accumulate(samples * centred[: place + 1], axis=1)[:, -1]
+        matrix[place, : place + 1] = matrix[: place + 1, place] = sums / count
+    return matrix
+
+
+def _tridiagonal(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return the diagonal and the subdiagonal to which Householder's reflections reduce a symmetric matrix."""
+    reduced = matrix.copy()
+    size = len(reduced)
+    for column in range(size - 2):
+        rest = slice(column + 1, size)
+        vector = reduced[rest, column].copy()
+        norm = _norm(vector[1:])
+        if norm == 0:
+            continue
+        alpha = vector[0]
+        beta = np.float32(-1 if alpha >= 0 else 1) * np.sqrt(alpha * alpha + norm * norm)
+        tau = (beta - alpha) / beta
+        if alpha != beta:
+            vector /= alpha - beta
+        vector[0] = beta  # the subdiagonal; the vector itself begins with 1
+        reduced[rest, column] = vector
+        vector[0] = 1
+        inner = reduced[rest, rest]
+        image = np.add.accumulate(tau * inner * vector, axis=1, dtype=np.float32)[:, -1]
+        image = image + np.float32(-0.5 * float(tau) * float(_dot(image, vector))) * vector
+        inner -= image[:, None] * vector + vector[:, None] * image
+    return np.diagonal(reduced).copy(), np.diagonal(reduced, -1).copy()
+
+
+def _drop_small(diagonal: Floats, below: Floats) -> None:
+    sizes = (np.abs(diagonal[:-1]) + np.abs(diagonal[1:])).astype(np.float64)
+    below[np.abs(below) < _SMALL * sizes] = 0
+
+
+def _rotation(first: np.float32, second: np.float32) -> tuple[np.float32, np.float32]:
+    """Return the cosine and the sine of Givens' rotation that makes the second number 0."""
+    if second == 0:
+        return np.float32(1), np.float32(0)
+    swapped = abs(second) > abs(first)
+    slope = -first / second if swapped else -second / first
+    larger = np.float32(1.0 / math.sqrt(np.float32(1) + slope * slope))
+    smaller = larger * slope
+    return (smaller, larger) if swapped else (larger, smaller)
+
+
+def _shift(diagonal: Floats, below: Floats) -> np.float32:
+    """Return the eigenvalue of the last 2x2 entries that is closer to the last one: Wilkinson's shift."""
+    before, last, side = diagonal[-2], diagonal[-1], below[-1]
+    half = np.float32((before - last) / np.float32(2))
+    if half == 0:
+        return np.float32(last - abs(side))
+    root = np.sqrt(half * half + side * side)
+    return np.float32(last - side * (side / (half + root)) if half > 0 else last + side * (side / (root - half)))
+
+
+def _qr_step(diagonal: Floats, below: Floats) -> None:
+    """Rotate a tridiagonal matrix once, in place, so that its subdiagonal becomes smaller."""
+    size = len(diagonal)
+    shift = _shift(diagonal, below)
+    if _SMALL * float(abs(shift)) > float(abs(diagonal[0]) + abs(below[0])):
+        shift = np.float32(0)
+    x, z = diagonal[0] - shift, below[0]
+    before = bulge = np.float32(0)
+    a, b, after = diagonal[0], below[0], diagonal[1]
+    b_after = below[1] if size > 2 else np.float32(0)
+    for k in range(size - 1):
+        c, s = _rotation(x, z)
+        if k > 0:
+            below[k - 1] = c * before - s * bulge
+        diagonal[k] = c * (c * a - s * b) + s * (s * after - c * b)
+        before = c * (s * a + c * b) - s * (s * b + c * after)
+        a = s * (s * a + c * b) + c * (s * b + c * after)
+        bulge, b = -s * b_after, c * b_after
+        if k < size - 2:
+            after = diagonal[k + 2]
+            below[k + 1] = b
+        if k < size - 3:
+            b_after = below[k + 2]
+        x, z = before, bulge
+    diagonal[size - 1] = a
+    below[size - 2] = before
+
+
+def eigenvalues(matrix: Floats) -> Floats:
+    """Return the eigenvalues of a symmetric (N, N) matrix, in no order.
+
+    The method is that of G. H. Golub, C. F. Van Loan, "Matrix computations", 8.3.
+    """
+    diagonal, below = _tridiagonal(matrix)
+    _drop_small(diagonal, below)
+    last, iterations = len(diagonal) - 1, 0
+    while last > 0 and iterations < _MAX_ITERATIONS:
+        if below[last - 1] == 0:
+            last -= 1
+            continue
+        zeros = np.flatnonzero(below[: last - 1] == 0)
+        first = int(zeros[-1]) + 1 if len(zeros) else 0
+        part = diagonal[first : last + 1], below[first:last]
+        _qr_step(*part)
+        _drop_small(*part)
+        iterations += 1
+    return diagonal
+
+
+def solve(matrix: Floats, right: Floats) -> Floats | None:
+    """Return X, (N, M), with matrix X = right, by Householder's QR decomposition; None if the matrix is nearly singular."""
+    size = len(matrix)
+    left = matrix.copy()
+    rotation = np.eye(size, dtype=np.float32)
+    for k in range(size - 1):
+        left[:k] = left[:, :k] = 0
+        left[range(k), range(k)] = 1
+        vector = left[:, k].copy()
+        vector[k] += np.float32(1 if matrix[k, k] >= 0 else -1) * _norm(vector)
+        vector /= _norm(vector)
+        reflection = np.float32(-2) * vector[:, None] * vector
+        reflection[range(size), range(size)] += np.float32(1)
+        left, rotation = _product(reflection, left), _product(reflection, rotation)
+
+    upper, target = _product(rotation, matrix), _product(rotation, right)
+    for row in range(size - 1, -1, -1):
+        if abs(upper[row, row]) < _SMALL:
+            return None
+        for other in range(row + 1, size):
+            target[row] -= target[other] * upper[row, other]
+        target[row] /= upper[row, row]
+    return target
+
+
+# -- scores -----------------------------------------------------------------------------------------------------------
+
+
+class Blocks(NamedTuple):
+    """The statistics of the blocks of a plane, each (blocks,) float32."""
+
+    entropies: Floats
+    """In bits."""
+    variances: Floats
+    """Of a block relative to that of all blocks; 0 if the covariance is singular."""
+    singular: bool
+
+
+def blocks(plane: FloatPlane, sigma: float) -> Blocks:
+    """Return the statistics of the blocks of 5x5 samples that fit into a plane beside each other."""
+    rows, columns = (side // BLOCK for side in plane.shape)
+    plane = np.ascontiguousarray(plane[: rows * BLOCK, : columns * BLOCK])
+    covariances = covariance(plane)
+    values = eigenvalues(covariances)
+    samples = plane.reshape(rows, BLOCK, columns, BLOCK).transpose(1, 3, 0, 2).reshape(_PLACES, -1)
+    solution = None if (values < _SMALL).any() else solve(covariances, samples)
+
+    variances = np.zeros(samples.shape[1], np.float32)
+    if solution is not None:
+        variances = np.add.accumulate(solution * samples / np.float32(_PLACES), axis=0, dtype=np.float32)[-1]
+    entropies = np.zeros_like(variances)
+    for value in np.maximum(values, 0):
+        noisy = (value * variances + np.float32(sigma)).astype(np.float64)
+        entropies = (entropies + (np.log2(noisy) + _ENTROPY_OF_GAUSSIAN)).astype(np.float32)
+    return Blocks(entropies, variances, solution is None)
+
+
+def _weighted(entropies: Floats, reference: Floats, distorted: Floats, share: float) -> Floats:
+    if share in (0, 1):
+        sums: npt.NDArray[Any] = np.float32(1) + (reference if share else distorted)
+    elif share == 0.5:
+        sums = 1 + (reference + distorted).astype(np.float64) / 2
+    else:
+        sums = 1 + (share * reference.astype(np.float64) + (1 - share) * distorted.astype(np.float64))
+    weighted: Floats = (entropies * np.log2(sums.astype(np.float64))).astype(np.float32)
+    return weighted
+
+
+class Speed(NamedTuple):
+    """The score of a plane, nearly 0 if both planes are alike, and whether the covariance of a plane is singular."""
+
+    score: float
+    singular: bool
+
+
+def speed(reference: Samples, distorted: Samples, bits: int, options: SpeedOptions | None = None) -> Speed:
+    """Return the score of two (H, W) planes of `bits`, 8 to 16.
+
+    It is the mean over the blocks of the difference of entropies, each weighted by log2(1 + variance). Blocks whose entropies
+    are both below that of the neural noise count as alike. If one of the covariances is singular, and the other is not, the
+    score is 0. Raises FrameError below 80x80, because libvmaf then divides by 0.
+    """
+    options = options or SpeedOptions()
+    check_size(reference.shape[1], reference.shape[0], options.prescale)
+    first, second = (blocks(local_contrast(plane, bits, options), options.sigma_nn) for plane in (reference, distorted))
+    if first.singular != second.singular:
+        return Speed(0.0, singular=True)
+    noise = float((np.float32(1) + np.float32(options.nn_floor)) * np.float32(options.sigma_nn))
+    base = np.float32(_PLACES * (math.log2(noise) + _ENTROPY_OF_GAUSSIAN))
+    differences = np.abs(
+        np.subtract(
+            *(
+                _weighted(part.entropies, first.variances, second.variances, share)
+                for part, share in zip((first, second), _REFERENCE_SHARES[options.weight_var_mode], strict=True)
+            )
+        )
+    )
+    differences[(first.entropies < base) & (second.entropies < base)] = 0
+    return Speed(float(_sum(differences) / np.float32(len(differences))), first.singular)
+
+
+def combined(cb: npt.NDArray[np.float64], cr: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return (frames,) scores of both planes from (frames, 2) scores and singularities of Cb and of Cr.
+
+    It is their mean, or the score of the plane that is not singular if the other one is.
+    """
+    mean = ((cb[:, 0].astype(np.float32) + cr[:, 0].astype(np.float32)) / np.float32(2)).astype(np.float64)
+    return np.where(cb[:, 1] > cr[:, 1], cr[:, 0], np.where(cr[:, 1] > cb[:, 1], cb[:, 0], mean))
