@@ -46,6 +46,33 @@ def test_every_digit_of_the_clips(backend: str, clip: str, count: int | None) ->
     )
 
 
+OF_MODELS = "adm_enhn_gain_limit=1:adm_csf_mode=2:adm_noise_weight=0.02:adm_dlm_weight=0.7:adm_min_val=0.5"
+"""The options of VMAF's models of version 1."""
+
+
+def test_options_of_models() -> None:
+    """libvmaf's digits by NumPy, of the smaller of the clips; the kernels have all but aim and adm3."""
+    names = [f"integer_{name}_csf_2_dlmw_0.7_egl_1_min_0.5_nw_0.02" for name in ("adm2", "aim", "adm3", "adm_scale2")]
+    expected = scores_of(clip_report(CLIPS[1], "vmaf_v1")["frames"][:2], *names)
+    chosen = f"adm={OF_MODELS}:adm_skip_aim=false", f"adm={OF_MODELS}"
+    for feature, backend, columns in zip(chosen, ("cpu", "vulkan"), (slice(None), slice(0, 4, 3)), strict=True):
+        report = score_files(*clip_paths(CLIPS[1]), features=feature, backend=backend, selection=Selection(count=2))
+        found = scores_of([dict(frame.metrics) for frame in report.frames], *names[columns])
+        np.testing.assert_array_equal(found, expected[:, columns])
+    with pytest.raises(OptionError, match=r"adm with adm_skip_aim=false has no Vulkan kernels yet.*--backend cpu"):
+        score_files(*clip_paths(CLIPS[1]), features="adm=adm_skip_aim=false")
+
+
+def test_distances_without_weights() -> None:
+    frame = FrameFormat.of_bits(64, 48, 8)
+    with pytest.raises(OptionError, match="must be 3240 at least, got 2160"):
+        make_scorer("adm=adm_norm_view_dist=2", frame)
+    with pytest.raises(OptionError, match="adm_csf_mode=2 has weights for"):
+        make_scorer("adm=adm_norm_view_dist=4:adm_csf_mode=2", frame)
+    with pytest.raises(OptionError, match=r"it must be a number from 0 to 1$"):
+        make_scorer("adm=adm_dlm_weight=nan", frame)
+
+
 def test_beside_other_metrics() -> None:
     """In one plan, whose steps it shares."""
     references, distorted, _ = vmaf_clips("odd")

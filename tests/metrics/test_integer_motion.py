@@ -39,6 +39,17 @@ def test_every_digit_of_the_clips(backend: str, clip: str) -> None:
     )
 
 
+def test_the_largest_score() -> None:
+    expected = clip_report(CLIPS[1], "vmaf_v1")["frames"]
+    names = [f"{name}_mmxv_18" for name in NAMES]
+    report = score_files(*clip_paths(CLIPS[1]), features="motion=motion_max_val=18")
+    np.testing.assert_array_equal(
+        scores_of([dict(frame.metrics) for frame in report.frames], *names), scores_of(expected, *names)
+    )
+    report = score_files(*clip_paths(CLIPS[1]), features="motion=motion_max_val=0.5")
+    assert max(report.column("integer_motion2_mmxv_0.5")) == 0.5
+
+
 def test_selected_frames_are_a_clip_of_their_own() -> None:
     """As with libvmaf's --frame_skip_ref and --frame_cnt: the first one has no frame before it, and the last one none after."""
     whole = score_files(*clip_paths(CLIPS[1]), features="motion")

@@ -3,9 +3,9 @@
 The metric is that of S. Li, F. Zhang, L. Ma, K. N. Ngan, "Image quality assessment by separately evaluating detail losses and
 additive impairments", IEEE TMM 2011. Each scale is:
 
-    planes ──► wavelet ──► decouple ──► weigh ──► threshold ──► masked_sums ──► numerator
+    planes ──► wavelet ──► decouple ──► weigh ──► threshold ──► masked_sums ──► num
       │           │           └── restored ────────────────────────┘
-      │           └── bands of the reference ──► band_sums ──► denominator
+      │           └── bands of the reference ──► band_sums ──► den
       └──► approximation ──► the planes of the next scale
 
 aim is the same with restored and additive bands exchanged. Bands are (3, H, W) int32: horizontal (high-pass along the columns),
@@ -35,7 +35,7 @@ from ..shaders.constants import (
     ADM_THIRTIETH,
 )
 from ..types import Doubles
-from .adm_csf import Viewing, Weights, band_weights
+from .adm_csf import DEFAULT_VIEWING, Viewing, Weights, band_weights
 
 Int64s = npt.NDArray[np.int64]
 Int32Plane = npt.NDArray[np.int32]
@@ -290,11 +290,6 @@ def _cube_roots(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     return roots
 
 
-def _pooled(cubes: npt.NDArray[np.float64], noise: float) -> npt.NDArray[np.float32]:
-    """Return (...) sums over the bands of the cube roots of (..., 3) cubes and of the noise."""
-    return _sum_of_bands(_cube_roots(cubes) + _cube_roots(np.array(noise)))
-
-
 def _sum_of_bands(roots: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Add (..., 3) in float32, one after the other."""
     total: npt.NDArray[np.float32] = roots[..., 0] + roots[..., 1] + roots[..., 2]
@@ -308,17 +303,6 @@ def _factors(points: tuple[int, int, int], weights: Weights | None = None) -> np
     return factors
 
 
-def numerator(sums: Sums, scale: int, noise: float) -> npt.NDArray[np.float32]:
-    """Return the sum over the bands of the cube roots of masked sums and of the noise."""
-    values = sums.values.astype(np.float32 if scale else np.float64).astype(np.float64)
-    return _pooled(values * _factors(sums.points), noise)
-
-
-def denominator(sums: Sums, weights: Weights, noise: float) -> npt.NDArray[np.float32]:
-    """Return the sum over the bands of the cube roots of weighted sums and of the noise."""
-    return _pooled(sums.values * _factors(sums.points, weights), noise)
-
-
 def adm_terms(
     reference: npt.NDArray[Any],
     distorted: npt.NDArray[Any],
@@ -326,7 +310,7 @@ def adm_terms(
     *,
     gain_limit: float = GAIN_LIMIT,
     noise_weight: float = NOISE_WEIGHT,
-    viewing: Viewing | None = None,
+    viewing: Viewing = DEFAULT_VIEWING,
     skip_aim: bool = False,
     skip_scale0: bool = False,
 ) -> npt.NDArray[np.float32]:
@@ -334,57 +318,68 @@ def adm_terms(
 
     Raises FrameError below 33x33, because libvmaf then reads outside the planes, and OptionError as `band_weights`.
     """
-    terms = np.zeros((ADM_SCALES, 3), np.float32)
-    for scale, (first, second) in enumerate(_bands_of_scales(reference, distorted, bits)):
-        weights = band_weights(scale, viewing or Viewing())
-        if scale == 0 and skip_scale0:
-            terms[scale, 1] = 1e-10
-            continue
-
-        noise = window(*first.shape[1:]).area * noise_weight
-        restored, additive = decouple(first, second, gain_limit)
-        masked = masked_sums(restored, weights, threshold(weigh(additive, weights, scale), scale), scale)
-        terms[scale, 0] = numerator(masked, scale, noise)
-        terms[scale, 1] = denominator(band_sums(first, scale), weights, noise)
-        if not skip_aim:
-            masked = masked_sums(additive, weights, threshold(weigh(restored, weights, scale), scale), scale)
-            terms[scale, 2] = numerator(masked, scale, 0.0)
-    return terms
+    height, width = reference.shape
+    sums = adm_sums(reference, distorted, bits, gain_limit=gain_limit, viewing=viewing, skip_aim=skip_aim)
+    terms = terms_of_sums(sums[None], height, width, noise_weight=noise_weight, viewing=viewing)
+    if skip_scale0:
+        terms[0, 0] = 0.0, 1e-10, 0.0
+    of_frame: npt.NDArray[np.float32] = terms[0]
+    return of_frame
 
 
-def adm_sums(reference: npt.NDArray[Any], distorted: npt.NDArray[Any], bits: int, *, gain_limit: float = GAIN_LIMIT) -> Int64s:
+def adm_sums(
+    reference: npt.NDArray[Any],
+    distorted: npt.NDArray[Any],
+    bits: int,
+    *,
+    gain_limit: float = GAIN_LIMIT,
+    viewing: Viewing = DEFAULT_VIEWING,
+    skip_aim: bool = True,
+) -> Int64s:
     """Return the sums of masked restored bands and of bands of the reference, (4, 2, 3) int64: all that adm2 depends on.
 
-    Raises FrameError below 33x33.
+    Without `skip_aim`, (4, 3, 3): those of masked additive bands too. Raises as `adm_terms`.
     """
     sums = []
     for scale, (first, second) in enumerate(_bands_of_scales(reference, distorted, bits)):
-        weights = band_weights(scale, Viewing())
+        weights = band_weights(scale, viewing)
         restored, additive = decouple(first, second, gain_limit)
         masked = masked_sums(restored, weights, threshold(weigh(additive, weights, scale), scale), scale)
-        sums.append([masked.values, band_sums(first, scale).values])
+        of_scale = [masked, band_sums(first, scale)]
+        if not skip_aim:
+            of_scale.append(masked_sums(additive, weights, threshold(weigh(restored, weights, scale), scale), scale))
+        sums.append([part.values for part in of_scale])
     return np.array(sums)
 
 
 @cache
-def _pooling(height: int, width: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
-    """Return the factors of the sums of frames of this size, (4, 2, 3), and the cube roots of the noise, (4, 1, 1)."""
-    factors, noise = np.empty((ADM_SCALES, 2, 3)), np.empty((ADM_SCALES, 1, 1))
+def _pooling(
+    height: int, width: int, noise_weight: float, viewing: Viewing
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
+    """Return the factors of the sums of frames of this size, (4, 3, 3), and the cube roots of the noise, (4, 3, 1)."""
+    factors, noise = np.empty((ADM_SCALES, 3, 3)), np.zeros((ADM_SCALES, 3, 1))
     for scale in range(ADM_SCALES):
         height, width = (height + 1) // 2, (width + 1) // 2
-        factors[scale, 0] = _factors(mask_shifts(height, width, scale).points)
-        factors[scale, 1] = _factors(band_shifts(height, width, scale).points, band_weights(scale, Viewing()))
-        noise[scale] = window(height, width).area * NOISE_WEIGHT
+        factors[scale, 0::2] = _factors(mask_shifts(height, width, scale).points)
+        factors[scale, 1] = _factors(band_shifts(height, width, scale).points, band_weights(scale, viewing))
+        noise[scale, :2] = window(height, width).area * noise_weight
     return factors, _cube_roots(noise)
 
 
-def terms_of_sums(sums: Int64s, height: int, width: int) -> npt.NDArray[np.float32]:
-    """Return the terms of frames of this size, (frames, 4, 3), from their sums, (frames, 4, 2, 3); those of aim are 0."""
-    factors, noise = _pooling(height, width)
+def terms_of_sums(
+    sums: Int64s, height: int, width: int, *, noise_weight: float = NOISE_WEIGHT, viewing: Viewing = DEFAULT_VIEWING
+) -> npt.NDArray[np.float32]:
+    """Return the terms of frames of this size, (frames, 4, 3), from their (frames, 4, 2 or 3, 3) sums; see `adm_sums`.
+
+    A term is the sum over the bands of the cube roots of a sum and of the noise, which aim lacks. Those of aim are 0 without
+    its sums.
+    """
+    factors, noise = _pooling(height, width, noise_weight, viewing)
+    parts = sums.shape[2]
     values = sums.astype(np.float64)
-    values[:, 1:, 0] = sums[:, 1:, 0].astype(np.float32)
+    values[:, 1:, 0::2] = sums[:, 1:, 0::2].astype(np.float32)
     terms = np.zeros((len(sums), ADM_SCALES, 3), np.float32)
-    terms[..., :2] = _sum_of_bands(_cube_roots(values * factors) + noise)
+    terms[..., :parts] = _sum_of_bands(_cube_roots(values * factors[:, :parts]) + noise[:, :parts])
     return terms
 
 

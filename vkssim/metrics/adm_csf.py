@@ -35,6 +35,9 @@ class Viewing(NamedTuple):
     """Times the weight of the diagonal band; for BARTEN alone."""
 
 
+DEFAULT_VIEWING = Viewing()
+
+
 class Weights(NamedTuple):
     """The weights of the horizontal, vertical and diagonal bands of a scale."""
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FrameError
+from ..errors import FrameError, OptionError
 from ..host.plan import BufferSpec, Dispatch
 from ..report.results import decibel
 from ..shaders.interface import SampleCode
@@ -193,6 +193,11 @@ class SimilarityScorer(FrameScorer):
             return score
         limited: Doubles = np.minimum(decibel(score), np.inf if self.limit_db is None else self.limit_db)
         return limited
+
+
+def no_kernels(feature: str) -> OptionError:
+    """Return the error for a metric, or an option of it, that only the CPU backend computes."""
+    return OptionError(f"{feature} has no Vulkan kernels yet; give backend=cpu (`--backend cpu`), which takes longer")
 
 
 def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:

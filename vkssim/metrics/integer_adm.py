@@ -16,7 +16,9 @@ from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .adm import (
     ACROSS_SHIFTS,
+    DLM_WEIGHT,
     GAIN_LIMIT,
+    NOISE_WEIGHT,
     Int64s,
     Window,
     adm_scores,
@@ -27,8 +29,8 @@ from .adm import (
     terms_of_sums,
     window,
 )
-from .adm_csf import Viewing, band_weights
-from .base import FeaturePlan, IntegerScorer, sum_groups
+from .adm_csf import NORM_VIEW_DIST, REF_DISPLAY_HEIGHT, WATSON, Viewing, band_weights
+from .base import FeaturePlan, IntegerScorer, no_kernels, sum_groups
 from .dispatches import KernelShape, PlaneLayout, PlanePair, aligned, ceil_div, dispatch, partials, strip_rows
 from .options import OptionValue
 from .vmaf_model import output_name
@@ -56,14 +58,36 @@ class AdmOptions(TypedDict, total=False):
             choices=range(1, MAX_GAIN + 1),
         ),
     ]
+    adm_csf_mode: Annotated[
+        int,
+        Value(
+            default=WATSON,
+            help="the weights of bands: 0 by Watson, 1 by Barten, 2 and 3 libvmaf's blends of both, for some distances",
+            choices=range(4),
+        ),
+    ]
+    adm_norm_view_dist: Annotated[
+        float, Value(default=NORM_VIEW_DIST, help="the distance of the viewer, in heights of the display", bounds=(0.75, 24.0))
+    ]
+    adm_ref_display_height: Annotated[
+        int, Value(default=REF_DISPLAY_HEIGHT, help="the height of the display in samples", choices=range(1, 4321))
+    ]
+    adm_noise_weight: Annotated[
+        float, Value(default=NOISE_WEIGHT, help="the noise of a sample, which scores of flat frames need", bounds=(0.0, 1500.0))
+    ]
+    adm_skip_aim: Annotated[
+        bool, Value(default=True, help="leave out aim, the additions, and adm3, in which adm2 and aim are weighted", adds=True)
+    ]
+    adm_dlm_weight: Annotated[float, Value(default=DLM_WEIGHT, help="the weight of adm2 in adm3", bounds=(0.0, 1.0))]
+    adm_min_val: Annotated[float, Value(default=0.0, help="the smallest adm3", bounds=(0.0, 1.0))]
 
 
 class AdmScorer(IntegerScorer):
     """adm for frames of one format, as in libvmaf's integer_adm.c.
 
     A scale has one score, num / den: the detail of the reference that the distorted plane keeps above the masking threshold.
-    adm2 is the quotient of the sums of all scales. Raises FrameError for samples that are no integers of 8 to 16 bits, and
-    below 33x33.
+    adm2 is the quotient of the sums of all scales. aim is the same of its additions, and adm3 has both. Raises
+    FrameError for samples that are no integers of 8 to 16 bits, and below 33x33, and OptionError as `band_weights`.
     """
 
     name = "adm"
@@ -73,7 +97,12 @@ class AdmScorer(IntegerScorer):
         check_size(frame.width, frame.height)
         super().__init__(frame, options)
         self._limit: int = self._options["adm_enhn_gain_limit"]
-        outputs = "adm2", *(f"adm_scale{scale}" for scale in range(ADM_SCALES))
+        self._skip_aim: bool = self._options["adm_skip_aim"]
+        self._noise_weight: float = self._options["adm_noise_weight"]
+        self._viewing = Viewing(*(self._options[f"adm_{name}"] for name in Viewing._fields[:3]))
+        for scale in range(ADM_SCALES):
+            band_weights(scale, self._viewing)
+        outputs = "adm2", *(() if self._skip_aim else ("aim", "adm3")), *(f"adm_scale{scale}" for scale in range(ADM_SCALES))
         self.names = tuple(output_name(f"integer_{output}", self._options) for output in outputs)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
@@ -83,32 +112,37 @@ class AdmScorer(IntegerScorer):
                     │                          │                                  │
                     └──► sums of rows ──► adm_rows ◄──────────────────────────────┘
         """
+        if not self._skip_aim:
+            raise no_kernels("adm with adm_skip_aim=false")
         scales = _scales(shape, planes, self._bits, self._frame.shift)
         groups = tuple(scale.row_groups(shape) for scale in scales)
         target = partials("adm.partials", _SUMS * _DIGITS * sum(groups))
         buffers = [target, *(spec for scale in scales for spec in (scale.approximations, scale.row_sums))]
         firsts = [_SUMS * _DIGITS * sum(groups[:number]) for number in range(ADM_SCALES)]
-        steps = [(_sum_rows(shape, scale, self._limit),) for scale in scales]
+        steps = [(_sum_rows(shape, scale, self._limit, self._viewing),) for scale in scales]
         rows = (_add_rows(shape, *each, target) for each in zip(scales, groups, firsts, strict=True))
         return FeaturePlan(tuple(buffers), (*steps, tuple(rows)), target, groups)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """Return (frames, 48) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
+        """Return (frames, 48 or 72) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
         digits = sum_groups(partial_sums, plan.groups, _SUMS * _DIGITS).astype(np.int64).reshape(len(partial_sums), -1, _DIGITS)
         sums: Int64s = (digits << np.arange(0, 64, 16)).sum(axis=2)
         return _split(sums)
 
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
-        """Return (48,) numbers of a frame, computed by NumPy."""
-        sums = adm_sums(reference, distorted, self._bits, gain_limit=self._limit)
+        """Return (48,) numbers of a frame, or (72,) with aim, computed by NumPy."""
+        limit, viewing = self._limit, self._viewing
+        sums = adm_sums(reference, distorted, self._bits, gain_limit=limit, viewing=viewing, skip_aim=self._skip_aim)
         return _split(sums.reshape(1, -1)).ravel()
 
     def scores(self, means: Doubles) -> Doubles:
-        """Return adm2 and the scores of the scales."""
+        """Return adm2, aim and adm3, and the scores of the scales."""
         height, width = self._frame.height, self._frame.width
-        sums = _joined(means).reshape(-1, ADM_SCALES, 2, 3)
-        found = adm_scores(terms_of_sums(sums, height, width), height * width)
-        return np.column_stack([found.adm2, found.scales])
+        sums = _joined(means).reshape(len(means), ADM_SCALES, -1, 3)
+        terms = terms_of_sums(sums, height, width, noise_weight=self._noise_weight, viewing=self._viewing)
+        weight, smallest = self._options["adm_dlm_weight"], self._options["adm_min_val"]
+        found = adm_scores(terms, height * width, dlm_weight=weight, min_val=smallest)
+        return np.column_stack([found.adm2, *(() if self._skip_aim else (found.aim, found.adm3)), found.scales])
 
 
 def _split(sums: Int64s) -> Doubles:
@@ -183,8 +217,8 @@ def _scales(shape: KernelShape, planes: PlanePair, bits: int, sample_shift: int)
     return scales
 
 
-def _sum_rows(shape: KernelShape, scale: _Scale, limit: int) -> Dispatch:
-    edge, _, diagonal = band_weights(scale.number, Viewing()).integers
+def _sum_rows(shape: KernelShape, scale: _Scale, limit: int, viewing: Viewing) -> Dispatch:
+    edge, _, diagonal = band_weights(scale.number, viewing).integers
     height, width = scale.planes.height, scale.planes.width
     return dispatch(
         shape,

@@ -30,14 +30,20 @@ class IntegerMotionOptions(TypedDict, total=False):
     """The options of motion."""
 
     motion_force_zero: Annotated[bool, Value(default=False, help="give 0 for every frame, as models without motion need")]
+    motion_max_val: Annotated[float, Value(default=10000.0, help="the largest score", bounds=(0.0, 10000.0))]
+    motion_fps_weight: Annotated[float, Value(default=1.0, help="multiply scores, for other frame rates", bounds=(0.0, 5.0))]
+    motion_blend_factor: Annotated[
+        float, Value(default=1.0, help="multiply what motion3 has above motion_blend_offset", bounds=(0.0, 1.0))
+    ]
+    motion_blend_offset: Annotated[float, Value(default=40.0, help="see motion_blend_factor", bounds=(0.0, 1000.0))]
 
 
 class MotionScorer(IntegerScorer):
     """motion for frames of one format, as in libvmaf's integer_motion.c.
 
     The distorted clip does not matter, and larger scores are no better. motion2 is the smaller of a frame's change and the next
-    one's, in units of 8 bits, and 0 for the first frame; motion3 is the same, except that the first frame has that of the
-    second. Raises FrameError for samples that are no integers of 8 to 16 bits, and below 3x3.
+    one's, in units of 8 bits, and 0 for the first frame; motion3 is motion2 blended, and that of
+    the second for the first frame. Raises FrameError for samples that are no integers of 8 to 16 bits, and below 3x3.
     """
 
     name = "motion"
@@ -47,7 +53,7 @@ class MotionScorer(IntegerScorer):
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         check_size(frame.width, frame.height)
         super().__init__(frame, options)
-        self._settings = MotionOptions(force_zero=self._options["motion_force_zero"])
+        self._settings = MotionOptions(**{name.removeprefix(f"{self.name}_"): value for name, value in self._options.items()})
         self.names = tuple(output_name(f"integer_{output}", self._options) for output in ("motion2", "motion3"))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:

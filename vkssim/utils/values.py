@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import IntEnum, StrEnum
 from functools import cache
@@ -89,6 +90,8 @@ class Value:
     """Whether the help names the default."""
     minimum: int | None = None
     """The smallest number."""
+    bounds: tuple[float, float] | None = None
+    """The smallest and the largest value of a metric's option that need not be a whole number."""
     choices: Sequence[str | int] = ()
     """The possible values; those of a metric's option are words, or a range of whole numbers."""
     parse: Callable[[str, Any], object] | None = None
@@ -119,6 +122,8 @@ class Value:
         """Return the possible values of an option as text."""
         if self.types == (bool,):
             return "true or false"
+        if self.bounds:
+            return f"a number from {self.bounds[0]:g} to {self.bounds[1]:g}"
         if isinstance(self.choices, range):
             return f"a whole number from {self.choices[0]} to {self.choices[-1]}"
         if self.choices:
@@ -146,8 +151,10 @@ class Value:
         return plain
 
     def from_text(self, text: str) -> Any:
-        """Return the value that a text means: true or false, a whole number, or a word. None if it is not possible."""
+        """Return the value that a text means: true or false, a number, or a word. None if it is not possible."""
         value: Any = text
+        if self.bounds:
+            return _number_between(text, *self.bounds)
         if self.types == (bool,):
             value = _BOOLEANS.get(text.lower())
         elif self.types == (int,):
@@ -170,6 +177,13 @@ class Value:
     def text(self, value: object) -> str:
         """Return a value with its unit."""
         return f"{as_text(value)} {self.unit}".rstrip() if value is not None else "none"
+
+
+def _number_between(text: str, smallest: float, largest: float) -> float | None:
+    with suppress(ValueError):
+        number = float(text)
+        return number if smallest <= number <= largest else None
+    return None
 
 
 def value(title: str, *flags: str, default: Any = MISSING, default_factory: Any = MISSING, **declared: Any) -> Any:
