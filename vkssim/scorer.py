@@ -145,8 +145,8 @@ class Scorer(Closable):
         depth_is_checked = luma.code is SampleCode.UINT16 and data_range is None
         self._depth_checks = [DepthCheck(luma.peak) for _ in range(2)] if depth_is_checked else []
         self._float_range = luma.peak if luma.code is SampleCode.FLOAT32 else None  # None if it needs no more looks
-        self._formats = plane_formats(luma, planes, chroma)
-        self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
+        self._metrics = FrameMetrics(features, plane_formats(luma, planes, chroma), total=planes == "all", chroma=chroma)
+        self._formats = tuple(plane.format for plane in self._metrics.planes)
         opened = open_backend(backend, self._metrics.planes, device=device, batch=batch, keep=False)
         self._backend = open_with_warnings(opened)
         is_large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES

@@ -59,7 +59,7 @@ def test_options_of_models() -> None:
         report = score_files(*clip_paths(CLIPS[1]), features=feature, backend=backend, selection=Selection(count=2))
         found = scores_of([dict(frame.metrics) for frame in report.frames], *names[columns])
         np.testing.assert_array_equal(found, expected[:, columns])
-    with pytest.raises(OptionError, match=r"adm with adm_skip_aim=false has no Vulkan kernels yet.*--backend cpu"):
+    with pytest.raises(OptionError, match=r"needs `--backend cpu`.*no Vulkan kernels exist yet of adm with adm_skip_aim=false"):
         score_files(*clip_paths(CLIPS[1]), features="adm=adm_skip_aim=false")
 
 

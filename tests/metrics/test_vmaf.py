@@ -125,7 +125,6 @@ def test_two_models_need_two_names() -> None:
     ("feature", "message"),
     [
         ("vmaf=model=vmaf_v9", "there is no model vmaf_v9; ffmpeg-quality-metrics has .*vmaf_v0.6.1"),
-        ("vmaf=model=vmaf_v1.0.16_3d0h", "model vmaf_v1.0.16_3d0h cannot be used"),
         ("vmaf=transform=tv", "transform is 'tv'; it must be none or phone"),
         ("vmaf=name=2", "name is '2'; it must be letters"),
         ("vmaf=size=1", "vmaf has no option 'size'"),

@@ -29,6 +29,23 @@ def test_libvmafs_scores(output: str) -> None:
     np.testing.assert_allclose(scores, scores_of(frames, output)[:, 0], rtol=0, atol=1e-10)
 
 
+OUTPUTS_OF_VERSION_1 = {
+    "v1_1080p": "vmaf_v1.0.16_3d0h",
+    "v1_phone": "vmaf_v1.0.16_5d0h",
+    "v1_4k": "vmaf_v1.0.16_1d5h_2160",
+    "v1_hfr": "vmaf_v1.0.16_hfr_3d0h",
+}
+
+
+@pytest.mark.parametrize("output", OUTPUTS_OF_VERSION_1)
+def test_libvmafs_scores_of_version_1(output: str) -> None:
+    """The phone's model finds no score of chroma in clips of this size, and puts one of the luma in its place."""
+    model = read_model(OUTPUTS_OF_VERSION_1[output])
+    frames = [frame for clip in CLIPS for frame in clip_report(clip, "vmaf_v1")["frames"]]
+    features = scores_of(frames, *(feature.name for feature in model.features))
+    np.testing.assert_allclose(predict(model, features), scores_of(frames, output)[:, 0], rtol=0, atol=1e-10)
+
+
 def test_options_of_features() -> None:
     features = read_model("vmaf_v0.6.1neg").features
     assert [feature.extractor for feature in features] == ["adm", "motion", "vif", "vif", "vif", "vif"]
@@ -85,7 +102,8 @@ def test_transform_and_knots() -> None:
     [
         ({"model_type": "BOOTSTRAP_LIBSVMNUSVR"}, "only LIBSVMNUSVR"),
         ({"norm_type": "clip_0to1"}, "norm_type is clip_0to1"),
-        ({"feature_names": ["Cambi_feature_cambi_score"]}, "Cambi_feature_cambi_score"),
+        ({"feature_names": ["VMAF_feature_ansnr_score"]}, "VMAF_feature_ansnr_score"),
+        ({"chroma_correction_parameter": 120}, "one feature each of speed_chroma and adm3"),
         ({"feature_opts_dicts": [{"motion_colour": 1}]}, "no option motion_colour"),
         ({"feature_opts_dicts": [{"vif_enhn_gain_limit": 1}]}, "motion has no option vif_enhn_gain_limit"),
         ({"feature_opts_dicts": [{}, {}]}, "not a VMAF model"),

@@ -18,7 +18,7 @@ from vkssim.utils.wording import did_you_mean
         ("msssim", "float_ms_ssim"),
         ("flaot_ssim", "float_ssim"),
         ("psnr", "float_psnr"),
-        *((other, None) for other in ("ciede", "cambi", "im", "s", "")),
+        *((other, None) for other in ("ciede", "lpips", "im", "s", "")),
     ],
 )
 def test_a_known_name_is_suggested_if_one_is_similar(name: str, meant: str | None) -> None:

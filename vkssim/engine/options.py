@@ -11,7 +11,8 @@ from ..backends.open import check_backend
 from ..errors import InputError
 from ..frames.decode.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..metrics.plane_metrics import FrameMetrics, plane_formats
+from ..metrics import reads_chroma
+from ..metrics.plane_metrics import FrameMetrics, check_kernels, plane_formats
 from ..report.thresholds import Threshold, check_names
 from ..storage.location import is_url, redact_url
 from ..types import FrameFormat
@@ -54,8 +55,8 @@ class ScoreOptions:
 
     @property
     def chroma(self) -> bool:
-        """Return True if chroma is scored as well."""
-        return self.planes != "y"
+        """Return True if chroma is scored as well, or a metric of the luma reads it."""
+        return self.planes != "y" or reads_chroma(self.features)
 
 
 _STANDARD_INPUT = "-"
@@ -72,6 +73,8 @@ def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = (), m
     check_decode(options.decode)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
+    if options.backend != "cpu":
+        check_kernels(metrics.planes)
     check_names(thresholds, dict.fromkeys([*metrics.names, *merged]), metrics.similarities)
 
 

@@ -167,7 +167,7 @@ def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOption
     if all(source.external for source in sources):
         luma = luma.in_surfaces()
     formats = plane_formats(luma, options.planes, sources[0].info.chroma)
-    return FrameMetrics(options.features, formats, total=options.planes == "all")
+    return FrameMetrics(options.features, formats, total=options.planes == "all", chroma=sources[0].info.chroma)
 
 
 def _new_report(

@@ -12,6 +12,7 @@ from ..errors import OptionError
 from ..types import FrameFormat
 from ..utils.wording import did_you_mean
 from .base import FrameScorer, Metric
+from .cambi_metric import CambiScorer
 from .float_ms_ssim import FloatMsSsimScorer
 from .float_psnr import FloatPsnrScorer
 from .float_ssim import FloatSsimScorer
@@ -19,11 +20,15 @@ from .integer_adm import AdmScorer
 from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
+from .speed_chroma import SpeedChromaMetric
 from .vmaf import VmafMetric
 
 FEATURES: Mapping[str, type[Metric]] = {
     metric.name: metric
-    for metric in (FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer, VifScorer, AdmScorer, MotionScorer, VmafMetric)
+    for metric in (
+        *(FloatMsSsimScorer, FloatSsimScorer, FloatPsnrScorer),
+        *(VifScorer, AdmScorer, MotionScorer, CambiScorer, SpeedChromaMetric, VmafMetric),
+    )
 }
 """All metrics by name."""
 
@@ -51,6 +56,12 @@ def files_of(features: Sequence[str]) -> list[str]:
     """Return the paths of the files that the scores of features depend on, such as a model of VMAF."""
     split = map(split_feature, features)
     return [file for name, options in split if name in FEATURES for file in FEATURES[name].files(options)]
+
+
+def reads_chroma(features: Sequence[str]) -> bool:
+    """Return whether the scores of features depend on Cb and Cr, besides the luma. Raises OptionError for a missing model."""
+    split = map(split_feature, features)
+    return any(FEATURES[name].reads_chroma(options) for name, options in split if name in FEATURES)
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

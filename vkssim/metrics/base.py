@@ -75,19 +75,33 @@ class Metric(ABC):
         """Return the paths of the files that its scores depend on with these options."""
         return []
 
+    @classmethod
+    def reads_chroma(cls, options: Mapping[str, OptionValue]) -> bool:
+        """Return whether its scores depend on Cb and Cr with these options, besides the luma."""
+        return False
+
     @property
     @abstractmethod
     def scorers(self) -> tuple[FrameScorer, ...]:
         """Return the metrics that are computed from pixels for it: itself, or those that it combines."""
 
+    def chroma_scorers(self, chroma: FrameFormat) -> tuple[FrameScorer, ...]:
+        """Return the metrics that it combines and that are computed from Cb and from Cr, for planes of this format."""
+        return ()
+
     def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
-        """Return the scores that it adds to those of `scorers`, each (frames,), by name."""
+        """Return the scores that it adds to those of `scorers`, each (frames,), by name.
+
+        `scores` has those of `chroma_scorers` too, their names with `_cb` and `_cr`.
+        """
         return {}
 
 
 class FrameScorer(Metric):
     """A metric that is computed from the pixels of a frame."""
 
+    without_kernels: str = ""
+    """The metric, or the option of it, that only the CPU backend computes; empty if the Vulkan backend does too."""
     looks_around: ClassVar[bool] = False
     """Whether its means depend on the frame before, and its scores on the frames before and after.
 
@@ -171,6 +185,22 @@ class IntegerScorer(FrameScorer):
         return dict(zip(self.names, self.scores(means).T, strict=True))
 
 
+class CpuScorer(IntegerScorer):
+    """A metric of integers that has no kernels yet: only the CPU backend computes it, and its means are its scores."""
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        super().__init__(frame, options)
+        self.without_kernels = self.name
+
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Raise OptionError."""
+        raise no_kernels(self.name, [self.name])
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Raise OptionError."""
+        raise no_kernels(self.name, [self.name])
+
+
 class SimilarityScorer(FrameScorer):
     """A metric whose score is a similarity, or in dB if `enable_db` requests it; it has the options of `SimilarityOptions`.
 
@@ -195,9 +225,12 @@ class SimilarityScorer(FrameScorer):
         return limited
 
 
-def no_kernels(feature: str) -> OptionError:
-    """Return the error for a metric, or an option of it, that only the CPU backend computes."""
-    return OptionError(f"{feature} has no Vulkan kernels yet; give backend=cpu (`--backend cpu`), which takes longer")
+def no_kernels(feature: str, lacking: Sequence[str]) -> OptionError:
+    """Return the error for a feature that needs metrics or options which only the CPU backend computes."""
+    names = ", ".join(lacking)
+    return OptionError(
+        f"{feature} needs `--backend cpu` (backend=cpu), which takes longer: no Vulkan kernels exist yet of {names}"
+    )
 
 
 def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:

@@ -98,6 +98,7 @@ class AdmScorer(IntegerScorer):
         super().__init__(frame, options)
         self._limit: int = self._options["adm_enhn_gain_limit"]
         self._skip_aim: bool = self._options["adm_skip_aim"]
+        self.without_kernels = "" if self._skip_aim else "adm with adm_skip_aim=false"
         self._noise_weight: float = self._options["adm_noise_weight"]
         self._viewing = Viewing(*(self._options[f"adm_{name}"] for name in Viewing._fields[:3]))
         for scale in range(ADM_SCALES):
@@ -112,8 +113,8 @@ class AdmScorer(IntegerScorer):
                     │                          │                                  │
                     └──► sums of rows ──► adm_rows ◄──────────────────────────────┘
         """
-        if not self._skip_aim:
-            raise no_kernels("adm with adm_skip_aim=false")
+        if self.without_kernels:
+            raise no_kernels(self.text, [self.without_kernels])
         scales = _scales(shape, planes, self._bits, self._frame.shift)
         groups = tuple(scale.row_groups(shape) for scale in scales)
         target = partials("adm.partials", _SUMS * _DIGITS * sum(groups))

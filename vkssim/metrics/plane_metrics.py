@@ -12,8 +12,8 @@ from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils.choices import PLANE_CHOICE
 from ..utils.limits import MAX_FEATURES
-from . import make_metric
-from .base import FrameScorer, Metric
+from . import make_metric, reads_chroma
+from .base import FrameScorer, Metric, no_kernels
 
 PLANES = ("y", "cb", "cr")
 TOTAL = "all"
@@ -40,13 +40,16 @@ class PlaneMetrics:
     name: str
     format: FrameFormat
     metrics: tuple[Metric, ...]
-    """The metrics that were requested, in this order."""
+    """The metrics that were requested, in this order; none if the plane is only read for those of the luma."""
+    read_by: tuple[Metric, ...] = ()
+    """The metrics of the luma that read this plane of chroma."""
 
     @cached_property
     def scorers(self) -> tuple[FrameScorer, ...]:
         """Return the metrics that are computed from pixels for them, equal ones once."""
-        scorers = {scorer.text: scorer for metric in self.metrics for scorer in metric.scorers}
-        return tuple(scorers.values())
+        found = [scorer for metric in self.metrics for scorer in metric.scorers]
+        found += [scorer for metric in self.read_by for scorer in metric.chroma_scorers(self.format)]
+        return tuple({scorer.text: scorer for scorer in found}.values())
 
 
 class FrameMetrics:
@@ -54,17 +57,21 @@ class FrameMetrics:
 
     `features` are metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``. `formats` are those of the luma, or
     of Y, Cb and Cr. `total` adds one score of all planes, from the mean of their numbers weighted by area, as FFmpeg's All; see
-    `FrameScorer.score`. Raises OptionError if there is no metric, a metric is named twice, or its options are invalid, and
+    `FrameScorer.score`. If the luma alone is scored, a metric may read Cb and Cr too: of frames with the subsampling `chroma`.
+    Raises OptionError if there is no metric, a metric is named twice, or its options are invalid, and
     FrameError if a plane is too small for a metric.
     """
 
-    def __init__(self, features: Sequence[str] | str, formats: Sequence[FrameFormat], *, total: bool = False) -> None:
+    def __init__(
+        self, features: Sequence[str] | str, formats: Sequence[FrameFormat], *, total: bool = False, chroma: str = "420"
+    ) -> None:
         texts = feature_texts(features)
         if not texts:
             raise OptionError("no feature asked for")
         if len(texts) > MAX_FEATURES:
             raise OptionError(f"{len(texts)} features were given; the limit is {MAX_FEATURES}")
         self._total = total
+        self._scored = len(formats)
         self.planes = tuple(
             PlaneMetrics(name, plane, _metrics(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
         )
@@ -76,6 +83,8 @@ class FrameMetrics:
             if names.count(metric.names[0]) > 1:
                 cure = "; its option `name` gives each score a name of its own" if "name" in metric.options else ""
                 raise OptionError(f"feature {metric.name} is asked for twice{cure}")
+        if len(formats) == 1 and reads_chroma(texts):
+            self.planes += _planes_to_read(self.planes[0], chroma)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +95,7 @@ class FrameMetrics:
         names: list[str] = []
         for metric in self.planes[0].metrics:
             names += metric.names
-            if len(self.planes) > 1:
+            if self._scored > 1:
                 names += [f"{name}_{plane.name}" for plane in self.planes for name in metric.names]
             if self._total:
                 names.append(f"{metric.name}_{TOTAL}")
@@ -96,7 +105,7 @@ class FrameMetrics:
     def similarities(self) -> tuple[str, ...]:
         """Return the names of scores that are a metric itself and not in dB."""
         plain = [name for metric in self.planes[0].metrics for name in metric.similarities]
-        of_planes = [f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL)] if len(self.planes) > 1 else []
+        of_planes = [f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL)] if self._scored > 1 else []
         printed = {*plain, *of_planes}
         return tuple(name for name in self.names if name in printed)
 
@@ -108,16 +117,17 @@ class FrameMetrics:
     def finish(self, means: Means) -> dict[str, Doubles]:
         """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
         columns: dict[str, Doubles] = {}
-        for plane, terms in zip(self.planes, means, strict=True):
-            computed: dict[str, Doubles] = {}
-            for scorer, mean in zip(plane.scorers, terms, strict=True):
-                computed |= scorer.finish(mean)
+        read: dict[str, Doubles] = {}
+        for plane, terms in zip(self.planes[self._scored :], means[self._scored :], strict=True):
+            read |= {f"{name}_{plane.name}": column for name, column in _finished(plane, terms).items()}
+        for plane, terms in zip(self.planes[: self._scored], means[: self._scored], strict=True):
+            computed = _finished(plane, terms)
             scores = {**computed}
             for metric in plane.metrics:
-                scores |= metric.combine(computed)
+                scores |= metric.combine({**computed, **read})
             if plane.name == PLANES[0]:
                 columns |= scores
-            if len(self.planes) > 1:
+            if self._scored > 1:
                 columns |= {f"{name}_{plane.name}": column for name, column in scores.items()}
         if self._total:
             areas = [plane.format.width * plane.format.height for plane in self.planes]
@@ -126,6 +136,35 @@ class FrameMetrics:
                 total = np.average(scores_of_planes, axis=0, weights=areas)
                 columns[f"{scorer.name}_{TOTAL}"] = scorer.as_requested(total)
         return {name: columns[name] for name in self.names}
+
+
+def _finished(plane: PlaneMetrics, terms: Sequence[Doubles]) -> dict[str, Doubles]:
+    scores: dict[str, Doubles] = {}
+    for scorer, mean in zip(plane.scorers, terms, strict=True):
+        scores |= scorer.finish(mean)
+    return scores
+
+
+def _planes_to_read(luma: PlaneMetrics, chroma: str) -> tuple[PlaneMetrics, ...]:
+    """Return Cb and Cr without metrics of their own."""
+    if CHROMA_STEPS.get(chroma) is None:
+        texts = ", ".join(metric.text for metric in luma.metrics if reads_chroma([metric.text]))
+        raise FrameError(f"{texts} reads Cb and Cr, and the pixel format {chroma} has none; leave it out")
+    _, *formats = plane_formats(luma.format, "yuv", chroma)
+    planes = tuple(PlaneMetrics(name, plane, (), luma.metrics) for name, plane in zip(PLANES[1:], formats, strict=True))
+    for plane in planes:
+        _ = plane.scorers  # which raise if the plane is too small
+    return planes
+
+
+def check_kernels(planes: Sequence[PlaneMetrics]) -> None:
+    """Raise OptionError if only the CPU backend computes a metric of these planes."""
+    for metric in planes[0].metrics:
+        scorers = [*metric.scorers]
+        scorers += [scorer for plane in planes if metric in plane.read_by for scorer in metric.chroma_scorers(plane.format)]
+        lacking = dict.fromkeys(scorer.without_kernels for scorer in scorers if scorer.without_kernels)
+        if lacking:
+            raise no_kernels(metric.text, list(lacking))
 
 
 Means = Sequence[Sequence[Doubles]]

@@ -1,4 +1,4 @@
-"""vmaf: Netflix's VMAF, which a model predicts from vif, adm and motion, like libvmaf's models of version 0."""
+"""vmaf: Netflix's VMAF, which a model predicts from other metrics, like libvmaf's models of versions 0 and 1."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from ..errors import OptionError
 from ..types import Doubles, FrameFormat
 from ..utils.values import Value, values_of
 from .base import FrameScorer, Metric
+from .cambi_metric import CambiScorer
 from .integer_adm import AdmScorer
 from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, split_feature
+from .speed_chroma import SpeedChromaMetric
 from .vmaf_model import DEFAULT_MODEL, FeatureOptions, is_file, predict, read_model
 
-_EXTRACTORS: Mapping[str, type[FrameScorer]] = {scorer.name: scorer for scorer in (VifScorer, AdmScorer, MotionScorer)}
+_EXTRACTORS: Mapping[str, type[Metric]] = {
+    metric.name: metric for metric in (VifScorer, AdmScorer, MotionScorer, CambiScorer, SpeedChromaMetric)
+}
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 
@@ -47,7 +51,8 @@ class VmafOptions(TypedDict, total=False):
 class VmafMetric(Metric):
     """VMAF for frames of one format, 0 to 100.
 
-    The model is a support vector machine over the scores of vif, adm and motion (`vmaf_model.predict`). Metrics with the same
+    The model is a support vector machine over the scores of vif, adm and motion, or of cambi, speed_chroma, adm and motion
+    (`vmaf_model.predict`). Metrics with the same
     options are computed once, also for several models. Raises OptionError if there is no such model, or if it needs what is not
     computed here, and FrameError as the metrics that it combines.
     """
@@ -70,7 +75,7 @@ class VmafMetric(Metric):
             if of_extractors.setdefault(feature.extractor, feature.options) != feature.options:
                 raise OptionError(f"model {self._model.name} cannot be used: it gives {feature.extractor} two sets of options")
         try:
-            self._scorers = tuple(_EXTRACTORS[extractor](frame, given) for extractor, given in of_extractors.items())
+            self._parts = tuple(_EXTRACTORS[extractor](frame, given) for extractor, given in of_extractors.items())
         except OptionError as error:
             raise OptionError(f"model {self._model.name} cannot be used: {error}") from None
 
@@ -80,13 +85,25 @@ class VmafMetric(Metric):
         model = str(options.get("model", DEFAULT_MODEL))
         return [model] if is_file(model) else []
 
+    @classmethod
+    def reads_chroma(cls, options: Mapping[str, OptionValue]) -> bool:
+        """Return whether the model reads chroma."""
+        features = read_model(str(options.get("model", DEFAULT_MODEL))).features
+        return any(_EXTRACTORS[feature.extractor].reads_chroma(feature.options) for feature in features)
+
     @property
     def scorers(self) -> tuple[FrameScorer, ...]:
         """Return the metrics that the model combines."""
-        return self._scorers
+        return tuple(scorer for part in self._parts for scorer in part.scorers)
+
+    def chroma_scorers(self, chroma: FrameFormat) -> tuple[FrameScorer, ...]:
+        """Return the metrics of chroma that the model combines."""
+        return tuple(scorer for part in self._parts for scorer in part.chroma_scorers(chroma))
 
     def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
         """Return the prediction of the model."""
+        for part in self._parts:
+            scores = {**scores, **part.combine(scores)}
         features = np.stack([scores[name] for name in self._inputs], axis=1)
         return {self.names[0]: predict(self._model, features, transform=self._options["transform"] == "phone")}
 

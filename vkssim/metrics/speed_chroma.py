@@ -1,0 +1,110 @@
+"""speed_chroma: how much information the distorted chroma adds or lacks, like libvmaf's extractor of this name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, TypedDict
+
+import numpy as np
+
+from ..types import DoublePlane, Doubles, FrameFormat, Samples
+from ..utils.values import Value, values_of
+from .base import CpuScorer, FrameScorer, Metric
+from .options import OptionValue
+from .speed import WEIGHT_MODES, SpeedOptions, check_size, combined, speed
+from .vmaf_model import output_name
+
+_DEFAULTS = SpeedOptions()
+
+
+class SpeedChromaOptions(TypedDict, total=False):
+    """The options of speed_chroma."""
+
+    speed_kernelscale: Annotated[
+        float, Value(default=_DEFAULTS.kernelscale, help="multiply the widths of the filters", bounds=(0.1, 4.0))
+    ]
+    speed_prescale: Annotated[float, Value(default=_DEFAULTS.prescale, help="scale the chroma first", bounds=(0.1, 4.0))]
+    speed_prescale_method: Annotated[
+        str, Value(default=_DEFAULTS.prescale_method, help="how it is scaled", choices=["nearest", "bilinear"])
+    ]
+    speed_sigma_nn: Annotated[
+        float, Value(default=_DEFAULTS.sigma_nn, help="the standard deviation of neural noise", bounds=(0.1, 2.0))
+    ]
+    speed_nn_floor: Annotated[
+        float, Value(default=_DEFAULTS.nn_floor, help="the share of this noise above which blocks count", bounds=(0.0, 1.0))
+    ]
+    speed_weight_var_mode: Annotated[
+        int,
+        Value(
+            default=_DEFAULTS.weight_var_mode, help="whose variances weight the entropies, as in libvmaf", choices=WEIGHT_MODES
+        ),
+    ]
+    speed_max_val: Annotated[float, Value(default=1000.0, help="the largest score", bounds=(0.0, 1000.0))]
+
+
+class _PlaneScorer(CpuScorer):
+    """The score of a plane of chroma, and whether its covariance is singular.
+
+    If the luma has an odd side, libvmaf leaves the last sample of chroma out.
+    """
+
+    name = "speed_chroma"
+    options = values_of(SpeedChromaOptions)
+
+    def __init__(self, chroma: FrameFormat, options: Mapping[str, OptionValue], luma: FrameFormat) -> None:
+        super().__init__(chroma, options)
+        self._settings = SpeedOptions(**{field.name: self._options[f"speed_{field.name}"] for field in fields(SpeedOptions)})
+        sides = ((chroma.height, luma.height), (chroma.width, luma.width))
+        self._height, self._width = (side if side == of_luma else min(side, of_luma // 2) for side, of_luma in sides)
+        check_size(self._width, self._height, self._settings.prescale)
+        self.names = tuple(output_name(name, self._options) for name in ("speed", "speed_singular"))
+
+    def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
+        """Return the (2,) score of a plane, and 1 if its covariance is singular."""
+        first, second = (plane[: self._height, : self._width] for plane in (reference, distorted))
+        return np.array(speed(first, second, self._bits, self._settings), np.float64)
+
+    def scores(self, means: Doubles) -> Doubles:
+        """Return the scores and the singularities."""
+        return means
+
+
+class SpeedChromaMetric(Metric):
+    """speed_chroma for frames of one format, as in libvmaf's speed.c: the scores of Cb and Cr, and of both together.
+
+    A larger score is a worse frame. Raises FrameError for samples that are no integers of 8 to 16 bits, and for chroma below
+    80x80.
+    """
+
+    name = "speed_chroma"
+    options = values_of(SpeedChromaOptions)
+    has_chroma = False
+    reads_integers = True
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        super().__init__(frame, options)
+        self._frame = frame
+        self.names = tuple(output_name(f"speed_chroma_{plane}", self._options) for plane in ("uv", "u", "v"))
+
+    @classmethod
+    def reads_chroma(cls, options: Mapping[str, OptionValue]) -> bool:
+        """Return True."""
+        return True
+
+    @property
+    def scorers(self) -> tuple[FrameScorer, ...]:
+        """Return no metric: nothing is computed from the luma."""
+        return ()
+
+    def chroma_scorers(self, chroma: FrameFormat) -> tuple[FrameScorer, ...]:
+        """Return the metric of a plane of chroma."""
+        return (_PlaneScorer(chroma, self._options, self._frame),)
+
+    def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
+        """Return the scores of both planes together, of Cb and of Cr."""
+        names = [output_name(name, self._options) for name in ("speed", "speed_singular")]
+        cb, cr = (np.stack([scores[f"{name}_{plane}"] for name in names], axis=1) for plane in ("cb", "cr"))
+        columns = combined(cb, cr), cb[:, 0], cr[:, 0]
+        largest = self._options["speed_max_val"]
+        return {name: np.minimum(column, largest) for name, column in zip(self.names, columns, strict=True)}
