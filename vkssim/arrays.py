@@ -17,7 +17,7 @@ from .backends.open import check_backend
 from .backends.sessions import Session, use_engine
 from .errors import FrameError, OptionError
 from .maps.mapper import FloatMaps, SsimMapper
-from .metrics import FEATURES
+from .metrics import FEATURES, reads_chroma
 from .metrics.float_ms_ssim import FloatMsSsimOptions
 from .metrics.float_ssim import FloatSsimOptions
 from .metrics.options import OptionValue, documents, option_text, parse_options
@@ -426,6 +426,10 @@ def _computed(
                 f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
             )
     text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in settled.items())}"
+    if reads_chroma([text]):
+        raise OptionError(
+            f"{text} reads Cb and Cr; vkssim.Scorer takes frames as (Y, Cb, Cr), and this function the luma alone"
+        )
 
     def make(session: Session | None) -> SsimMapper | Scorer:
         selected: dict[str, Any] = {"backend": backend, "device": session, "batch": batch}

@@ -79,11 +79,11 @@ class Scorer(Closable):
     features : str or sequence of str
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     planes : {"y", "yuv", "all"}
-        The planes of a frame: with ``"y"`` its luma. With ``"yuv"`` a frame is (Y, Cb, Cr), and each score exists for every
-        plane, as ``float_ssim_y``, ``_cb`` and ``_cr``. With ``"all"`` there is also ``float_ssim_all``, their mean weighted by
-        area, like All in FFmpeg.
+        The planes of a frame: with ``"y"`` its luma, or (Y, Cb, Cr) if a metric reads chroma, as VMAF's models of version 1
+        do. With ``"yuv"`` a frame is (Y, Cb, Cr), and each score exists for every plane, as ``float_ssim_y``, ``_cb`` and
+        ``_cr``. With ``"all"`` there is also ``float_ssim_all``, their mean weighted by area, like All in FFmpeg.
     chroma : {"420", "422", "444", "440", "411", "410"}
-        The subsampling of chroma, if it is scored.
+        The subsampling of chroma, if it is scored or read.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -355,6 +355,8 @@ class Scorer(Closable):
 
     def _planes_of(self, name: str, picture: Picture) -> list[Samples]:
         planes = []
+        if len(self._formats) > 1 and getattr(picture, "ndim", None) == 2:
+            raise FrameError(f"the {name} frame is one plane; the features and planes of this scorer need (Y, Cb, Cr)")
         for plane in picture if len(self._formats) > 1 else (picture,):
             check_not_masked(f"the {name} frame", plane)
             planes.append(np.asarray(plane))

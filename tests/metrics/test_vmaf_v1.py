@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import vkssim
 from vkssim import Scorer, Selection, score_files
 from vkssim.errors import FrameError, InputError, OptionError
 from vkssim.metrics.plane_metrics import FrameMetrics
@@ -43,7 +44,7 @@ def test_planes_of_arrays() -> None:
     references, distorted = ([*zip(*(planes[side] for planes in clips), strict=True)] for side in range(2))
     with Scorer(576, 324, bits=8, features=[*FEATURES.values()][3:], backend="cpu") as scorer:
         (scores,) = scorer.score(zip(references, distorted, strict=True))
-        with pytest.raises(FrameError, match="has 324 planes"):
+        with pytest.raises(FrameError, match=r"is one plane; .* need \(Y, Cb, Cr\)"):
             list(scorer.score([(references[0][0], distorted[0][0])]))
     names = list(FEATURES)[3:]
     assert [scores.metrics[name] for name in names] == [clip_report(CLIPS[0], "vmaf_v1")["frames"][0][name] for name in names]
@@ -62,6 +63,12 @@ def test_refusals(backend: str) -> None:
         refuse("no Vulkan kernels exist yet of cambi", "cambi")
         with pytest.raises(OptionError, match="no Vulkan kernels exist yet of speed_chroma"):
             Scorer(320, 240, bits=8, features="speed_chroma")
+
+
+def test_luma_alone() -> None:
+    luma = np.zeros((240, 320), np.uint8)
+    with pytest.raises(OptionError, match=r"reads Cb and Cr; vkssim\.Scorer takes frames as"):
+        vkssim.vmaf(luma, luma, model="vmaf_v1.0.16_3d0h", backend="cpu")
 
 
 def test_clips_without_chroma(tmp_path: Path) -> None:
