@@ -55,6 +55,7 @@ TERM_CONSTANT = 2
 PYRAMID_CONSTANT = 3
 MAP_CONSTANT = 4
 SCALE_CONSTANT = 5
+ADDITIONS_CONSTANT = 6
 
 
 class Input(Enum):
@@ -157,7 +158,7 @@ INTERFACES: dict[str, Interface] = {
         ),
         targets=2,
         own_workgroup=_STAGED,
-        constants=_SCALE_CONSTANTS,
+        constants=_SCALE_CONSTANTS | {ADDITIONS_CONSTANT},
     ),
     "adm_rows": Interface(
         ("rows", "parts", "mask_shift", "band_shift", "first_partial", "frame_partials"),

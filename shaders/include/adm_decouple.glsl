@@ -1,11 +1,11 @@
 // Decouples a place of the bands of adm: the part of the distorted plane that restores the reference, and the addition. Both are
-// weighted. Constant 5 is the scale. docs/adr/0036 has the bounds.
+// weighted. Constant 5 is the scale; constant 6 exchanges both parts, for aim. docs/adr/0036 has the bounds.
 
 const int BANDS = 3;  // horizontal, vertical, diagonal
 
 struct Place {
-    uint restored[BANDS];  // the magnitude of the restored bands, weighted
-    uint neighbour;        // a thirtieth of the additions, which its neighbours add to their thresholds
+    uint restored[BANDS];  // the magnitude of the bands that are masked, weighted
+    uint neighbour;        // a thirtieth of those that mask them, which its neighbours add to their thresholds
     uint own;              // a fifteenth of them, less `neighbour`
 };
 
@@ -108,11 +108,12 @@ void decouple_band(inout Place place, int band, int reference, int distorted, bo
         uint restored = (gain * magnitude + 16384u - uint(negative)) >> 15;
         restored = parallel ? min(restored * uint(gain_limit), kept) : restored;
         int addition = along - int(restored);
-        addition = negative ? -addition : addition;
-        int weighted = (addition * int(weight) + (band == 2 ? 65535 : 16384)) >> (band == 2 ? 17 : 15);
+        int masking = ADDITIONS == 0u ? addition : int(restored);
+        masking = negative ? -masking : masking;
+        int weighted = (masking * int(weight) + (band == 2 ? 65535 : 16384)) >> (band == 2 ? 17 : 15);
         uint size = uint(abs(weighted));
         uint neighbour = (ADM_THIRTIETH[0] * size + 2048u) >> 12;
-        place.restored[band] = restored * weight;
+        place.restored[band] = (ADDITIONS == 0u ? restored : uint(abs(addition))) * weight;
         place.neighbour += neighbour;
         place.own += uint(bitfieldExtract(int((ADM_FIFTEENTH[0] * size + 2048u) >> 12), 0, 16)) - neighbour;
     } else {
@@ -125,9 +126,11 @@ void decouple_band(inout Place place, int band, int reference, int distorted, bo
             restored = parallel ? min(restored, kept) : restored;
         }
         int addition = along - int(restored);
-        uint size = weigh(uint(abs(addition)), weight, negative ? addition > 0 : addition < 0);
+        uint added = weigh(uint(abs(addition)), weight, negative ? addition > 0 : addition < 0);
+        uint kept_part = weigh(restored, weight, negative);
+        uint size = ADDITIONS == 0u ? added : kept_part;
         uint neighbour = portion(size, ADM_THIRTIETH[1]) - 1u;
-        place.restored[band] = weigh(restored, weight, negative);
+        place.restored[band] = ADDITIONS == 0u ? kept_part : added;
         place.neighbour += neighbour;
         place.own += portion(size, ADM_FIFTEENTH[1]) - 1u - neighbour;
     }

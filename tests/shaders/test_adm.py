@@ -51,9 +51,9 @@ def kernels(device: Device, kernel_shape: KernelShape, pipelines: PipelineBuilde
     return Kernels(device, kernel_shape, pipelines)
 
 
-def _sums(kernels: Kernels, frame: FrameFormat, planes: Samples, limit: int = 100) -> npt.NDArray[np.float64]:
+def _sums(kernels: Kernels, frame: FrameFormat, planes: Samples, feature: str) -> npt.NDArray[np.float64]:
     """Return the numbers of each frame, as the host makes them of the kernels' digits."""
-    scorer, source = make_scorer(f"adm=adm_enhn_gain_limit={limit}", frame), PlanePair.raw(frame)
+    scorer, source = make_scorer(feature, frame), PlanePair.raw(frame)
     plan = scorer.plan(kernels.shape, source)
     whole = Plan((source.spec(Role.INPUT), *plan.buffers), plan.steps)
     whole.validate()
@@ -62,10 +62,11 @@ def _sums(kernels: Kernels, frame: FrameFormat, planes: Samples, limit: int = 10
     return scorer.means(partials, plan)
 
 
-def _check(kernels: Kernels, frame: FrameFormat, planes: Samples, limit: int = 100) -> None:
-    scorer = make_scorer(f"adm=adm_enhn_gain_limit={limit}", replace(frame, shift=0))
+def _check(kernels: Kernels, frame: FrameFormat, planes: Samples, limit: int = 100, *, options: str = "") -> None:
+    feature = f"adm=adm_enhn_gain_limit={limit}{options}"
+    scorer = make_scorer(feature, replace(frame, shift=0))
     expected = [scorer.reference_means(*(plane >> frame.shift for plane in pair)) for pair in planes]
-    np.testing.assert_array_equal(_sums(kernels, frame, planes, limit), expected)
+    np.testing.assert_array_equal(_sums(kernels, frame, planes, feature), expected)
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
@@ -101,6 +102,15 @@ def test_harshest_pictures(kernels: Kernels, bits: int, limit: int) -> None:
     planes[4, 0] = planes[3, 0]
     planes[4, 1] = planes[3, 0] // 2 + planes[3, 1] // 9
     _check(kernels, frame, planes, limit)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_additions_and_other_weights(kernels: Kernels, bits: int) -> None:
+    """For aim, masked by the restored bands: of noise, and of bands of opposite signs."""
+    frame = _format(173, 90, bits)
+    planes = _noise(frame, frames=3, seed=bits)
+    planes[2, 1] = int(frame.peak) - planes[2, 0]
+    _check(kernels, frame, planes, 1, options=":adm_skip_aim=false:adm_csf_mode=2:adm_norm_view_dist=5")
 
 
 @pytest.mark.parametrize("bits", [8, 10, 16])

@@ -101,7 +101,7 @@ class FrameScorer(Metric):
     """A metric that is computed from the pixels of a frame."""
 
     without_kernels: str = ""
-    """The metric, or the option of it, that only the CPU backend computes; empty if the Vulkan backend does too."""
+    """The metric that only the CPU backend computes; empty if the Vulkan backend does too."""
     looks_around: ClassVar[bool] = False
     """Whether its means depend on the frame before, and its scores on the frames before and after.
 
@@ -226,7 +226,7 @@ class SimilarityScorer(FrameScorer):
 
 
 def no_kernels(feature: str, lacking: Sequence[str]) -> OptionError:
-    """Return the error for a feature that needs metrics or options which only the CPU backend computes."""
+    """Return the error for a feature that needs metrics which only the CPU backend computes."""
     names = ", ".join(lacking)
     return OptionError(
         f"{feature} needs `--backend cpu` (backend=cpu), which takes longer: no Vulkan kernels exist yet of {names}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import ADM_SCALES, ADM_WORKGROUP, STRIP_COLUMNS
-from ..shaders.interface import SCALE_CONSTANT, SampleCode, Shape
+from ..shaders.interface import ADDITIONS_CONSTANT, SCALE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .adm import (
@@ -30,7 +30,7 @@ from .adm import (
     window,
 )
 from .adm_csf import NORM_VIEW_DIST, REF_DISPLAY_HEIGHT, WATSON, Viewing, band_weights
-from .base import FeaturePlan, IntegerScorer, no_kernels, sum_groups
+from .base import FeaturePlan, IntegerScorer, sum_groups
 from .dispatches import KernelShape, PlaneLayout, PlanePair, aligned, ceil_div, dispatch, partials, strip_rows
 from .options import OptionValue
 from .vmaf_model import output_name
@@ -76,7 +76,12 @@ class AdmOptions(TypedDict, total=False):
         float, Value(default=NOISE_WEIGHT, help="the noise of a sample, which scores of flat frames need", bounds=(0.0, 1500.0))
     ]
     adm_skip_aim: Annotated[
-        bool, Value(default=True, help="leave out aim, the additions, and adm3, in which adm2 and aim are weighted", adds=True)
+        bool,
+        Value(
+            default=True,
+            help="leave out aim, the additions, and adm3, a mean of adm2 and 1 - aim, which take as long again",
+            adds=True,
+        ),
     ]
     adm_dlm_weight: Annotated[float, Value(default=DLM_WEIGHT, help="the weight of adm2 in adm3", bounds=(0.0, 1.0))]
     adm_min_val: Annotated[float, Value(default=0.0, help="the smallest adm3", bounds=(0.0, 1.0))]
@@ -98,7 +103,6 @@ class AdmScorer(IntegerScorer):
         super().__init__(frame, options)
         self._limit: int = self._options["adm_enhn_gain_limit"]
         self._skip_aim: bool = self._options["adm_skip_aim"]
-        self.without_kernels = "" if self._skip_aim else "adm with adm_skip_aim=false"
         self._noise_weight: float = self._options["adm_noise_weight"]
         self._viewing = Viewing(*(self._options[f"adm_{name}"] for name in Viewing._fields[:3]))
         for scale in range(ADM_SCALES):
@@ -107,19 +111,20 @@ class AdmScorer(IntegerScorer):
         self.names = tuple(output_name(f"integer_{output}", self._options) for output in outputs)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the dispatches of four scales, one after the other, and of their rows.
+        """Return the dispatches of four scales, one after the other, once more for aim, and of their rows.
 
         planes ──► adm ──► approximations ──► adm ──► ... ──► approximations ──► adm
                     │                          │                                  │
                     └──► sums of rows ──► adm_rows ◄──────────────────────────────┘
         """
-        if self.without_kernels:
-            raise no_kernels(self.text, [self.without_kernels])
         scales = _scales(shape, planes, self._bits, self._frame.shift)
+        if not self._skip_aim:
+            scales = [*scales, *(replace(scale, additions=True) for scale in scales)]
         groups = tuple(scale.row_groups(shape) for scale in scales)
         target = partials("adm.partials", _SUMS * _DIGITS * sum(groups))
-        buffers = [target, *(spec for scale in scales for spec in (scale.approximations, scale.row_sums))]
-        firsts = [_SUMS * _DIGITS * sum(groups[:number]) for number in range(ADM_SCALES)]
+        approximations = {scale.number: scale.approximations for scale in scales}
+        buffers = [target, *approximations.values(), *(scale.row_sums for scale in scales)]
+        firsts = [_SUMS * _DIGITS * sum(groups[:place]) for place in range(len(scales))]
         steps = [(_sum_rows(shape, scale, self._limit, self._viewing),) for scale in scales]
         rows = (_add_rows(shape, *each, target) for each in zip(scales, groups, firsts, strict=True))
         return FeaturePlan(tuple(buffers), (*steps, tuple(rows)), target, groups)
@@ -128,6 +133,9 @@ class AdmScorer(IntegerScorer):
         """Return (frames, 48 or 72) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
         digits = sum_groups(partial_sums, plan.groups, _SUMS * _DIGITS).astype(np.int64).reshape(len(partial_sums), -1, _DIGITS)
         sums: Int64s = (digits << np.arange(0, 64, 16)).sum(axis=2)
+        if not self._skip_aim:
+            restored, additive = sums.reshape(len(sums), 2, ADM_SCALES, 2, 3).swapaxes(0, 1)
+            sums = np.concatenate([restored, additive[:, :, :1]], axis=2).reshape(len(sums), -1)
         return _split(sums)
 
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
@@ -175,6 +183,8 @@ class _Scale:
     groups: tuple[int, int]
     strip: int
     parts: int
+    additions: bool = False
+    """Whether the masked bands are those of the additions, for aim. Approximations are made once more, alike."""
 
     @property
     def approximations(self) -> BufferSpec:
@@ -194,7 +204,11 @@ class _Scale:
     @property
     def row_sums(self) -> BufferSpec:
         """Return the buffer of the sums of rows, 64 bits each."""
-        return BufferSpec(f"adm.rows{self.number}", Role.WORK, aligned(8 * _SUMS * self.parts * self.rows))
+        return BufferSpec(
+            f"adm.rows{self.number}{'.additions' if self.additions else ''}",
+            Role.WORK,
+            aligned(8 * _SUMS * self.parts * self.rows),
+        )
 
     def row_groups(self, shape: KernelShape) -> int:
         """Return the workgroups that add the rows."""
@@ -227,9 +241,9 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int, viewing: Viewing) -
         scale.source,
         scale.planes,
         scale.groups,
-        label=f"adm scale {scale.number}",
+        label=f"adm scale {scale.number}{' of aim' if scale.additions else ''}",
         targets=(scale.planes.buffer, scale.row_sums.name),
-        constants={SCALE_CONSTANT: min(scale.number, _LAST_KERNEL)},
+        constants={SCALE_CONSTANT: min(scale.number, _LAST_KERNEL), ADDITIONS_CONSTANT: int(scale.additions)},
         strip=scale.strip,
         top=scale.window.rows.start,
         left=scale.window.columns.start,
@@ -251,7 +265,7 @@ def _add_rows(shape: KernelShape, scale: _Scale, groups: int, first: int, target
         scale.planes,
         scale.planes,
         (groups, 1),
-        label=f"adm rows of scale {scale.number}",
+        label=f"adm rows of scale {scale.number}{' of aim' if scale.additions else ''}",
         sources=(scale.row_sums.name,),
         targets=(target.name,),
         rows=scale.rows,
