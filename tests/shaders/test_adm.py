@@ -105,12 +105,13 @@ def test_harshest_pictures(kernels: Kernels, bits: int, limit: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_additions_and_other_weights(kernels: Kernels, bits: int) -> None:
-    """For aim, masked by the restored bands: of noise, and of bands of opposite signs."""
+@pytest.mark.parametrize("weights", ["adm_csf_mode=2:adm_norm_view_dist=5", "adm_csf_mode=1"])
+def test_additions_and_other_weights(kernels: Kernels, bits: int, weights: str) -> None:
+    """For aim, masked by the restored bands: of noise, and of bands of opposite signs. Barten's weights exceed 31 bits."""
     frame = _format(173, 90, bits)
     planes = _noise(frame, frames=3, seed=bits)
     planes[2, 1] = int(frame.peak) - planes[2, 0]
-    _check(kernels, frame, planes, 1, options=":adm_skip_aim=false:adm_csf_mode=2:adm_norm_view_dist=5")
+    _check(kernels, frame, planes, 1, options=f":adm_skip_aim=false:{weights}")
 
 
 @pytest.mark.parametrize("bits", [8, 10, 16])

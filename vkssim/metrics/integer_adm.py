@@ -250,11 +250,16 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int, viewing: Viewing) -
         bits=ACROSS_SHIFTS[scale.number] if scale.number else scale.bits,
         sample_shift=scale.sample_shift,
         gain_limit=limit,
-        edge_weight=edge,
-        diagonal_weight=diagonal,
+        edge_weight=_signed(edge),
+        diagonal_weight=_signed(diagonal),
         mask_shift=mask_shifts(height, width, scale.number).cubes[0],
         band_shift=band_shifts(height, width, scale.number).cubes[0],
     )
+
+
+def _signed(word: int) -> int:
+    """Return 32 bits as a push constant has them; the kernel takes them for unsigned."""
+    return word - ((word >> 31) << 32)
 
 
 def _add_rows(shape: KernelShape, scale: _Scale, groups: int, first: int, target: BufferSpec) -> Dispatch:
