@@ -236,6 +236,22 @@ def test_a_failed_pair_is_left_out_with_a_warning(results: Path, tmp_path: Path)
     assert "pchip, 3 points" in " ".join(few.stdout.split())
 
 
+def test_a_reference_without_a_delta_meets_no_limit(results: Path, tmp_path: Path) -> None:
+    """The test has lost it. One that the anchor has no curve of is nothing to reach."""
+    path = tmp_path / "r.csv"
+    for preset, code in (("medium", 1), ("ultrafast", 0)):
+        table = tables.read_table(results)
+        for row in table:
+            if (row["reference"], row["preset"]) == ("clip0.mkv", preset):
+                row |= {"error": "no such file", "error_type": "InputError", "float_ssim_mean": None}
+        path.write_bytes(tables.render_rows(table, ".csv"))
+        result = vkssim("bd-rate", str(path), *WORDS, "--fail-over", "1000", "--json")
+        assert result.exit_code == code
+        assert ("1 reference without a BD-rate, which meets no limit: clip0.mkv" in result.stderr) == bool(code)
+        answer = json.loads(result.stdout)
+        assert (answer["passed"], len(answer["lost"])) == (not code, code)
+
+
 def test_the_gate(results: Path) -> None:
     """It judges the mean over the references."""
     mean = json.loads(vkssim("bd-rate", str(results), *WORDS, "--json").stdout)["means"][0]["bd_rate"]

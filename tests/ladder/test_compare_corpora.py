@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.ladder.tables import COLUMNS, Row, render_rows
+from vkssim.ladder.tables import COLUMNS, Row, read_table, render_rows
 from vkssim.report import render
 from vkssim.report.results import FrameScores, ScoreReport, pool
 from vkssim.types import BackendInfo
@@ -74,6 +74,9 @@ def test_lost_pairs_and_frames_meet_no_limit(tmp_path: Path) -> None:
     failed = fail(1, "1 of 2 pairs fell too far", "compare", old, fewer, *LIMIT)
     assert "b.mp4: 1 frame lost" in failed.stderr
     assert f"1 pair lost, and lost pairs meet no limit: c.mp4: not in {fewer}" in failed.stderr
+    (row,) = read_table(Path(results(tmp_path / "failed.csv", {"a": SCORES["a"]})))
+    (tmp_path / "failed.csv").write_bytes(render_rows([{**row, "error": "no such file"}], ".csv"))
+    refuse("so nothing can be compared", "compare", str(tmp_path / "failed.csv"), old, *LIMIT)
     more = results(tmp_path / "more.csv", {**SCORES, "d": [0.5]})
     assert f"only {more} has 1 pair: d.mp4" in succeed("compare", old, more, *LIMIT).stderr
 

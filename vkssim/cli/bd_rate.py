@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 from ..errors import InputError, OptionError, ThresholdError
 from ..report.numbers import shortest, told_apart
 from ..utils.values import Section
+from ..utils.wording import counted, listed
 from .command import Choice, make_command, option
 from .options import force_option, json_option, pooling_option
 from .output import LocalPathType, json_text, print_text, say, say_findings
@@ -19,6 +21,7 @@ from .tables import decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.tables import Row
+    from ..report.bd_rate import RateCurve
 
 
 @make_command(
@@ -66,7 +69,8 @@ if TYPE_CHECKING:
 @option(
     "--fail-over",
     Section.VERDICT,
-    "Fail with exit code 1 if the BD-rate of a score is over that many percent, in the mean if there are several references.",
+    "Fail with exit code 1 if the BD-rate of a score is over that many percent, in the mean if there are several references;"
+    " or if a reference has none, although the anchor has a curve.",
     type=float,
     metavar="PERCENT",
 )
@@ -92,7 +96,7 @@ def command(
     warning, and so are references with too few pairs. Rows that were not scored alike are refused, and the error names the
     difference.
     """
-    from ..ladder.tables import RATES, how_scored, is_results, read_table, score_columns, was_scored
+    from ..ladder.tables import RATES, how_scored, is_results, is_similarity, read_table, score_columns, was_scored
     from ..metrics.comparability import check_alike
 
     rows = read_table(results)
@@ -106,63 +110,82 @@ def command(
         if not was_scored(row):
             say(f"warning: {row['distorted']} was not scored ({row['error']}) and is left out")
     say_findings(check_alike(how_scored(filter(was_scored, compared)), force=force))
-    ways = _Ways(score_columns(rows, scores, pooling), rate, method, linear)
-    deltas = _deltas(dict(zip((" ".join(anchor), " ".join(test)), ladders, strict=True)), references, ways)
+    columns = score_columns(rows, scores, pooling)
+    both = [row for ladder in ladders for row in ladder]
+    ways = _Ways(columns, {score for score in columns if not linear and is_similarity(both, score)}, rate, method)
+    deltas, lost = _deltas(dict(zip((" ".join(anchor), " ".join(test)), ladders, strict=True)), references, ways)
     means = _means(deltas) if len(references) > 1 else []
-    judged = means or deltas
-    over = [row for row in judged if fail_over is not None and row["bd_rate"] > fail_over]
+    problems = [] if fail_over is None else _problems(means or deltas, lost, fail_over)
     if as_json:
-        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": deltas, "means": means}
-        print_text(json_text(answer if fail_over is None else {**answer, "fail_over": fail_over, "passed": not over}))
+        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": deltas, "means": means, "lost": lost}
+        print_text(json_text(answer if fail_over is None else {**answer, "fail_over": fail_over, "passed": not problems}))
     else:
         _print(f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}", [*deltas, *means], method)
-    if over and fail_over is not None:
-        needs = ", ".join(f"{told_apart(row['bd_rate'], fail_over, 2)} % for {row['score']}" for row in over)
-        raise ThresholdError(f"BD-rate {needs}; the limit is {shortest(fail_over)} % (--fail-over)")
+    if problems:
+        raise ThresholdError(". ".join(problems))
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """The ways to compare: the column of each score and of the bit rates, the interpolation, and whether dB are left out."""
+    """The ways to compare: the column of each score, the scores in dB, the column of the bit rates, and the interpolation."""
 
     columns: Mapping[str, str]
+    decibels: Collection[str]
     rate: str
     method: str
-    linear: bool
 
 
-def _deltas(ladders: Mapping[str, Sequence[Row]], references: Sequence[str], ways: _Ways) -> list[dict[str, Any]]:
-    """Return the deltas of each reference and score. References without any are left out with a warning.
+def _deltas(
+    ladders: Mapping[str, Sequence[Row]], references: Sequence[str], ways: _Ways
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Return the deltas of each reference and score, and those that are lost: the anchor has a curve, but there is no delta.
 
-    Raises the first of their errors if none has any.
+    All that have no delta are left out with a warning. Raises the first of their errors if none has any.
     """
-    deltas, without = [], []
-    for reference in references:
-        for score in ways.columns:
-            try:
-                deltas.append(_delta(ladders, reference, score, ways))
-            except InputError as error:
-                without.append((score, error))
+    from ..report.bd_rate import bjontegaard_deltas
+
+    deltas, lost = [], []
+    errors: list[tuple[str, InputError]] = []
+    for reference, score in product(references, ways.columns):
+        curves: list[RateCurve] = []
+        try:
+            for name, ladder in ladders.items():
+                curves.append(_curve(f"{name} of {reference}", ladder, reference, score, ways))
+            found = bjontegaard_deltas(curves[0], curves[1], ways.method)
+        except InputError as error:
+            errors.append((score, error))
+            if curves:
+                lost.append({"reference": reference, "score": score, "reason": str(error)})
+            continue
+        for warning in found.warnings:
+            say(f"warning: {score}: {warning}")
+        deltas.append({"reference": reference, "score": score, "db": score in ways.decibels, **asdict(found)})
     if not deltas:
-        raise without[0][1]
-    for score, reason in without:
+        raise errors[0][1]
+    for score, reason in errors:
         say(f"warning: {score}: {reason}; this reference is left out")
-    return deltas
+    return deltas, lost
 
 
-def _delta(ladders: Mapping[str, Sequence[Row]], reference: str, score: str, ways: _Ways) -> dict[str, Any]:
-    from ..ladder.tables import is_similarity, number, was_scored
-    from ..report.bd_rate import RateCurve, bjontegaard_deltas
+def _curve(name: str, ladder: Sequence[Row], reference: str, score: str, ways: _Ways) -> RateCurve:
+    from ..ladder.tables import number, was_scored
+    from ..report.bd_rate import RateCurve
 
-    curves, decibels = [], not ways.linear and is_similarity([row for ladder in ladders.values() for row in ladder], score)
-    for name, ladder in ladders.items():
-        rungs = [row for row in ladder if row["reference"] == reference and was_scored(row)]
-        points = [(number(row, ways.rate), number(row, ways.columns[score])) for row in rungs]
-        curves.append(RateCurve.of(f"{name} of {reference}", points, decibels=decibels))
-    deltas = bjontegaard_deltas(curves[0], curves[1], ways.method)
-    for warning in deltas.warnings:
-        say(f"warning: {score}: {warning}")
-    return {"reference": reference, "score": score, "db": decibels, **asdict(deltas)}
+    rungs = [row for row in ladder if row["reference"] == reference and was_scored(row)]
+    points = [(number(row, ways.rate), number(row, ways.columns[score])) for row in rungs]
+    return RateCurve.of(name, points, decibels=score in ways.decibels)
+
+
+def _problems(judged: Sequence[dict[str, Any]], lost: Sequence[dict[str, str]], limit: float) -> list[str]:
+    """Return sentences for the deltas over the limit, and for those that are lost."""
+    problems = []
+    if over := [row for row in judged if row["bd_rate"] > limit]:
+        needs = ", ".join(f"{told_apart(row['bd_rate'], limit, 2)} % for {row['score']}" for row in over)
+        problems.append(f"BD-rate {needs}; the limit is {shortest(limit)} % (--fail-over)")
+    if lost:
+        names = list(dict.fromkeys(row["reference"] for row in lost))
+        problems.append(f"{counted(len(names), 'reference')} without a BD-rate, which meets no limit: {listed(names)}")
+    return problems
 
 
 def _print(title: str, rows: Sequence[dict[str, Any]], method: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionError, ThresholdError
 from ..report.numbers import shortest
-from ..utils.wording import counted
+from ..utils.wording import counted, listed
 from .output import json_text, print_text, say_findings
 from .tables import decimals, print_table
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     _Judged = tuple[PairChange, list[tuple[DropLimit, float]]]
 
-_MAX_NAMED = 5  # the most clips that an error names
 _MAX_ROWS = 20  # the most rows of the table of clips that fell
 
 
@@ -60,8 +59,7 @@ def drop_text(limit: DropLimit, drop: float) -> str:
 
 
 def _listed(reasons: Sequence[tuple[str, str]]) -> str:
-    more = "; …" if len(reasons) > _MAX_NAMED else ""
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons[:_MAX_NAMED]) + more
+    return listed([f"{name}: {reason}" for name, reason in reasons], separator="; ")
 
 
 def _broken(judged: Sequence[_Judged]) -> Iterator[tuple[str, str]]:

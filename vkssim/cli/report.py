@@ -13,6 +13,7 @@ from ..errors import InterruptedRunError, ThresholdError, VkssimError
 from ..page import PICTURE_BUDGET, WORST
 from ..storage.folder import write_output
 from ..utils.values import Section
+from ..utils.wording import listed
 from .command import make_command, option
 from .options import backend_options, fail_under_option, force_option, ladder_option, raw_options, urls_option
 from .output import LocalPathType, check_targets, print_text, say_findings, say_written, with_flags
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..report.thresholds import Threshold
 
 _MEGA = 1_000_000
-_MAX_NAMED = 5  # the most clips below their limits that an error names
 
 budget_option = option(
     "--picture-budget budget",
@@ -198,8 +198,7 @@ def write_page_of(
 
 def limits_text(below: Sequence[str], clips: int) -> str:
     """Return a sentence that names the clips below their limits, of `clips` in all."""
-    listed = ", ".join(below[:_MAX_NAMED]) + (", …" if len(below) > _MAX_NAMED else "")
-    return f"{len(below)} of {clips} clips are below their limits (--fail-under): {listed}"
+    return f"{len(below)} of {clips} clips are below their limits (--fail-under): {listed(below)}"
 
 
 def write_page(

@@ -19,7 +19,7 @@ from ..storage.inputs import Opened
 from ..types import ExternalFrame, Planes, largest_out_of_range
 from ..utils.interruption import check
 from ..utils.thread_pool import Closable
-from ..utils.wording import counted
+from ..utils.wording import counted, listed
 from .info import ClipFacts, VideoInfo, VideoPackets
 from .pixels import Colour, DecodedFrame
 from .transforms import Crop, Orientation
@@ -374,7 +374,7 @@ class ReadOutcome:
 
 def listed_frames(frames: Sequence[int]) -> str:
     """Return the numbers of frames for a message; only the first ones if there are many."""
-    return ", ".join(map(str, frames[:_MAX_NAMED_FRAMES])) + (", …" if len(frames) > _MAX_NAMED_FRAMES else "")
+    return listed([str(frame) for frame in frames], most=_MAX_NAMED_FRAMES)
 
 
 # -- sources around a source ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ..metrics.comparability import Findings, Scored, check_alike
 from ..report.reading import read_report
 from ..report.results import ScoreReport
 from ..storage.location import suffix_of
-from ..utils.wording import counted
+from ..utils.wording import counted, listed
 from .compare import Comparison, compare_pooled, compare_reports
 from .manifest import JSON_LINES
 from .row_reports import report_of_row
@@ -79,7 +79,7 @@ def compare_corpora(before: Path, after: Path, *, force: bool) -> CorpusComparis
     tables = [_by_key(first, place) for place in range(3)], [_by_key(second, place) for place in range(3)]
     old, new = max(zip(*tables, strict=True), key=lambda pair: len(pair[0].keys() & pair[1].keys()))
     if not old.keys() & new.keys():
-        names = [", ".join(entry.name for entry in entries[:_MAX_NAMED]) for entries in (first, second)]
+        names = [listed([entry.name for entry in entries], most=_MAX_NAMED) for entries in (first, second)]
         raise InputError(
             f"no pair is in both: {before} has {names[0]}, {after} has {names[1]}; their names or labels must match"
         )
@@ -97,11 +97,12 @@ def compare_corpora(before: Path, after: Path, *, force: bool) -> CorpusComparis
             pairs.append(PairChange(later.name, (compare_reports if has_frames else compare_pooled)(*reports), has_frames))
             places = f"{before}: {entry.name}", f"{after}: {later.name}"
             scored += [Scored(place, str(key), report.scoring) for place, report in zip(places, reports, strict=True)]
+    if not (pairs or lost):
+        raise InputError(f"no pair of {before} that is in {after} was scored, so nothing can be compared")
     findings = check_alike(scored, force=force)
     findings.warnings += warnings
     if added := [entry.name for key, entry in new.items() if key not in old]:
-        more = f" and {len(added) - _MAX_NAMED} more" if len(added) > _MAX_NAMED else ""
-        findings.notes.append(f"only {after} has {counted(len(added), 'pair')}: {', '.join(added[:_MAX_NAMED])}{more}")
+        findings.notes.append(f"only {after} has {counted(len(added), 'pair')}: {listed(added, most=_MAX_NAMED)}")
     return CorpusComparison(pairs, lost, findings)
 
 

@@ -11,6 +11,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def listed(texts: Sequence[str], *, most: int = 5, separator: str = ", ") -> str:
+    """Return the first `most` texts in a line; an ellipsis stands for those that are left out."""
+    return separator.join([*texts[:most], *["…"] * (len(texts) > most)])
+
+
 def either(words: Sequence[str]) -> str:
     """Return words as alternatives, such as "a, b or c"."""
     return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
