@@ -150,6 +150,11 @@ def test_labels_besides_the_steps_tell_ladders_apart(tmp_path: Path) -> None:
     assert ladders(*({**one, "codec": f"{one['crf'] % 2}"} for one in rows))[:2] == ["0 old", "1 old"]
     numbered = [{**one, "preset": len(str(one["preset"])) + (one["preset"] == "new")} for one in rows]
     assert ladders(*numbered) == ["3"] * 4 + ["4"] * 4
+    named = [{"name": f"{one['preset']} at {one['crf']}", **one} for one in rows]
+    assert ladders(*named) == ladders(*rows), "names of clips are none of ladders"
+    stepless = [{**one, "crf": 1} for one in named]
+    assert len(set(ladders(*stepless))) == 8, "without steps they may be settings"
+    assert "No ladders: " in page_of(table(tmp_path / "r.csv", stepless))
     both = [
         {**one, "preset": "one", "distorted_codec": codec} for one, codec in zip(rows[:4], ("h264", "hevc") * 2, strict=True)
     ]

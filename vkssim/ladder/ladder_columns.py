@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TypeVar
 
 from .tables import Row, was_scored
@@ -26,8 +25,10 @@ def ladder_columns(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:
     codec = [name for name in _CODECS if name in rows[0]][:1]
     references = grouped(filter(was_scored, rows), lambda row: row["reference"])
     found: list[str] = []
-    # Texts first, because only together with these do numbers show whether each clip has its own, as a time has.
-    for name in sorted([*named, *(name for name in codec if name not in named)], key=partial(_is_numeric, rows)):
+    # Texts first, and of each kind those with the fewest values: only together with these do numbers show whether each clip has
+    # its own, as a time has, and texts whether they are names of clips.
+    columns = [*named, *(name for name in codec if name not in named)]
+    for name in sorted(columns, key=lambda name: (_is_numeric(rows, name), len({row[name] for row in rows}))):
         if any(_separates(name, found, of_reference) for of_reference in references):
             found.append(name)
     return sorted(found, key=list(rows[0]).index) or codec
@@ -41,10 +42,23 @@ def _is_numeric(rows: Sequence[Row], name: str) -> bool:
 
 
 def _separates(name: str, found: Sequence[str], rows: Sequence[Row]) -> bool:
-    """Return whether a column divides ladders that others have found; a number has to leave them two clips each, on average."""
-    before = len(grouped(rows, lambda row: tuple(row[column] for column in found)))
+    """Return whether a column divides the ladders that columns have found before it.
+
+    A number has to leave them two clips each, on average. A text of each clip's own is its name, if the ladders have steps.
+    """
+    before = grouped(rows, lambda row: tuple(row[column] for column in found))
     after = len(grouped(rows, lambda row: tuple(row[column] for column in (*found, name))))
-    return after > before and (not _is_numeric(rows, name) or after <= len(rows) / 2)
+    if after == len(before):
+        return False
+    if _is_numeric(rows, name):
+        return after <= len(rows) / 2
+    return not found or len({row[name] for row in rows}) < len(rows) or not all(map(_have_steps, before))
+
+
+def _have_steps(rows: Sequence[Row]) -> bool:
+    """Return whether no two of several rows have the same steps."""
+    steps = [name for name in rows[0] if name.casefold() in _STEPS]
+    return 1 < len(rows) == len({tuple(row[name] for name in steps) for row in rows})
 
 
 def are_steps(labels: Sequence[Mapping[str, str]]) -> bool:
