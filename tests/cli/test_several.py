@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.cli import several
+from vkssim.engine.journal import open_journal
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, fail, succeed
@@ -80,6 +81,8 @@ def test_a_run_that_is_cut_off_continues(tmp_path: Path, words: list[str], monke
         fail(130, "interrupted", *words)
     (journal,) = (path for path in _left(tmp_path) if path.suffix == ".journal")
     before = journal.read_bytes()
+    with open_journal(journal.with_suffix(""), lambda note: None):  # as a run of the same clips with other options finds it
+        succeed(*words, "--planes", "all")
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "rmtree", lambda *_arguments, **_named: None)
         succeed(*words)

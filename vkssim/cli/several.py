@@ -61,7 +61,7 @@ def score_several(
     page = PageOptions(raw, single_device(selector), worst, output.budget, thresholds)
     pairs = [Pair(reference, encode, Clips(reference, encode, raw)) for encode in encodes]
     workers, kept = WorkerOptions(**selector, processes=True), bool(output.paths)
-    with nullcontext(Path(output.paths[0])) if kept else _unkept_table(clips) as path:
+    with nullcontext(Path(output.paths[0])) if kept else _unkept_table(clips, raw, options) as path:
         frames = None if kept else path.parent / "frames"
         rows = score_rows(None, path, pairs, options, workers, quiet=output.quiet, frames=frames, find_offsets=find_offset)
         if kept and not output.quiet:
@@ -85,12 +85,14 @@ def _check_flags(count: int) -> None:
 
 
 @contextmanager
-def _unkept_table(clips: Sequence[str]) -> Iterator[Path]:
+def _unkept_table(clips: Sequence[str], raw: RawDescription, options: ScoreOptions) -> Iterator[Path]:
     """Return the path of a table that is not kept, in the user's state folder: a run that is cut off continues there.
 
-    Raises OutputError if the folder cannot be made.
+    Runs with other options have other folders, so that they may score the same clips at once. Raises OutputError if the folder
+    cannot be made.
     """
-    digest = hashlib.sha256("\n".join(map(os.path.abspath, clips)).encode("utf-8", "surrogateescape")).hexdigest()
+    identity = "\n".join([*map(os.path.abspath, clips), repr(raw), repr(options)])
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()
     folder = platformdirs.user_state_path("vkssim") / f"score-{digest[:32]}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
