@@ -41,7 +41,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ELSEWHERE = ("s3://", 'device="all"', "vapoursynth")
 """Things that a block of Python needs and a test lacks: cloud storage, several GPUs, another program. It is only compiled."""
 
-CLIPS = ("reference", "distorted", "low", "high", "720p", "1080p", "540p")
+CLIPS = ("reference", "distorted", "bbb", *(f"bbb_x264_{crf}" for crf in (18, 24, 30)))
 
 
 def _blocks(page: Path, *languages: str) -> list[str]:
@@ -82,7 +82,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     encode(first, clip(30, 192, 192), "libx264", Fraction(1))
     for name in CLIPS[1:]:
         (made / f"{name}.mp4").symlink_to(first)
-    (made / "distorted.mkv").symlink_to(first)
     return made
 
 
