@@ -21,7 +21,7 @@ import av
 import click
 
 CLIP = Path(__file__).resolve().parent.parent / "fixtures" / "bbb_576x324_ref.mp4"
-"""The clip that the others are cut from by default."""
+"""The clip that all clips are cut from by default."""
 
 WEAKER = {"x264-params": "subme=0:trellis=0"}
 """Options that stand for a build of the encoder that became worse."""
@@ -101,7 +101,7 @@ def write_manifest(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def vkssim(folder: Path, *words: str) -> None:
-    """Print a command, run it in the folder, and print its exit code; 1 is a closed gate, others end the script."""
+    """Print a command, run it in the folder, and print its exit code; 1 is a failed gate, higher ones end the script."""
     click.echo(f"$ vkssim {shlex.join(words)}")
     code = subprocess.run([sys.executable, "-m", "vkssim", *words], cwd=folder, check=False).returncode
     click.echo(f"exit code {code}\n")

@@ -273,7 +273,7 @@ def check_rows(rows: Sequence[Row], path: PathOrUrl | None, thresholds: Sequence
             below.append(row["distorted"])
     problems = [limits_text(below, len(scored))] if below else []
     if len(scored) < len(rows):
-        rest = "" if path is None else f"; {redact_url(path)} has the others, and the errors in its column error"
+        rest = "" if path is None else f"; {redact_url(path)} has the scores of the rest, and the errors in its column error"
         problems.append(f"{len(rows) - len(scored)} of {len(rows)} pairs failed{rest}")
     if problems:
         raise ThresholdError("; ".join(problems))

@@ -63,9 +63,9 @@ def _have_steps(rows: Sequence[Row]) -> bool:
 
 def are_steps(labels: Sequence[Mapping[str, str]]) -> bool:
     """Return whether clips of one ladder's name are its steps. Of two clips a label such as ``crf`` has to say so."""
-    first, *others = labels
+    first, *rest = labels
     steps = [name for name in first if name.casefold() in _STEPS]
-    return len(others) != 1 or any(first[name] != others[0].get(name) for name in steps)
+    return len(rest) != 1 or any(first[name] != rest[0].get(name) for name in steps)
 
 
 def grouped(entries: Iterable[Entry], key: Callable[[Entry], Hashable]) -> list[list[Entry]]:
