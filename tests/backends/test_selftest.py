@@ -28,6 +28,7 @@ from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.plan import Plan
 from vkssim.loss.plan import loss_plan
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
+from vkssim.metrics import make_scorer
 from vkssim.metrics.dispatches import KernelShape
 from vkssim.metrics.float_ssim import SsimMapScorer
 from vkssim.metrics.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
@@ -115,6 +116,9 @@ def _plans(kernels: KernelShape) -> Iterator[Plan]:
             for more in ({"precision": "exact"}, {"precision": "fast"}, {"window": "uniform8"}):
                 scorer = SsimMapScorer(frame, {**options, **more})
                 yield frame_plan([PlaneMetrics("y", frame, (scorer,))], kernels)[0]
+        if frame.code is not SampleCode.FLOAT32 and frame.peak in (255.0, 1023.0):
+            for feature in ("vif", "adm=adm_skip_aim=false", "motion"):
+                yield frame_plan([PlaneMetrics("y", frame, (make_scorer(feature, frame),))], kernels)[0]
     for weights, pyramid, gradient in product([(1.0,), MS_SSIM_WEIGHTS], Pyramid, [False, True]):
         loss = Loss(200, 200, **constants(255.0), weights=weights, pyramid=pyramid, negative=Negative.CLAMP)
         yield loss_plan(loss, kernels, gradient=gradient)
