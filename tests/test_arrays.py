@@ -230,6 +230,9 @@ def test_a_mask_weighs_windows(
     single = score(reference[0], distorted[0], mask=chosen)
     assert single == pytest.approx(expected[0], abs=1e-6)
     assert score(reference[0], distorted[0], mask=chosen, enable_db=True) == pytest.approx(-10 * np.log10(1 - single), abs=1e-9)
+    unknown = distorted[0].astype(np.float32)
+    unknown[100:] = np.nan
+    assert score(reference[0].astype(np.float32), unknown, data_range=255, mask=chosen) == pytest.approx(single, abs=1e-6)
     value, whole = score(reference[0], distorted[0], mask=np.ones(mask[0].shape), return_map=True)
     assert value == pytest.approx(whole.mean(dtype=np.float64), abs=1e-9)
 

@@ -65,7 +65,8 @@ class SsimMapper(Closable):
                 raise batch.beyond.error(start + batch.beyond.frame)
             maps[span] = self._scorer.maps
             if weights is not None:
-                sums = np.einsum("nij,nij->n", maps[span], weights[span], dtype=np.float64)
+                counted = np.where(weights[span] > 0, maps[span], 0)  # a window that does not count may be NaN
+                sums = np.einsum("nij,nij->n", counted, weights[span], dtype=np.float64)
                 means = np.broadcast_to((sums / weights[span].sum(axis=(1, 2)))[:, None], np.shape(means))
             scores[span] = self._scorer.finish(means)[self._scorer.name]
             self._scorer.maps.clear()
