@@ -34,7 +34,6 @@ from .worker import Worker, engines_of, workers_of, workers_on
 MAX_IN_STEP = 8
 """The largest number of distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
-
 _SECONDS_EACH = 4.0
 """The seconds of work for which a GPU is worth its start, which takes about as long."""
 

@@ -200,6 +200,10 @@ class CpuScorer(IntegerScorer):
         """Raise OptionError."""
         raise no_kernels(self.name, [self.name])
 
+    def scores(self, means: Doubles) -> Doubles:
+        """Return the means."""
+        return means
+
 
 class SimilarityScorer(FrameScorer):
     """A metric whose score is a similarity, or in dB if `enable_db` requests it; it has the options of `SimilarityOptions`.

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 
-from ..types import DoublePlane, Doubles, FrameFormat, Samples
+from ..types import DoublePlane, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import CpuScorer
 from .cambi import EOTFS, SPEEDUPS, CambiOptions, cambi, encoded_size, window_side
@@ -82,7 +82,3 @@ class CambiScorer(CpuScorer):
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return the (1,) score of a frame."""
         return np.array([cambi(distorted, self._bits, self._settings)])
-
-    def scores(self, means: Doubles) -> Doubles:
-        """Return the scores."""
-        return means

@@ -43,6 +43,11 @@ class SpeedChromaOptions(TypedDict, total=False):
     speed_max_val: Annotated[float, Value(default=1000.0, help="the largest score", bounds=(0.0, 1000.0))]
 
 
+def _names_of_plane(options: Mapping[str, OptionValue]) -> tuple[str, ...]:
+    """Return the names of the scores of a plane of chroma."""
+    return tuple(output_name(name, options) for name in ("speed", "speed_singular"))
+
+
 class _PlaneScorer(CpuScorer):
     """The score of a plane of chroma, and whether its covariance is singular.
 
@@ -58,16 +63,12 @@ class _PlaneScorer(CpuScorer):
         sides = ((chroma.height, luma.height), (chroma.width, luma.width))
         self._height, self._width = (side if side == of_luma else min(side, of_luma // 2) for side, of_luma in sides)
         check_size(self._width, self._height, self._settings.prescale)
-        self.names = tuple(output_name(name, self._options) for name in ("speed", "speed_singular"))
+        self.names = _names_of_plane(self._options)
 
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return the (2,) score of a plane, and 1 if its covariance is singular."""
         first, second = (plane[: self._height, : self._width] for plane in (reference, distorted))
         return np.array(speed(first, second, self._bits, self._settings), np.float64)
-
-    def scores(self, means: Doubles) -> Doubles:
-        """Return the scores and the singularities."""
-        return means
 
 
 class SpeedChromaMetric(Metric):
@@ -103,7 +104,7 @@ class SpeedChromaMetric(Metric):
 
     def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
         """Return the scores of both planes together, of Cb and of Cr."""
-        names = [output_name(name, self._options) for name in ("speed", "speed_singular")]
+        names = _names_of_plane(self._options)
         cb, cr = (np.stack([scores[f"{name}_{plane}"] for name in names], axis=1) for plane in ("cb", "cr"))
         columns = combined(cb, cr), cb[:, 0], cr[:, 0]
         largest = self._options["speed_max_val"]

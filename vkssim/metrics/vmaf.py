@@ -52,9 +52,8 @@ class VmafMetric(Metric):
     """VMAF for frames of one format, 0 to 100.
 
     The model is a support vector machine over the scores of vif, adm and motion, or of cambi, speed_chroma, adm and motion
-    (`vmaf_model.predict`). Metrics with the same
-    options are computed once, also for several models. Raises OptionError if there is no such model, or if it needs what is not
-    computed here, and FrameError as the metrics that it combines.
+    (`vmaf_model.predict`). Metrics with the same options are computed once, also for several models. Raises OptionError if
+    there is no such model, or if it needs a metric that is not computed here, and FrameError as the metrics that it combines.
     """
 
     name = "vmaf"
