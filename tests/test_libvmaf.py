@@ -17,7 +17,7 @@ from vkssim import Scorer
 from .support import golden
 from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
 from .support.hard_pictures import KINDS, hard_pair
-from .support.libvmaf import DEPTHS, Scores, libvmaf_adm, libvmaf_models, libvmaf_scores, libvmaf_vif
+from .support.libvmaf import DEPTHS, Scores, libvmaf_adm, libvmaf_cambi, libvmaf_models, libvmaf_scores, libvmaf_vif
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -101,6 +101,26 @@ def test_adm_of_hard_pairs(bits: int) -> None:
             frames = list(scorer.score(planes))
         for pair, scores, expected in zip(pairs, frames, libvmaf_adm(planes, bits, limit), strict=True):
             assert list(scores.metrics.values()) == pytest.approx(list(expected.values()), abs=1e-9), (str(pair), limit)
+
+
+@pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning")  # of dark pictures
+@pytest.mark.parametrize("bits", DEPTHS)
+def test_cambi_of_random_bands(bits: int) -> None:
+    """Slopes of few levels, with and without noise, and blocks, of an odd size."""
+    random = np.random.default_rng(bits)
+    width, height, peak = 301, 217, 2**bits - 1
+    rows, columns = np.mgrid[:height, :width] / max(width, height)
+    slopes = [random.uniform(0.1, 1) * rows + random.uniform(0.1, 1) * columns for _ in range(4)]
+    pictures = [peak * np.floor(slope * levels) / 60 for slope, levels in zip(slopes, random.integers(6, 30, 4), strict=True)]
+    pictures.append(pictures[0] + random.integers(0, 2, rows.shape))
+    pictures.append(np.kron(random.integers(0, peak + 1, (28, 38)), np.ones((8, 8)))[:height, :width])
+    planes = [np.clip(picture, 0, peak).astype(np.uint8 if bits == 8 else np.uint16) for picture in pictures]
+    pairs = [(planes[0], plane) for plane in planes]
+    with Scorer(width, height, bits=bits, features="cambi", backend="cpu") as scorer:
+        got = [scores.metrics["cambi"] for scores in scorer.score(pairs)]
+    expected = [scores["cambi"] for scores in libvmaf_cambi(pairs, bits)]
+    assert got == pytest.approx(expected, abs=1e-9)
+    assert max(got) > 0.1
 
 
 @pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning")  # of dark pictures

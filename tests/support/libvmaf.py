@@ -54,6 +54,11 @@ def libvmaf_adm(pairs: Sequence[tuple[Picture, Picture]], bits: int, limit: int)
     return _integer_scores(pairs, bits, features, {"adm_enhn_gain_limit": limit})
 
 
+def libvmaf_cambi(pairs: Sequence[tuple[Picture, Picture]], bits: int) -> list[Scores]:
+    """Return libvmaf's cambi of the distorted pictures."""
+    return _integer_scores(pairs, bits, {"cambi": "Cambi_feature_cambi_score"}, {})
+
+
 def libvmaf_models(clip: Sequence[tuple[Picture, Picture]], bits: int, versions: Mapping[str, str]) -> list[Scores]:
     """Return the scores of models and of motion for each frame of a clip, in six decimals; `versions` are models by name."""
     frames = _scored(clip, bits, {}, versions)
