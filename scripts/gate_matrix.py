@@ -9,6 +9,7 @@ backends share shows as well. The self-test of devices is left out, because the 
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -217,6 +219,12 @@ VMAF_CLIPS = ("moving_texture", "odd", "sharper", "ten_bit", "sixteen_bit", "one
 
 VMAF = ("vmaf", "vmaf=model=vmaf_v0.6.1neg:name=vmaf_neg", "motion")
 
+VMAF_V1 = ("vmaf=model=vmaf_v1.0.16_3d0h:name=v1_1080p", "vmaf=model=vmaf_v1.0.16_5d0h:name=v1_phone")
+"""Metrics that read chroma."""
+
+V1_FRAMES = 4
+"""Frames of a clip with chroma. The scores of the last one are those of the end of the clip, and are not compared."""
+
 CLIP_FRAMES = 16
 """Frames of a clip: two batches on a CPU."""
 
@@ -267,6 +275,7 @@ def run(device: str | None, *, large: bool = False) -> Result:
     if not large:
         rows += _score_vmaf_clips(device, shapes)
         rows += [_score_clip(name, device) for name in CLIPS]
+        rows += _score_clips_with_chroma(device, shapes)
     return Result(tuple(rows), (seen["vulkan"], seen["cpu"]), cases["source"])
 
 
@@ -433,16 +442,46 @@ def _score_vmaf_clips(device: str | None, shapes: Sequence[Shape]) -> Iterator[G
             frames = cases[name]["libvmaf"]["frames"]
             stored = {number: {score: frame[score] for score in metrics.names} for number, frame in enumerate(frames)}
             with CpuBackend(metrics.planes) as cpu:
-                trusted = _score_frames(cpu, metrics, clips)
+                trusted = _score_frames(cpu, metrics, [[clip] for clip in clips])
             for shape in shapes:
                 with VulkanBackend(metrics.planes, device=device, batch=2, slots=2, shape=shape) as vulkan:
-                    tested = _score_frames(vulkan, metrics, clips)
+                    tested = _score_frames(vulkan, metrics, [[clip] for clip in clips])
                 row = f"{name}, {bits} bit {width}x{height}, {counted(count, 'frame')}, vmaf, {shape.value} exact"
                 yield GateRow(row, EXACT_PLACES, _compare_sides(tested, trusted, stored, EXACT_PLACES))
 
 
-def _score_frames(backend: Backend, metrics: FrameMetrics, clips: Sequence[Samples]) -> Scores:
-    """Return the scores of consecutive frames, in batches that follow each other."""
+def _score_clips_with_chroma(device: str | None, shapes: Sequence[Shape]) -> Iterator[GateRow]:
+    for name in CLIPS:
+        clips = [_planes_of(FIXTURES / f"{name}_{side}.mp4", V1_FRAMES) for side in ("ref", "dis")]
+        (_, height, width), bits = clips[0][0].shape, 10 if "10bit" in name else 8
+        metrics = FrameMetrics(VMAF_V1, [FrameFormat.of_bits(width, height, bits)])
+        frames = json.loads((FIXTURES / f"{name}.vmaf_v1.json").read_text("utf-8"))["frames"][: V1_FRAMES - 1]
+        stored = {number: {score: frame[score] for score in metrics.names} for number, frame in enumerate(frames)}
+        with CpuBackend(metrics.planes) as cpu:
+            trusted = _score_frames(cpu, metrics, clips)
+        for shape in shapes:
+            with VulkanBackend(metrics.planes, device=device, batch=2, slots=2, shape=shape) as vulkan:
+                tested = _score_frames(vulkan, metrics, clips)
+            row = f"{name}, {bits} bit {width}x{height}, {counted(len(frames), 'frame')}, vmaf v1, {shape.value} exact"
+            first, right = ({number: scores[number] for number in stored} for scores in (tested, trusted))
+            yield GateRow(row, EXACT_PLACES, _compare_sides(first, right, stored, EXACT_PLACES))
+
+
+def _planes_of(path: Path, count: int) -> list[Samples]:
+    """Return Y, Cb and Cr of the first frames of a clip, each (N, H, W)."""
+    with av.open(str(path)) as container:
+        frames = list(itertools.islice(container.decode(video=0), count))
+    return [np.stack([_samples_of(frame, number) for frame in frames]) for number in range(3)]
+
+
+def _samples_of(frame: Any, number: int) -> Samples:
+    plane = frame.planes[number]
+    rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
+    return rows.view(np.uint16 if frame.format.components[number].bits > 8 else np.uint8)[:, : plane.width]
+
+
+def _score_frames(backend: Backend, metrics: FrameMetrics, clips: Sequence[Sequence[Samples]]) -> Scores:
+    """Return the scores of consecutive frames, in batches that follow each other, from the planes of both clips."""
     sequence, before = FrameSequence(metrics), None
     columns: dict[str, list[float]] = {name: [] for name in metrics.names}
 
@@ -450,15 +489,18 @@ def _score_frames(backend: Backend, metrics: FrameMetrics, clips: Sequence[Sampl
         for name, scores in settled.items():
             columns[name] += scores.tolist()
 
-    for number, first in enumerate(range(0, len(clips[0]), backend.batch_size)):
-        reference, distorted = (clip[first : first + backend.batch_size] for clip in clips)
+    count = len(clips[0][0])
+    for number, first in enumerate(range(0, count, backend.batch_size)):
         batch = backend.batches[number % len(backend.batches)]
-        batch.reference[0][: len(reference)], batch.distorted[0][: len(reference)] = reference, distorted
-        backend.submit(batch, len(reference), before)
+        frames = min(backend.batch_size, count - first)
+        for memory, clip in zip((batch.reference, batch.distorted), clips, strict=True):
+            for target, plane in zip(memory, clip, strict=True):
+                target[:frames] = plane[first : first + frames]
+        backend.submit(batch, frames, before)
         add(sequence.add(backend.collect(batch)))
         before = batch
     add(sequence.end())
-    return {number: {name: scores[number] for name, scores in columns.items()} for number in range(len(clips[0]))}
+    return {number: {name: scores[number] for name, scores in columns.items()} for number in range(count)}
 
 
 def by_frame(report: ScoreReport) -> Scores:

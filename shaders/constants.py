@@ -134,3 +134,20 @@ ADM_WORKGROUP = 64
 
 ADM_SMALLEST_SIDE = 33
 """The smallest width and height for four scales of adm: three halvings leave the 5 samples that its border rule needs."""
+
+CAMBI_SCALES = 5
+
+CAMBI_WORKGROUP = 64
+"""Threads of a workgroup of cambi; each has a column of a scale."""
+
+CAMBI_BINS = 96
+"""Levels of a thread's histogram, with those above and below that are compared."""
+
+CAMBI_REACH = 32
+"""The largest reach of cambi's window, to either side."""
+
+CAMBI_CONTRASTS = 32
+"""The most contrasts that are compared: libvmaf's max_log_contrast is 5 at most."""
+
+CAMBI_SELECT_WORKGROUP = 256
+"""Threads of a workgroup that looks for the largest contrasts."""

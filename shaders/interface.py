@@ -166,6 +166,42 @@ INTERFACES: dict[str, Interface] = {
         constants=frozenset(),
         input=Input.STORAGE,
     ),
+    "speed": Interface(("width", "height", "pitch", "plane", "scale", "columns", "rows", "taps", "frame_partials"), sources=2),
+    "cambi_levels": Interface(
+        (
+            *("width", "height", "pitch", "plane", "target_pitch", "target_plane"),
+            *("columns", "rows", "bits", "sample_shift", "dither", "cleared"),
+        ),
+        sources=2,
+        targets=2,
+        input=Input.STORAGE,
+    ),
+    "cambi_flat": Interface(
+        ("width", "height", "pitch", "plane", "strip", "needed"), constants=frozenset(), input=Input.STORAGE
+    ),
+    "cambi_mode": Interface(
+        ("pitch", "plane", "target_pitch", "target_plane", "columns", "rows", "stride"),
+        constants=frozenset(),
+        input=Input.STORAGE,
+    ),
+    "cambi": Interface(
+        (
+            *("width", "height", "pitch", "plane", "strip", "reach"),
+            *("first_value", "frame_values", "contrasts", "darkest"),
+        ),
+        sources=2,
+        own_workgroup=frozenset(Shape),
+        constants=frozenset(),
+        input=Input.STORAGE,
+    ),
+    "cambi_select": Interface(
+        ("run", "part", "frame_values", "frame_partials"),
+        sources=2,
+        targets=2,
+        own_workgroup=frozenset(Shape),
+        constants=frozenset(),
+        input=Input.STORAGE,
+    ),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
     "loss_gradient": Interface(
         _LOSS_PUSH,

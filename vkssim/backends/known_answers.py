@@ -34,6 +34,8 @@ Where = str | int | Session | None
 """A device, by its selector or open."""
 
 SIDE = 176
+BANDED_SIDE = 240
+"""The side of a third picture, which is large enough for cambi."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,13 @@ def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     reference = 70 + waves
     distorted = 7 * reference // 8 + (29 * rows + 17 * columns + rows * columns) % 23
     return reference.astype(np.uint8), distorted.astype(np.uint8)
+
+
+def banded_picture() -> npt.NDArray[np.uint8]:
+    """Return a picture of slopes with visible steps, (BANDED_SIDE, BANDED_SIDE) uint8."""
+    rows, columns = np.mgrid[:BANDED_SIDE, :BANDED_SIDE]
+    levels: npt.NDArray[np.uint8] = (60 + (2 * rows + columns) // 24 + np.abs(columns - 120) // 40).astype(np.uint8)
+    return levels
 
 
 def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin: bool) -> tuple[Doubles, int]:
@@ -91,6 +100,13 @@ def _scores(feature: str, *right: float | tuple[float, ...], with_map: bool = Fa
         yield _score(feature, samples, frame, value if isinstance(value, tuple) else (value,), with_map)
 
 
+def _of_bands(feature: str, *right: float) -> Iterator[Case]:
+    """Yield the cases of a metric of the banded picture, of 8 and of 10 bits."""
+    for bits, value in zip((8, 10), right, strict=True):
+        frame = FrameFormat.of_bits(BANDED_SIDE, BANDED_SIDE, bits)
+        yield _score(feature, f" of {bits} bits", frame, (value,), with_map=False)
+
+
 def _score(feature: str, samples: str, frame: FrameFormat, right: tuple[float, ...], with_map: bool) -> Case:
     """Return the case of a metric; with `with_map` of the kernel that also writes a map."""
 
@@ -113,6 +129,9 @@ def _score(feature: str, samples: str, frame: FrameFormat, right: tuple[float, .
 
 def _samples(frame: FrameFormat) -> tuple[Samples, Samples]:
     """Return the pictures in a format. Those of 10 bits have other low bits, so that a kernel that loses them is noticed."""
+    if frame.width == BANDED_SIDE:
+        banded = banded_picture().astype(frame.dtype) * int(frame.peak // 255)
+        return banded, banded
     reference, distorted = (picture.astype(frame.dtype) for picture in pictures())
     if frame.peak == 1023:
         rows, columns = np.mgrid[:SIDE, :SIDE].astype(frame.dtype)
@@ -227,6 +246,8 @@ CASES = (
         (0.880175, 0.049748, 0.915214, 0.903672, 0.861768, 0.875119, 0.879554),
     ),
     *_scores("motion", 2.894804, 2.997776),
+    *_of_bands("cambi", 19.734012, 20.143009),
+    *_scores("speed_chroma", 10.530090, 10.528410),
     _largest_sample(" of 10 bits", 1500.0),
     _largest_sample(" of range 250", 252.0),
     _interleaved_chroma(8),

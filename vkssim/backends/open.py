@@ -19,7 +19,7 @@ from ..host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, list_devices
 from ..host.errors import DOCTOR
 from ..host.gpus import unlisted_gpus
 from ..host.instance import shared_instance
-from ..metrics.plane_metrics import PlaneMetrics, check_kernels
+from ..metrics.plane_metrics import PlaneMetrics
 from ..types import Doubles
 from ..utils.choices import BACKEND
 from ..utils.thread_pool import closing_on_error
@@ -117,7 +117,6 @@ def open_backend(
     check_backend(name, device)
     if name == "cpu":
         return CpuBackend(planes, slots if taken is None else max(1, taken))
-    check_kernels(planes)
 
     from .selftest import check  # which imports all metrics and losses: an import of vkssim need not wait for them
     from .vulkan import VulkanBackend

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..frames.decode.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..metrics import reads_chroma
-from ..metrics.plane_metrics import FrameMetrics, check_kernels, plane_formats
+from ..metrics.plane_metrics import FrameMetrics, plane_formats
 from ..report.thresholds import Threshold, check_names
 from ..storage.location import is_url, redact_url
 from ..types import FrameFormat
@@ -73,8 +73,6 @@ def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = (), m
     check_decode(options.decode)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
-    if options.backend != "cpu":
-        check_kernels(metrics.planes)
     check_names(thresholds, dict.fromkeys([*metrics.names, *merged]), metrics.similarities)
 
 

@@ -47,8 +47,9 @@ def make_metric(feature: str, frame: FrameFormat) -> Metric:
 
 
 def make_scorer(feature: str, frame: FrameFormat) -> FrameScorer:
-    """Return a metric that is computed from pixels alone. Raises as `make_metric` does."""
-    (scorer,) = make_metric(feature, frame).scorers
+    """Return a metric that is computed from the pixels of one plane alone. Raises as `make_metric` does."""
+    metric = make_metric(feature, frame)
+    (scorer,) = *metric.scorers, *metric.chroma_scorers(frame)
     return scorer
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FrameError, OptionError
+from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch
 from ..report.results import decibel
 from ..shaders.interface import SampleCode
@@ -100,8 +100,6 @@ class Metric(ABC):
 class FrameScorer(Metric):
     """A metric that is computed from the pixels of a frame."""
 
-    without_kernels: str = ""
-    """The metric that only the CPU backend computes; empty if the Vulkan backend does too."""
     looks_around: ClassVar[bool] = False
     """Whether its means depend on the frame before, and its scores on the frames before and after.
 
@@ -185,26 +183,6 @@ class IntegerScorer(FrameScorer):
         return dict(zip(self.names, self.scores(means).T, strict=True))
 
 
-class CpuScorer(IntegerScorer):
-    """A metric of integers that has no kernels yet: only the CPU backend computes it, and its means are its scores."""
-
-    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
-        super().__init__(frame, options)
-        self.without_kernels = self.name
-
-    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Raise OptionError."""
-        raise no_kernels(self.name, [self.name])
-
-    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """Raise OptionError."""
-        raise no_kernels(self.name, [self.name])
-
-    def scores(self, means: Doubles) -> Doubles:
-        """Return the means."""
-        return means
-
-
 class SimilarityScorer(FrameScorer):
     """A metric whose score is a similarity, or in dB if `enable_db` requests it; it has the options of `SimilarityOptions`.
 
@@ -227,14 +205,6 @@ class SimilarityScorer(FrameScorer):
             return score
         limited: Doubles = np.minimum(decibel(score), np.inf if self.limit_db is None else self.limit_db)
         return limited
-
-
-def no_kernels(feature: str, lacking: Sequence[str]) -> OptionError:
-    """Return the error for a feature that needs metrics which only the CPU backend computes."""
-    names = ", ".join(lacking)
-    return OptionError(
-        f"{feature} needs `--backend cpu` (backend=cpu), which takes longer: no Vulkan kernels exist yet of {names}"
-    )
 
 
 def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:

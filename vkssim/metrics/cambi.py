@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError, OptionError
-from ..types import Samples
+from ..shaders.constants import CAMBI_REACH, CAMBI_SCALES
+from ..types import Doubles, Samples
 
 Plane = npt.NDArray[np.int32]
 """(H, W) samples of 10 bits."""
@@ -30,10 +31,10 @@ SMALLEST_SIDE = 216
 """One of the sides must be this long."""
 SPEEDUPS = {0: math.inf, 1080: 1920 * 1080, 1440: 2560 * 1440, 2160: 3840 * 2160}
 """The samples of a frame from which each cambi_high_res_speedup halves it."""
-LARGEST_WINDOW = 65
+LARGEST_WINDOW = 2 * CAMBI_REACH + 1
 
 _SCALE_WEIGHTS = (16, 8, 4, 2, 1)
-_CONTRAST_WEIGHTS = np.array(
+CONTRAST_WEIGHTS = np.array(
     (1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9), np.int32
 )
 """The response of the eye to contrasts of 1 to 32 levels."""
@@ -158,7 +159,7 @@ def window_side(width: int, height: int, options: CambiOptions) -> int:
     return side | 1
 
 
-def _nearest(length: int, scaled: int) -> npt.NDArray[np.int64]:
+def nearest(length: int, scaled: int) -> npt.NDArray[np.int64]:
     """Return the sample nearest to each scaled one, of one axis; places are added up in float32."""
     ratio = np.float32(length) / np.float32(scaled)
     steps = np.full(scaled, ratio)
@@ -174,10 +175,15 @@ def ten_bits(samples: Samples, bits: int, options: CambiOptions) -> Plane:
     height, width = samples.shape
     columns, rows = encoded_size(width, height, options)
     if (columns, rows) != (width, height):
-        samples = samples[_nearest(height, rows)[:, None], _nearest(width, columns)]
+        samples = samples[nearest(height, rows)[:, None], nearest(width, columns)]
     plane = samples.astype(np.int32)
     plane = plane << (_BITS - bits) if bits <= _BITS else (plane + (1 << (bits - _BITS - 1))) >> (bits - _BITS)
-    return plane if (options.enc_bitdepth or bits) >= _BITS else _without_dither(plane)
+    return _without_dither(plane) if may_have_dither(bits, options) else plane
+
+
+def may_have_dither(bits: int, options: CambiOptions) -> bool:
+    """Return whether the encoding has less than 10 bits."""
+    return (options.enc_bitdepth or bits) < _BITS
 
 
 def _without_dither(plane: Plane) -> Plane:
@@ -201,10 +207,14 @@ def flat_places(plane: Plane) -> Mask:
     sums = np.pad(np.pad(equal, half).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     counts = sums[_FLAT_SIDE:, _FLAT_SIDE:] - sums[:-_FLAT_SIDE, _FLAT_SIDE:] - sums[_FLAT_SIDE:, :-_FLAT_SIDE]
     counts += sums[:-_FLAT_SIDE, :-_FLAT_SIDE]
-    octaves = max((width >> 6) * (height >> 6) - 1, 0).bit_length()
-    needed = (_FLAT_SIDE**2 + 3 * (octaves - 11) - 1) >> 1
-    flat: Mask = counts > needed
+    flat: Mask = counts > needed_equals(width, height)
     return flat
+
+
+def needed_equals(width: int, height: int) -> int:
+    """Return the number of samples of a window that a flat place has more of."""
+    octaves = max((width >> 6) * (height >> 6) - 1, 0).bit_length()
+    return (_FLAT_SIDE**2 + 3 * (octaves - 11) - 1) >> 1
 
 
 def _mode(first: Plane, second: Plane, third: Plane) -> Plane:
@@ -249,6 +259,11 @@ def _histograms(plane: Plane, flat: Mask, half: int, levels: int) -> Iterator[Pl
         yield counts
 
 
+def reciprocals(side: int) -> npt.NDArray[np.float32]:
+    """Return 0, and 1 / n for every number n of places of a window."""
+    return np.append(np.float32(0), np.float32(1) / np.arange(1, side**2 + 1, dtype=np.float32))
+
+
 def contrasts(plane: Plane, flat: Mask, side: int, options: CambiOptions) -> npt.NDArray[np.float32]:
     """Return the strongest contrast of each place with its window of this side, (H, W) float32; 0 if it is not flat.
 
@@ -261,7 +276,7 @@ def contrasts(plane: Plane, flat: Mask, side: int, options: CambiOptions) -> npt
     result = np.zeros(plane.shape, np.float32)
     shifted = plane + most  # so that the histogram has every level to compare with
     levels = (1 << _BITS) + 2 * most
-    reciprocals = np.append(np.float32(0), np.float32(1) / np.arange(1, 2 * side**2 + 1, dtype=np.float32))
+    inverse = reciprocals(side)
     brightest = np.array(limits)[:, None]
     for row, counts in enumerate(_histograms(shifted, flat, side // 2, levels)):
         columns = np.flatnonzero(flat[row] & (plane[row] <= brightest[-1]))
@@ -269,33 +284,54 @@ def contrasts(plane: Plane, flat: Mask, side: int, options: CambiOptions) -> npt
         own = counts[level, columns]
         above, below = (counts[level + sign * steps[:, None], columns] for sign in (1, -1))
         other = np.maximum(above, below)
-        products = (_CONTRAST_WEIGHTS[:most, None] * own * other).astype(np.float32) * reciprocals[own + other]
+        products = (CONTRAST_WEIGHTS[:most, None] * own * other).astype(np.float32) * inverse[own + other]
         visible = (plane[row, columns] <= brightest) & (level + steps[:, None] > darkest)
         result[row, columns] = np.where(visible, products, 0).max(axis=0, initial=0)
     return result
 
 
+def strongest_count(places: int, share: float) -> int:
+    """Return the number of the strongest contrasts that count."""
+    return min(max(int(share * places), 1), places)
+
+
 def _mean_of_strongest(values: npt.NDArray[np.float32], share: float) -> float:
-    count = min(max(int(share * values.size), 1), values.size)
+    count = strongest_count(values.size, share)
     strongest = np.partition(values.ravel(), values.size - count)[values.size - count :]
     return float(strongest.sum(dtype=np.float64)) / count
 
 
-def cambi(samples: npt.NDArray[Any], bits: int, options: CambiOptions | None = None) -> float:
-    """Return the score of an (H, W) plane of `bits`, 8 to 16.
+def cambi_means(samples: npt.NDArray[Any], bits: int, options: CambiOptions) -> Doubles:
+    """Return the mean of the strongest contrasts of each scale, (5,), of an (H, W) plane of `bits`, 8 to 16.
 
-    It is the weighted sum over the scales of the mean of the strongest contrasts, relative to the samples of a window. Raises
-    FrameError and OptionError as `encoded_size` and `window_side`.
+    Raises FrameError and OptionError as `encoded_size` and `window_side`.
     """
-    options = options or CambiOptions()
     plane = ten_bits(samples, bits, options)
     height, width = plane.shape
     side = window_side(width, height, options)
     flat = flat_places(plane)
-    total = 0.0
-    for scale, weight in enumerate(_SCALE_WEIGHTS):
+    means = []
+    for scale in range(CAMBI_SCALES):
         if scale > 0 or is_halved(width, height, options):
             plane, flat = plane[::2, ::2], flat[::2, ::2]
         plane = without_specks(plane)
-        total += weight * _mean_of_strongest(contrasts(plane, flat, side, options), options.topk)
-    return min(total / side**2, options.max_val)
+        means.append(_mean_of_strongest(contrasts(plane, flat, side, options), options.topk))
+    return np.array(means)
+
+
+def cambi_of_means(means: Doubles, side: int, options: CambiOptions) -> Doubles:
+    """Return (...) scores from the means of `cambi_means`, (..., 5), for a window of this side.
+
+    A score is the weighted sum of the means, relative to the samples of a window.
+    """
+    total = (means * _SCALE_WEIGHTS).sum(axis=-1)
+    scores: Doubles = np.minimum(total / side**2, options.max_val)
+    return scores
+
+
+def cambi(samples: npt.NDArray[Any], bits: int, options: CambiOptions | None = None) -> float:
+    """Return the score of an (H, W) plane of `bits`, 8 to 16. Raises as `cambi_means`."""
+    options = options or CambiOptions()
+    height, width = samples.shape
+    side = window_side(*encoded_size(width, height, options), options)
+    return float(cambi_of_means(cambi_means(samples, bits, options), side, options))

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
-from ..types import DoublePlane, FrameFormat, Samples
+from ..host.plan import BufferSpec, Dispatch, Role
+from ..shaders.constants import CAMBI_CONTRASTS, CAMBI_SCALES, CAMBI_WORKGROUP
+from ..shaders.interface import SampleCode
+from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
-from .base import CpuScorer
-from .cambi import EOTFS, SPEEDUPS, CambiOptions, cambi, encoded_size, window_side
+from .base import FeaturePlan, IntegerScorer
+from .cambi import (
+    CONTRAST_WEIGHTS,
+    EOTFS,
+    SPEEDUPS,
+    CambiOptions,
+    cambi_means,
+    cambi_of_means,
+    encoded_size,
+    is_halved,
+    may_have_dither,
+    nearest,
+    needed_equals,
+    reciprocals,
+    strongest_count,
+    visible_levels,
+    window_side,
+)
+from .dispatches import KernelShape, PlaneLayout, PlanePair, aligned, ceil_div, dispatch, partials, strip_rows
 from .options import OptionValue
 from .vmaf_model import output_name
 
 _DEFAULTS = CambiOptions()
+
+_ROWS = 128  # of a strip of the contrasts at most
+_FLAT_ROWS = 32
+_PART = 1 << 14  # contrasts of a workgroup that selects
+_BINS = 4096  # of the histograms of a scale
 
 
 class CambiMetricOptions(TypedDict, total=False):
@@ -63,7 +90,7 @@ class CambiMetricOptions(TypedDict, total=False):
     ]
 
 
-class CambiScorer(CpuScorer):
+class CambiScorer(IntegerScorer):
     """cambi for frames of one format, as in libvmaf's cambi.c.
 
     The reference does not matter, and a larger score is a worse frame. Raises FrameError for samples that are no integers of 8
@@ -76,9 +103,171 @@ class CambiScorer(CpuScorer):
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         super().__init__(frame, options)
         self._settings = CambiOptions(**{name.removeprefix("cambi_"): value for name, value in self._options.items()})
-        window_side(*encoded_size(frame.width, frame.height, self._settings), self._settings)
+        self._size = encoded_size(frame.width, frame.height, self._settings)
+        self._side = window_side(*self._size, self._settings)
         self.names = (output_name(self.name, self._options),)
 
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return the steps: levels, flat places, the contrasts of each scale while the next one is made, the strongest ones."""
+        scales = self._scales()
+        values = BufferSpec("cambi.values", Role.WORK, aligned(4 * sum(scale.places for scale in scales)))
+        histograms = BufferSpec("cambi.histograms", Role.WORK, 4 * CAMBI_SCALES * _BINS)
+        groups = ceil_div(scales[0].places, _PART)
+        target = partials("cambi.partials", CAMBI_SCALES * (2 * groups + 1))
+        levels, flat = (_level_plane(name, *self._size) for name in ("levels", "flat"))
+        modes = [_level_plane(f"scale{scale.number}", scale.width, scale.height) for scale in scales]
+        tables = self._nearest_table(planes), self._contrast_table(), self._scale_table(scales)
+
+        def select(run: int) -> Dispatch:
+            return dispatch(
+                shape,
+                "cambi_select",
+                levels,
+                levels,
+                (groups, CAMBI_SCALES),
+                sources=(values.name, tables[2].name),
+                targets=(histograms.name, target.name),
+                label=f"cambi select {run}",
+                run=run,
+                part=_PART,
+                frame_values=values.frame_bytes // 4,
+                frame_partials=target.frame_bytes // 4,
+            )
+
+        made = [
+            _mode(shape, source, plane, 2 if scale.halves else 1)
+            for scale, source, plane in zip(scales, (flat, *modes), modes, strict=False)
+        ]
+        found = [self._contrasts(shape, scale, plane, tables[1], values) for scale, plane in zip(scales, modes, strict=True)]
+        steps: list[tuple[Dispatch, ...]] = [(self._levels(shape, planes, levels, tables[0], histograms),)]
+        steps += [(_flat(shape, levels, flat),), (made[0],)]
+        steps += [(*made[number + 1 : number + 2], dispatch) for number, dispatch in enumerate(found)]
+        steps += [(select(run),) for run in range(4)]
+        planes_of_levels = [plane.spec(Role.WORK) for plane in (levels, flat, *modes)]
+        return FeaturePlan((*planes_of_levels, values, histograms, *tables, target), tuple(steps), target, (groups,))
+
+    def _scales(self) -> list[_Scale]:
+        width, height = self._size
+        first, scales = 0, []
+        for number in range(CAMBI_SCALES):
+            halves = number > 0 or is_halved(*self._size, self._settings)
+            if halves:
+                width, height = ceil_div(width, 2), ceil_div(height, 2)
+            scales.append(_Scale(number, width, height, halves, first))
+            first += scales[-1].places
+        return scales
+
+    def _levels(
+        self, shape: KernelShape, planes: PlanePair, target: PlaneLayout, nearest_table: BufferSpec, histograms: BufferSpec
+    ) -> Dispatch:
+        return dispatch(
+            shape,
+            "cambi_levels",
+            planes,
+            target,
+            _groups_of_words(shape, target, target.height),
+            sources=(planes.buffer, nearest_table.name),
+            targets=(target.buffer, histograms.name),
+            columns=target.width,
+            rows=target.height,
+            bits=self._bits,
+            sample_shift=self._frame.shift,
+            dither=int(may_have_dither(self._bits, self._settings)),
+            cleared=histograms.frame_bytes // 4,
+        )
+
+    def _contrasts(
+        self, shape: KernelShape, scale: _Scale, plane: PlaneLayout, table: BufferSpec, values: BufferSpec
+    ) -> Dispatch:
+        darkest, limits = visible_levels(self._settings)
+        groups_x = ceil_div(plane.width, CAMBI_WORKGROUP)
+        strip = strip_rows(_ROWS, plane.height, groups_x)
+        return dispatch(
+            shape,
+            "cambi",
+            plane,
+            plane,
+            (groups_x, ceil_div(plane.height, strip)),
+            sources=(plane.buffer, table.name),
+            targets=(values.name,),
+            label=f"cambi scale {scale.number}",
+            strip=strip,
+            reach=self._side // 2,
+            first_value=scale.first,
+            frame_values=values.frame_bytes // 4,
+            contrasts=len(limits),
+            darkest=darkest,
+        )
+
+    def _nearest_table(self, planes: PlanePair) -> BufferSpec:
+        sides = zip((planes.width, planes.height), self._size, strict=True)
+        return _table("nearest", np.concatenate([nearest(length, scaled) for length, scaled in sides]))
+
+    def _contrast_table(self) -> BufferSpec:
+        _, limits = visible_levels(self._settings)
+        brightest = np.zeros(CAMBI_CONTRASTS, np.int32)
+        brightest[: len(limits)] = limits
+        return _table("contrasts", np.concatenate([brightest, CONTRAST_WEIGHTS, reciprocals(self._side).view(np.int32)]))
+
+    def _scale_table(self, scales: list[_Scale]) -> BufferSpec:
+        rows = [(scale.first, scale.places, strongest_count(scale.places, self._settings.topk), 0) for scale in scales]
+        return _table("scales", np.array(rows).ravel())
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return (frames, 5) means of the strongest contrasts of each scale."""
+        (groups,) = plan.groups
+        numbers = partial_sums[:, : CAMBI_SCALES * (2 * groups + 1)].astype(np.float64)
+        sums = numbers[:, :-CAMBI_SCALES].reshape(-1, CAMBI_SCALES, groups, 2).sum(axis=2)
+        counts = [strongest_count(scale.places, self._settings.topk) for scale in self._scales()]
+        means: Doubles = (sums[..., 0] + (counts - sums[..., 1]) * numbers[:, -CAMBI_SCALES:]) / counts
+        return means
+
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
-        """Return the (1,) score of a frame."""
-        return np.array([cambi(distorted, self._bits, self._settings)])
+        """Return the (5,) means of a frame, computed by NumPy."""
+        return cambi_means(distorted, self._bits, self._settings)
+
+    def scores(self, means: Doubles) -> Doubles:
+        """Return the scores."""
+        return cambi_of_means(means, self._side, self._settings)[:, None]
+
+
+# -- dispatches -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """A scale, whether it is half of the plane before it, and the place of its contrasts among those of a frame."""
+
+    number: int
+    width: int
+    height: int
+    halves: bool
+    first: int
+
+    @property
+    def places(self) -> int:
+        return self.width * self.height
+
+
+def _level_plane(name: str, width: int, height: int) -> PlaneLayout:
+    return PlaneLayout(f"cambi.{name}", width, height, SampleCode.UINT16, aligned(2 * width))
+
+
+def _table(name: str, numbers: npt.NDArray[np.integer]) -> BufferSpec:
+    content = numbers.astype("<i4").tobytes()
+    return BufferSpec(f"cambi.{name}", Role.TABLE, aligned(len(content)), content.ljust(aligned(len(content)), b"\0"))
+
+
+def _groups_of_words(shape: KernelShape, plane: PlaneLayout, rows: int) -> tuple[int, int]:
+    return ceil_div(ceil_div(plane.width, 2), shape.workgroup), rows
+
+
+def _flat(shape: KernelShape, levels: PlaneLayout, flat: PlaneLayout) -> Dispatch:
+    groups = _groups_of_words(shape, levels, ceil_div(levels.height, _FLAT_ROWS))
+    needed = needed_equals(levels.width, levels.height)
+    return dispatch(shape, "cambi_flat", levels, flat, groups, strip=_FLAT_ROWS, needed=needed)
+
+
+def _mode(shape: KernelShape, source: PlaneLayout, target: PlaneLayout, stride: int) -> Dispatch:
+    groups = _groups_of_words(shape, target, target.height)
+    return dispatch(shape, "cambi_mode", source, target, groups, columns=target.width, rows=target.height, stride=stride)

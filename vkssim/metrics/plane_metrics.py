@@ -13,7 +13,7 @@ from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils.choices import PLANE_CHOICE
 from ..utils.limits import MAX_FEATURES
 from . import make_metric, reads_chroma
-from .base import FrameScorer, Metric, no_kernels
+from .base import FrameScorer, Metric
 
 PLANES = ("y", "cb", "cr")
 TOTAL = "all"
@@ -155,16 +155,6 @@ def _planes_to_read(luma: PlaneMetrics, chroma: str) -> tuple[PlaneMetrics, ...]
     for plane in planes:
         _ = plane.scorers  # which raise if the plane is too small
     return planes
-
-
-def check_kernels(planes: Sequence[PlaneMetrics]) -> None:
-    """Raise OptionError if only the CPU backend computes a metric of these planes."""
-    for metric in planes[0].metrics:
-        scorers = [*metric.scorers]
-        scorers += [scorer for plane in planes if metric in plane.read_by for scorer in metric.chroma_scorers(plane.format)]
-        lacking = dict.fromkeys(scorer.without_kernels for scorer in scorers if scorer.without_kernels)
-        if lacking:
-            raise no_kernels(metric.text, list(lacking))
 
 
 Means = Sequence[Sequence[Doubles]]

@@ -56,7 +56,7 @@ class SpeedOptions:
 
 
 def _scaled_side(side: int, prescale: float) -> int:
-    return int(side * prescale + 0.5)
+    return side if abs(prescale - 1) < 1e-3 else int(side * prescale + 0.5)
 
 
 def check_size(width: int, height: int, prescale: float = 1.0) -> None:
@@ -71,28 +71,31 @@ def _mirrored(index: npt.NDArray[Any], last: int) -> npt.NDArray[np.int64]:
     return np.where(index < 0, -index, inner).astype(np.int64)
 
 
-def _places(length: int, scaled: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]:
-    """Return the two samples between which each scaled sample lies, and its distance from the first, of one axis."""
+class _Places(NamedTuple):
+    """The two samples between which each scaled sample lies, and its distance from the first, of one axis."""
+
+    first: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+    distance: Floats
+
+
+def _places(length: int, options: SpeedOptions) -> _Places:
+    scaled = _scaled_side(length, options.prescale)
     ratio = np.float32(length) / np.float32(scaled)
+    if scaled == length or options.prescale_method == "nearest":
+        nearest = (np.arange(scaled, dtype=np.float32) * ratio).astype(np.int64)
+        return _Places(nearest, nearest, np.zeros(scaled, np.float32))
     place = ((np.arange(scaled) + 0.5) * float(ratio) - 0.5).astype(np.float32)
     first, second = (_mirrored(end(place), length - 1) for end in (np.floor, np.ceil))
-    return first, second, place - first.astype(np.float32)
+    return _Places(first, second, place - first.astype(np.float32))
 
 
 def scale(plane: FloatPlane, options: SpeedOptions) -> FloatPlane:
     """Return an (H, W) plane scaled by `prescale`, without a filter."""
-    height, width = plane.shape
-    rows, columns = (_scaled_side(side, options.prescale) for side in (height, width))
-    if (rows, columns) == (height, width) or abs(options.prescale - 1) < 1e-3:
-        return plane
-    if options.prescale_method == "nearest":
-        at_y, at_x = (
-            (np.arange(count, dtype=np.float32) * (np.float32(side) / np.float32(count))).astype(np.int64)
-            for count, side in ((rows, height), (columns, width))
-        )
-        return plane[at_y[:, None], at_x]
+    (y1, y2, dy), (x1, x2, dx) = (_places(side, options) for side in plane.shape)
+    if not dy.any() and not dx.any():
+        return plane[y1[:, None], x1]
     one = np.float32(1)
-    (y1, y2, dy), (x1, x2, dx) = _places(height, rows), _places(width, columns)
     dy = dy[:, None]
     top, bottom = plane[y1], plane[y2]
     scaled: FloatPlane = (
@@ -132,14 +135,45 @@ def blur(plane: FloatPlane, taps: Floats) -> FloatPlane:
     return plane
 
 
-def local_contrast(samples: Samples, bits: int, options: SpeedOptions) -> FloatPlane:
-    """Return every 16th sample of a blurred (H, W) plane of `bits`, less a mean of its neighbours, float32."""
-    plane = samples.astype(np.float32) / np.float32(1 << (bits - 8)) - np.float32(128)
-    plane = scale(plane, options)
+def wide_taps(options: SpeedOptions) -> Floats:
+    """Return the taps of the filter that makes the small plane."""
     size = _filter_size(1, options.kernelscale)
-    wide = gaussian(size, math.sqrt(_SCALES) * size / 5)
-    height, width = (side >> _SCALES for side in plane.shape)
-    small = blur(plane, wide)[::_STEP, ::_STEP][:height, :width]
+    return gaussian(size, math.sqrt(_SCALES) * size / 5)
+
+
+def small_size(width: int, height: int, options: SpeedOptions) -> tuple[int, int]:
+    """Return the columns and the rows of the small plane."""
+    columns, rows = (_scaled_side(side, options.prescale) >> _SCALES for side in (width, height))
+    return columns, rows
+
+
+def small_plane(samples: Samples, bits: int, options: SpeedOptions) -> FloatPlane:
+    """Return every 16th sample of every 16th row of an (H, W) plane of `bits`, scaled and blurred, float32."""
+    plane = scale(samples.astype(np.float32) / np.float32(1 << (bits - 8)) - np.float32(128), options)
+    columns, rows = small_size(samples.shape[1], samples.shape[0], options)
+    return blur(plane, wide_taps(options))[::_STEP, ::_STEP][:rows, :columns]
+
+
+def filter_table(width: int, height: int, options: SpeedOptions) -> npt.NDArray[np.uint32]:
+    """Return the taps of each column of a small plane, then of each row, for the kernel: (taps (columns + rows), 4).
+
+    They are the first and the second sample, the distance from the first, and the tap, as bits of float32.
+    """
+    taps = wide_taps(options)
+    sides = []
+    for length, count in zip((width, height), small_size(width, height, options), strict=True):
+        places = _places(length, options)
+        centres = _STEP * np.arange(count)[:, None]
+        index = _mirrored(centres - len(taps) // 2 + np.arange(len(taps)), len(places.first) - 1)
+        weights = np.broadcast_to(taps, index.shape)
+        first, second = (ends[index].astype(np.uint32) for ends in places[:2])
+        floats = np.stack([places.distance[index], weights], axis=-1).view(np.uint32)
+        sides.append(np.concatenate([np.stack([first, second], axis=-1), floats], axis=-1).reshape(-1, 4))
+    return np.concatenate(sides)
+
+
+def local_contrast(small: FloatPlane, options: SpeedOptions) -> FloatPlane:
+    """Return a small plane less a mean of the neighbours of each sample."""
     size = _filter_size(_SCALES, options.kernelscale)
     mean = blur(small, gaussian(size, float(np.float32(size) / np.float32(5))))
     contrast: FloatPlane = small - mean
@@ -369,7 +403,12 @@ def speed(reference: Samples, distorted: Samples, bits: int, options: SpeedOptio
     """
     options = options or SpeedOptions()
     check_size(reference.shape[1], reference.shape[0], options.prescale)
-    first, second = (blocks(local_contrast(plane, bits, options), options.sigma_nn) for plane in (reference, distorted))
+    return speed_of_small(small_plane(reference, bits, options), small_plane(distorted, bits, options), options)
+
+
+def speed_of_small(reference: FloatPlane, distorted: FloatPlane, options: SpeedOptions) -> Speed:
+    """Return the score of two planes from their small planes; see `speed`."""
+    first, second = (blocks(local_contrast(small, options), options.sigma_nn) for small in (reference, distorted))
     if first.singular != second.singular:
         return Speed(0.0, singular=True)
     noise = float((np.float32(1) + np.float32(options.nn_floor)) * np.float32(options.sigma_nn))

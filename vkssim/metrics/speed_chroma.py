@@ -7,12 +7,25 @@ from dataclasses import fields
 from typing import Annotated, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
+from ..host.plan import BufferSpec, Role
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
-from .base import CpuScorer, FrameScorer, Metric
+from .base import FeaturePlan, FrameScorer, IntegerScorer, Metric
+from .dispatches import KernelShape, PlanePair, ceil_div, dispatch, partials
 from .options import OptionValue
-from .speed import WEIGHT_MODES, SpeedOptions, check_size, combined, speed
+from .speed import (
+    WEIGHT_MODES,
+    SpeedOptions,
+    check_size,
+    combined,
+    filter_table,
+    small_size,
+    speed,
+    speed_of_small,
+    wide_taps,
+)
 from .vmaf_model import output_name
 
 _DEFAULTS = SpeedOptions()
@@ -48,10 +61,11 @@ def _names_of_plane(options: Mapping[str, OptionValue]) -> tuple[str, ...]:
     return tuple(output_name(name, options) for name in ("speed", "speed_singular"))
 
 
-class _PlaneScorer(CpuScorer):
+class SpeedPlaneScorer(IntegerScorer):
     """The score of a plane of chroma, and whether its covariance is singular.
 
-    If the luma has an odd side, libvmaf leaves the last sample of chroma out.
+    The device makes the small planes, and the host does the rest. If the luma has an odd side, libvmaf leaves the last sample
+    of chroma out.
     """
 
     name = "speed_chroma"
@@ -65,10 +79,42 @@ class _PlaneScorer(CpuScorer):
         check_size(self._width, self._height, self._settings.prescale)
         self.names = _names_of_plane(self._options)
 
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return the dispatch that makes the small planes, which are its partial sums."""
+        columns, rows = small_size(self._width, self._height, self._settings)
+        content = filter_table(self._width, self._height, self._settings).tobytes()
+        table = BufferSpec("speed.table", Role.TABLE, len(content), content)
+        target = partials("speed.partials", 2 * rows * columns)
+        step = dispatch(
+            shape,
+            "speed",
+            planes,
+            planes,
+            (ceil_div(columns, shape.workgroup), rows),
+            2,
+            sources=(planes.buffer, table.name),
+            targets=(target.name,),
+            columns=columns,
+            rows=rows,
+            taps=len(wide_taps(self._settings)),
+            frame_partials=target.frame_bytes // 4,
+        )
+        return FeaturePlan((table, target), ((step,),), target, (2 * rows * columns,))
+
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
+        """Return (frames, 2) scores and singularities from small planes."""
+        columns, rows = small_size(self._width, self._height, self._settings)
+        pairs = partial_sums[:, : plan.groups[0]].reshape(-1, 2, rows, columns)
+        return np.array([speed_of_small(first, second, self._settings) for first, second in pairs], np.float64)
+
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return the (2,) score of a plane, and 1 if its covariance is singular."""
         first, second = (plane[: self._height, : self._width] for plane in (reference, distorted))
         return np.array(speed(first, second, self._bits, self._settings), np.float64)
+
+    def scores(self, means: Doubles) -> Doubles:
+        """Return the means."""
+        return means
 
 
 class SpeedChromaMetric(Metric):
@@ -100,7 +146,7 @@ class SpeedChromaMetric(Metric):
 
     def chroma_scorers(self, chroma: FrameFormat) -> tuple[FrameScorer, ...]:
         """Return the metric of a plane of chroma."""
-        return (_PlaneScorer(chroma, self._options, self._frame),)
+        return (SpeedPlaneScorer(chroma, self._options, self._frame),)
 
     def combine(self, scores: Mapping[str, Doubles]) -> Mapping[str, Doubles]:
         """Return the scores of both planes together, of Cb and of Cr."""

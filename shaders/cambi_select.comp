@@ -1,0 +1,128 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+// Finds the k-th largest contrast of each scale of cambi, in four runs, and adds the larger ones.
+//
+// Contrasts are positive floats, whose bits have their order, or 0. Bits 20 to 30, 10 to 19 and 0 to 9 are the digits. Run n counts
+// the contrasts with each digit n, among those that have the digits of the k-th largest up to n; the last run adds. A
+// workgroup finds those digits from the counts of the earlier runs. If fewer than k are positive, the k-th largest is 0.
+//
+// A workgroup's partials are the sum and the number of its contrasts that are larger; after those of all come the k-th largest of
+// the scales. `scales` has for each scale the place of its contrasts, their number, and k.
+// The workgroup size is fixed, and there are no constants. y: scale. z: frame.
+
+#include "integer_constants.glsl"
+
+const int THREADS = CAMBI_SELECT_WORKGROUP;
+layout(local_size_x = CAMBI_SELECT_WORKGROUP) in;
+layout(push_constant) uniform Push {
+    int run;           // 0 to 3
+    int part;          // contrasts of a workgroup
+    int frame_values;
+    int frame_partials;
+    int first_workgroup_y;
+    int first_workgroup_z;
+};
+
+#include "workgroup.glsl"
+
+layout(std430, set = 0, binding = 0) readonly restrict buffer Values { uint values[]; };
+layout(std430, set = 0, binding = 1) readonly restrict buffer Scales { uvec4 scales[]; };
+layout(std430, set = 0, binding = 2) restrict buffer Histograms { uint histograms[]; };
+layout(std430, set = 0, binding = 3) writeonly restrict buffer Partials { float partials[]; };
+
+const int RUNS = 3;
+const int FIRST_BIT[RUNS] = int[](20, 10, 0);
+const int BINS[RUNS] = int[](2048, 1024, 1024);
+const int FIRST_BIN[RUNS] = int[](0, 2048, 3072);
+const int ALL_BINS = 4096;
+
+shared uint counts[2048];
+shared uint sums[THREADS];
+shared float added[THREADS];
+shared int found_digit;
+shared uint found_rest;
+
+int digit_of(uint bits, int number) {
+    return int(bits >> FIRST_BIT[number]) & (BINS[number] - 1);
+}
+
+// Finds the digit that the `wanted`-th largest contrast of a run has, and its place among those of the same digit; -1 if there
+// are fewer.
+void find_digit(int number, uint wanted, int first) {
+    int thread = int(gl_LocalInvocationIndex), share = BINS[number] / THREADS;
+    uint sum = 0u;
+    for (int i = 0; i < share; ++i) sum += histograms[first + FIRST_BIN[number] + thread * share + i];
+    sums[thread] = sum;
+    barrier();
+    if (thread == 0) {
+        int digit = -1, above = THREADS - 1;
+        while (above >= 0 && sums[above] < wanted) wanted -= sums[above--];
+        if (above >= 0) {
+            digit = (above + 1) * share - 1;
+            while (histograms[first + FIRST_BIN[number] + digit] < wanted) wanted -= histograms[first + FIRST_BIN[number] + digit--];
+        }
+        found_digit = digit;
+        found_rest = wanted;
+    }
+    barrier();
+}
+
+void main() {
+    int thread = int(gl_LocalInvocationIndex), scale = workgroup_id().y, group = int(gl_WorkGroupID.x);
+    uvec4 of_scale = scales[scale];
+    int first = workgroup_id().z * frame_values + int(of_scale.x);
+    int bins = (workgroup_id().z * int(CAMBI_SCALES) + scale) * ALL_BINS;
+    int begin = group * part, end = min(begin + part, int(of_scale.y));
+
+    uint known = 0u, wanted = of_scale.z;  // the digits that are known, as bits
+    bool enough = true;
+    for (int number = 0; number < run; ++number) {
+        if (enough) find_digit(number, wanted, bins);
+        enough = enough && found_digit >= 0;
+        known |= enough ? uint(found_digit) << FIRST_BIT[number] : 0u;
+        wanted = found_rest;
+        barrier();
+    }
+
+    if (run == RUNS) {
+        float sum = 0.0;
+        uint larger = 0u;
+        for (int i = begin + thread; i < end; i += THREADS) {
+            uint bits = values[first + i];
+            if (bits > known) {
+                sum += uintBitsToFloat(bits);
+                ++larger;
+            }
+        }
+        added[thread] = sum;
+        sums[thread] = larger;
+        for (int distance = THREADS / 2; distance > 0; distance >>= 1) {
+            barrier();
+            if (thread < distance) {
+                added[thread] += added[thread + distance];
+                sums[thread] += sums[thread + distance];
+            }
+        }
+        if (thread == 0) {
+            int groups = int(gl_NumWorkGroups.x), frame = workgroup_id().z * frame_partials;
+            partials[frame + 2 * (scale * groups + group)] = added[0];
+            partials[frame + 2 * (scale * groups + group) + 1] = float(sums[0]);
+            if (group == 0) partials[frame + 2 * groups * CAMBI_SCALES + scale] = uintBitsToFloat(known);
+        }
+        return;
+    }
+
+    if (!enough || begin >= end) return;
+    for (int i = thread; i < BINS[run]; i += THREADS) counts[i] = 0u;
+    barrier();
+    uint before = run == 0 ? 0u : 0xffffffffu << FIRST_BIT[max(run - 1, 0)];
+    for (int i = begin + thread; i < end; i += THREADS) {
+        uint bits = values[first + i];
+        if (bits != 0u && (bits & before) == known) atomicAdd(counts[digit_of(bits, run)], 1u);
+    }
+    barrier();
+    for (int i = thread; i < BINS[run]; i += THREADS) {
+        if (counts[i] != 0u) atomicAdd(histograms[bins + FIRST_BIN[run] + i], counts[i]);
+    }
+}

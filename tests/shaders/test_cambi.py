@@ -1,0 +1,164 @@
+"""`cambi_*.comp` and `cambi.comp`: the planes, the contrasts and the strongest of them against the twin's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from vkssim.host.device import Device
+from vkssim.host.pipelines import PipelineBuilder
+from vkssim.host.plan import Dispatch, Plan, Role
+from vkssim.metrics import cambi, make_scorer
+from vkssim.metrics.base import FeaturePlan
+from vkssim.metrics.cambi import CambiOptions
+from vkssim.metrics.dispatches import KernelShape, PlanePair
+from vkssim.types import FrameFormat, Samples
+
+from .harness import pack, push_of, run_buffers, stem_of
+
+DEFAULTS = CambiOptions()
+SIZES = [(216, 33), (31, 217), (257, 130), (300, 220)]
+
+
+def _planes(width: int, height: int, bits: int, seed: int = 0) -> Samples:
+    """Slopes with visible steps, noise and black, (1, 2, H, W): every branch has places."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.mgrid[:height, :width]
+    plane = 40 + (3 * rows + 2 * columns) / 40 + 4 * np.sin(columns / 31)
+    plane[: height // 5] += rng.normal(size=plane[: height // 5].shape)
+    plane[height // 2 :, : width // 6] = 0
+    frame = FrameFormat.of_bits(width, height, bits)
+    noise = rng.integers(0, int(frame.peak) + 1, plane.shape)
+    return np.stack([noise, plane * 2.0 ** (bits - 8)]).astype(frame.dtype)[None]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """A device, the shape of its kernels, and those that are compiled."""
+
+    device: Device
+    shape: KernelShape
+    pipelines: PipelineBuilder
+
+    def run(
+        self, planes: Samples, bits: int, feature: str = "cambi", shift: int = 0
+    ) -> tuple[FeaturePlan, dict[str, npt.NDArray[np.float32]]]:
+        """Return the metric's plan, and all that its kernels write."""
+        frame = FrameFormat.of_bits(planes.shape[3], planes.shape[2], bits)
+        frame = frame.in_surfaces() if shift else frame
+        source = PlanePair.raw(frame)
+        plan = make_scorer(feature, frame).plan(self.shape, source)
+        written = tuple(replace(spec, role=Role.OUTPUT) if spec.role is Role.WORK else spec for spec in plan.buffers)
+        contents = {source.buffer: pack(source, planes << shift).view(np.float32)}
+        return plan, run_buffers(self.device, Plan((source.spec(Role.INPUT), *written), plan.steps), contents, self.pipelines)
+
+
+@pytest.fixture
+def kernels(device: Device, kernel_shape: KernelShape, pipelines: PipelineBuilder) -> Kernels:
+    return Kernels(device, kernel_shape, pipelines)
+
+
+def _dispatches(plan: FeaturePlan, stem: str) -> list[Dispatch]:
+    return [dispatch for step in plan.steps for dispatch in step if stem_of(dispatch) == stem]
+
+
+def _rows(buffer: npt.NDArray[np.float32], width: int, height: int) -> npt.NDArray[np.uint16]:
+    return buffer.view(np.uint16).reshape(height, -1)[:, :width]
+
+
+def _assert_stages(kernels: Kernels, planes: Samples, bits: int, settings: CambiOptions = DEFAULTS) -> None:
+    """Compare every plane and every contrast with the twin's, and the means."""
+    words = [f"{name}={value}" for name, value in vars(settings).items() if value != getattr(DEFAULTS, name)]
+    own = ("high_res_speedup", "vis_lum_threshold", "topk", "eotf")
+    feature = f"cambi={':'.join('cambi_' * word.startswith(own) + word for word in words)}" if words else "cambi"
+    plan, made = kernels.run(planes, bits, feature)
+    plane = cambi.ten_bits(planes[0, 1], bits, settings)
+    height, width = plane.shape
+    np.testing.assert_array_equal(_rows(made["cambi.levels"], width, height), plane)
+    flat = cambi.flat_places(plane)
+    np.testing.assert_array_equal(_rows(made["cambi.flat"], width, height), plane | flat << 15)
+
+    side = cambi.window_side(width, height, settings)
+    for number, dispatch in enumerate(_dispatches(plan, "cambi")):
+        if number > 0 or cambi.is_halved(width, height, settings):
+            plane, flat = plane[::2, ::2], flat[::2, ::2]
+        plane = cambi.without_specks(plane)
+        rows, columns = plane.shape
+        np.testing.assert_array_equal(_rows(made[f"cambi.scale{number}"], columns, rows), plane | flat << 15)
+        first = push_of(dispatch)["first_value"]
+        values = made["cambi.values"][0, first : first + plane.size].reshape(plane.shape)
+        np.testing.assert_array_equal(values, cambi.contrasts(plane, flat, side, settings))
+    frame = FrameFormat.of_bits(planes.shape[3], planes.shape[2], bits)
+    means = make_scorer(feature, frame).means(made[plan.partials.name], plan)[0]
+    np.testing.assert_allclose(means, cambi.cambi_means(planes[0, 1], bits, settings), rtol=2e-7)
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_every_size(kernels: Kernels, width: int, height: int) -> None:
+    _assert_stages(kernels, _planes(width, height, 8), 8)
+
+
+@pytest.mark.parametrize("bits", [9, 10, 12, 16])
+def test_every_depth(kernels: Kernels, bits: int) -> None:
+    _assert_stages(kernels, _planes(230, 90, bits), bits)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        CambiOptions(high_res_speedup=1080, window_size=127, vis_lum_threshold=3.0),
+        CambiOptions(max_log_contrast=5, topk=0.05),
+        CambiOptions(max_log_contrast=0, eotf="pq", tvi_threshold=0.005),
+        CambiOptions(enc_width=221, enc_height=77, enc_bitdepth=10),
+    ],
+    ids=lambda settings: str(settings)[:40],
+)
+def test_options(kernels: Kernels, settings: CambiOptions) -> None:
+    _assert_stages(kernels, _planes(260, 100, 8, seed=1), 8, settings)
+
+
+def test_the_largest_window_of_flat_places(kernels: Kernels) -> None:
+    """Counts of 4,225 places, and white of 16 bits, which is rounded up to 1024."""
+    planes = np.full((1, 2, 80, 2990), 65535, np.uint16)
+    planes[..., ::130] = 1018 << 6
+    planes[..., 200:] = 400 << 6
+    planes[..., 60:, 1500:] = 402 << 6
+    settings = CambiOptions(window_size=127)
+    assert cambi.window_side(2990, 80, settings) == cambi.LARGEST_WINDOW
+    _assert_stages(kernels, planes, 16, settings)
+
+
+def test_samples_in_the_upper_bits(kernels: Kernels) -> None:
+    """As a hardware decoder writes 10 bits."""
+    planes = _planes(240, 60, 10)
+    lower, upper = (kernels.run(planes, 10, shift=shift)[1]["cambi.values"] for shift in (0, 6))
+    np.testing.assert_array_equal(upper, lower)
+
+
+@pytest.mark.parametrize("places", [1, 5, 20, 5000, 30000])
+def test_the_strongest_contrasts(kernels: Kernels, places: int) -> None:
+    """Of numbers that differ in the last bit, that are alike, and of which more or fewer are 0 than count."""
+    width, height = 300, 220
+    feature = f"cambi=cambi_topk={max(places, 7) / (width * height)}"
+    planes = np.zeros((1, 2, height, width), np.uint8)
+    plan, made = kernels.run(planes, 8, feature)
+    values = np.zeros_like(made["cambi.values"])
+    drawn = np.random.default_rng(places).random(places).astype(np.float32) * 1e-4 + np.float32(700)
+    values[0, :places:2] = drawn[::2]
+    values[0, 1:places:2] = 812.5
+    steps = tuple((dispatch,) for dispatch in _dispatches(plan, "cambi_select"))
+    buffers = tuple(
+        replace(spec, role=Role.INPUT) if spec.name in ("cambi.values", "cambi.histograms") else spec
+        for spec in plan.buffers
+        if spec.name in {name for step in steps for name in (*step[0].sources, *step[0].targets)}
+    )
+    contents = {"cambi.values": values, "cambi.histograms": np.zeros((1, 5 * 4096), np.float32)}
+    partials = run_buffers(kernels.device, Plan(buffers, steps), contents, kernels.pipelines)[plan.partials.name]
+    frame = FrameFormat.of_bits(width, height, 8)
+    count = cambi.strongest_count(width * height, float(feature.partition("topk=")[2]))
+    strongest = np.sort(values[0, : width * height])[::-1][:count]
+    mean = make_scorer(feature, frame).means(partials, plan)[0, 0]
+    assert mean == pytest.approx(strongest.mean(dtype=np.float64), rel=1e-7)
