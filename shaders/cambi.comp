@@ -6,15 +6,24 @@
 //   contrast(d) = weight(d) p0 p1 / (p0 + p1)    p0 flat places of the window have the level of the place, p1 that of d more, or
 //                                                of d less, whichever are more
 //
-// A thread has a column and walks down a strip, with a histogram of its window in shared memory: it adds the row that enters the
-// window and subtracts the one that leaves it. A histogram has CAMBI_BINS levels, so the strip is walked once for each band of
-// levels that places of its columns have. Two counts share a word.
+// A thread has a column and walks down a strip. Shared memory has a histogram of each column of the windows, of the rows of the
+// window: a count is a byte, four columns share a word, and a thread adds the row that enters and subtracts the one that leaves.
+// A count of the window is the sum of those of its columns. Memory has room for some levels, so the strip is walked once for each
+// band of levels that places of its columns have.
 // `table` has the brightest levels at which each contrast is visible, the weights, and 1 / n rounded to float32.
-// The workgroup size is fixed, and there are no constants. y: strip. z: frame.
+// Constants: 0 workgroup size (strip). y: strip. z: frame.
 
 #include "integer_constants.glsl"
 
+#ifdef STAGED
+#define THREADS CAMBI_WORKGROUP
+#define MEMORY CAMBI_STAGED_WORDS
 layout(local_size_x = CAMBI_WORKGROUP) in;
+#else
+#define THREADS int(gl_WorkGroupSize.x)
+#define MEMORY CAMBI_STRIP_WORDS
+layout(local_size_x_id = 0) in;
+#endif
 layout(push_constant) uniform Push {
     int width;
     int height;
@@ -39,31 +48,55 @@ layout(std430, set = 0, binding = 2) writeonly restrict buffer Values { float va
 
 const int WEIGHTS = CAMBI_CONTRASTS;
 const int RECIPROCALS = 2 * CAMBI_CONTRASTS;
-const uint NOT_FLAT = 0xffffu;
 
-shared uint histograms[CAMBI_BINS / 2][CAMBI_WORKGROUP];
-shared uint entering[CAMBI_WORKGROUP + 2 * CAMBI_REACH];
-shared uint leaving[CAMBI_WORKGROUP + 2 * CAMBI_REACH];
+shared uint histograms[MEMORY];  // (levels, words)
 shared uint bands;
 
-// Returns the level of a flat place.
-uint flat_level(int row, int column) {
-    if (row < 0 || row >= height || column < 0 || column >= width) return NOT_FLAT;
+// Returns the level of a flat place, or a larger number.
+int flat_level(int row, int column) {
     uint found = sample_of(words[workgroup_id().z * plane + row * pitch + (column >> 1)], column);
-    return (found & FLAT) != 0u ? found & LEVEL : NOT_FLAT;
+    return (found & FLAT) != 0u ? int(found & LEVEL) : int(FLAT);
 }
 
-uint count_of(int bin) {
-    return bitfieldExtract(histograms[bin >> 1][gl_LocalInvocationIndex], 16 * (bin & 1), 16);
+// Adds a row to the histograms, or subtracts it. `first` is the first column, and `lowest` the first level.
+void count_row(int row, int first, int lowest, int levels, int width_words, bool add) {
+    if (row < 0 || row >= height) return;
+    for (int word = int(gl_LocalInvocationIndex); word < width_words; word += THREADS) {
+        int column = first + 4 * word;
+        [[unroll]] for (int i = 0; i < 4; ++i) {
+            if (column < 0 || column + i >= width) continue;
+            int level = flat_level(row, column + i) - lowest;
+            if (uint(level) >= uint(levels)) continue;
+            int place = level * width_words + word;
+            uint one = 1u << (8 * i);
+            histograms[place] = add ? histograms[place] + one : histograms[place] - one;
+        }
+    }
 }
 
-float strongest_contrast(int level, int first) {
+// Returns the places of a level in the window whose first column is `first`, from those of the histograms.
+int count_of(int level, int first, int width_words) {
+    int last = first + 2 * reach, word = level * width_words + (first >> 2), last_word = level * width_words + (last >> 2);
+    uint sums = 0u;  // of the first and third, and of the second and fourth columns of the words
+    uint kept = 0xffffffffu << (8 * (first & 3));
+    for (; word < last_word; ++word) {
+        uint counts = histograms[word] & kept;
+        sums += (counts & 0x00ff00ffu) + (counts >> 8 & 0x00ff00ffu);
+        kept = 0xffffffffu;
+    }
+    uint counts = histograms[word] & kept & 0xffffffffu >> (24 - 8 * (last & 3));
+    sums += (counts & 0x00ff00ffu) + (counts >> 8 & 0x00ff00ffu);
+    return int((sums & 0xffffu) + (sums >> 16));
+}
+
+float strongest_contrast(int level, int lowest, int first, int width_words) {
     float strongest = 0.0;
-    int own = int(count_of(level - first));
+    int own = count_of(level - lowest, first, width_words);
     for (int d = 1; d <= contrasts; ++d) {
         bool visible = level <= int(table[d - 1]) && level + contrasts + d > darkest;
-        int others = int(max(count_of(level + d - first), count_of(level - d - first)));
-        precise float contrast = float(int(table[WEIGHTS + d - 1]) * own * others) * uintBitsToFloat(table[RECIPROCALS + own + others]);
+        int above = count_of(level + d - lowest, first, width_words), below = count_of(level - d - lowest, first, width_words);
+        int other = max(above, below);
+        precise float contrast = float(int(table[WEIGHTS + d - 1]) * own * other) * uintBitsToFloat(table[RECIPROCALS + own + other]);
         if (visible) strongest = max(strongest, contrast);
     }
     return strongest;
@@ -71,42 +104,37 @@ float strongest_contrast(int level, int first) {
 
 void main() {
     int thread = int(gl_LocalInvocationIndex);
-    int left = int(gl_WorkGroupID.x) * CAMBI_WORKGROUP, column = left + thread;
+    int left = int(gl_WorkGroupID.x) * THREADS, column = left + thread;
     int top = workgroup_id().y * strip, bottom = min(top + strip, height);
-    int first_of_column = workgroup_id().z * frame_values + first_value + column;
-    int brightest = int(table[contrasts - 1]), of_band = CAMBI_BINS - 2 * contrasts;
+    int place = workgroup_id().z * frame_values + first_value + column;
+    int margin = (reach + 3) / 4 * 4, width_words = (THREADS + 2 * margin) / 4;  // columns on either side; words of a level
+    int levels = MEMORY / width_words, of_band = levels - 2 * contrasts;
+    int brightest = int(table[contrasts - 1]);
 
     if (thread == 0) bands = 0u;
     barrier();
     uint found = 0u;
     for (int row = top; row < bottom && column < width; ++row) {
-        int level = int(flat_level(row, column));
+        int level = flat_level(row, column);
         if (level <= brightest) found |= 1u << (level / of_band);
-        else values[first_of_column + row * width] = 0.0;
+        else values[place + row * width] = 0.0;
     }
     if (found != 0u) atomicOr(bands, found);
     barrier();
 
     for (uint left_over = bands; left_over != 0u; left_over &= left_over - 1u) {
-        int band = findLSB(left_over), first = band * of_band - contrasts;
-        for (int i = 0; i < CAMBI_BINS / 2; ++i) histograms[i][thread] = 0u;
+        int band = findLSB(left_over), lowest = band * of_band - contrasts;
+        for (int i = thread; i < levels * width_words; i += THREADS) histograms[i] = 0u;
         for (int row = top - reach; row < bottom + reach; ++row) {
             int y = row - reach;
             barrier();
-            for (int i = thread; i < CAMBI_WORKGROUP + 2 * reach; i += CAMBI_WORKGROUP) {
-                entering[i] = flat_level(row, left - reach + i);
-                leaving[i] = y > top ? flat_level(y - reach - 1, left - reach + i) : NOT_FLAT;
-            }
+            count_row(row, left - margin, lowest, levels, width_words, true);
+            if (y > top) count_row(y - reach - 1, left - margin, lowest, levels, width_words, false);
             barrier();
-            for (int i = 0; i <= 2 * reach; ++i) {
-                int added = int(entering[thread + i]) - first, dropped = int(leaving[thread + i]) - first;
-                if (uint(added) < uint(CAMBI_BINS)) histograms[added >> 1][thread] += 1u << (16 * (added & 1));
-                if (uint(dropped) < uint(CAMBI_BINS)) histograms[dropped >> 1][thread] -= 1u << (16 * (dropped & 1));
-            }
             if (y < top || column >= width) continue;
-            int level = int(flat_level(y, column));
+            int level = flat_level(y, column);
             if (level <= brightest && level / of_band == band) {
-                values[first_of_column + y * width] = strongest_contrast(level, first);
+                values[place + y * width] = strongest_contrast(level, lowest, thread + margin - reach, width_words);
             }
         }
     }

@@ -33,17 +33,11 @@ layout(std430, set = 0, binding = 2) writeonly restrict buffer Target { uint tar
 layout(std430, set = 0, binding = 3) writeonly restrict buffer Histograms { uint histograms[]; };
 
 uint level_at(int row, int column) {
-    int x = nearest[column];
-    int first = (2 * workgroup_id().z + 1) * plane + nearest[columns + row] * pitch;
+    int x = nearest[min(column, columns - 1)], y = nearest[columns + min(row, rows - 1)];
+    int first = (2 * workgroup_id().z + 1) * plane + y * pitch;
     uint value = FORMAT == UINT8 ? bitfieldExtract(words[first + (x >> 2)], 8 * (x & 3), 8)
                                  : bitfieldExtract(words[first + (x >> 1)], 16 * (x & 1), 16) >> sample_shift;
     return bits <= 10 ? value << (10 - bits) : (value + (1u << (bits - 11))) >> (bits - 10);
-}
-
-// Beyond an edge, the mean is that of fewer samples; the last one is as it is.
-uint mean_at(int row, int column) {
-    int right = min(column + 1, columns - 1), below = min(row + 1, rows - 1);
-    return (level_at(row, column) + level_at(row, right) + level_at(below, column) + level_at(below, right)) >> 2;
 }
 
 void main() {
@@ -52,10 +46,11 @@ void main() {
     for (int i = y * threads + word; i < cleared; i += rows * threads) histograms[z * cleared + i] = 0u;
 
     if (2 * word >= columns) return;
-    uint made = 0u;
-    [[unroll]] for (int i = 0; i < 2; ++i) {
-        int column = min(2 * word + i, columns - 1);
-        made |= (dither != 0 ? mean_at(y, column) : level_at(y, column)) << (16 * i);
+    uint levels[3];
+    [[unroll]] for (int i = 0; i < 3; ++i) levels[i] = level_at(y, 2 * word + i);
+    if (dither != 0) {  // beyond an edge, the mean is that of fewer samples
+        [[unroll]] for (int i = 0; i < 3; ++i) levels[i] += level_at(y + 1, 2 * word + i);
+        [[unroll]] for (int i = 0; i < 2; ++i) levels[i] = (levels[i] + levels[i + 1]) >> 2;
     }
-    target[z * target_plane + y * target_pitch + word] = made;
+    target[z * target_plane + y * target_pitch + word] = levels[0] | levels[1] << 16;
 }

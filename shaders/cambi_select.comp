@@ -76,7 +76,7 @@ void main() {
     int begin = group * part, end = min(begin + part, int(of_scale.y));
 
     uint known = 0u, wanted = of_scale.z;  // the digits that are known, as bits
-    bool enough = true;
+    bool enough = begin < end;
     for (int number = 0; number < run; ++number) {
         if (enough) find_digit(number, wanted, bins);
         enough = enough && found_digit >= 0;

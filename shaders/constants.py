@@ -138,10 +138,13 @@ ADM_SMALLEST_SIDE = 33
 CAMBI_SCALES = 5
 
 CAMBI_WORKGROUP = 64
-"""Threads of a workgroup of cambi; each has a column of a scale."""
+"""Threads of a workgroup of the staged cambi; each has a column of a scale."""
 
-CAMBI_BINS = 96
-"""Levels of a thread's histogram, with those above and below that are compared."""
+CAMBI_STAGED_WORDS = 3072
+"""Words of the histograms of a staged workgroup: 12 KiB, since every device has 16. With the largest window, 96 levels fit."""
+
+CAMBI_STRIP_WORDS = 6144
+"""Words of the histograms of a strip workgroup: 24 KiB."""
 
 CAMBI_REACH = 32
 """The largest reach of cambi's window, to either side."""

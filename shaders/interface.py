@@ -190,7 +190,7 @@ INTERFACES: dict[str, Interface] = {
             *("first_value", "frame_values", "contrasts", "darkest"),
         ),
         sources=2,
-        own_workgroup=frozenset(Shape),
+        own_workgroup=_STAGED,
         constants=frozenset(),
         input=Input.STORAGE,
     ),

@@ -327,7 +327,7 @@ MUTATIONS = (
         "cambi levels",
         "shaders/cambi_levels.comp",
         ("the reference's plane", "(2 * workgroup_id().z + 1) * plane", "2 * workgroup_id().z * plane"),
-        ("dither kept", "dither != 0 ?", "dither == 2 ?"),
+        ("dither kept", "if (dither != 0)", "if (dither == 2)"),
         ("histograms of an earlier batch", "histograms[z * cleared + i] = 0u;", ""),
     ),
     *_faults(
@@ -347,9 +347,9 @@ MUTATIONS = (
     *_faults(
         "cambi",
         "shaders/cambi.comp",
-        ("a column of the window lost", "i <= 2 * reach; ++i)", "i < 2 * reach; ++i)"),
-        ("the row that leaves kept", "y > top ? flat_level(y - reach - 1,", "y < 0 ? flat_level(y - reach - 1,"),
-        ("levels below not compared", "count_of(level - d - first)))", "0u))"),
+        ("a column of the window lost", "last = first + 2 * reach,", "last = first + 2 * reach - 1,"),
+        ("the row that leaves kept", "if (y > top) count_row", "if (y < 0) count_row"),
+        ("levels below not compared", "int other = max(above, below)", "int other = above"),
         ("the band of levels above lost", "left_over &= left_over - 1u", "left_over = 0u"),
     ),
     *_faults(
@@ -383,7 +383,7 @@ MUTATIONS = (
         "cambi levels",
         "shaders/cambi_levels.comp",
         ("the reference's plane", "(2 * workgroup_id().z + 1) * plane", "2 * workgroup_id().z * plane"),
-        ("dither kept", "dither != 0 ?", "dither == 2 ?"),
+        ("dither kept", "if (dither != 0)", "if (dither == 2)"),
         ("histograms of an earlier batch", "histograms[z * cleared + i] = 0u;", ""),
     ),
     *_faults(
@@ -405,7 +405,7 @@ MUTATIONS = (
         "shaders/cambi.comp",
         ("a column of the window lost", "i <= 2 * reach; ++i)", "i < 2 * reach; ++i)"),
         ("the row that leaves kept", "y > top ? flat_level(y - reach - 1,", "y < 0 ? flat_level(y - reach - 1,"),
-        ("levels below not compared", "count_of(level - d - first)))", "0u))"),
+        ("levels below not compared", "int other = max(above, below)", "int other = above"),
         ("the band of levels above lost", "left_over &= left_over - 1u", "left_over = 0u"),
     ),
     *_faults(
@@ -439,7 +439,7 @@ MUTATIONS = (
         "cambi levels",
         "shaders/cambi_levels.comp",
         ("the reference's plane", "(2 * workgroup_id().z + 1) * plane", "2 * workgroup_id().z * plane"),
-        ("dither kept", "dither != 0 ?", "dither == 2 ?"),
+        ("dither kept", "if (dither != 0)", "if (dither == 2)"),
         ("histograms of an earlier batch", "histograms[z * cleared + i] = 0u;", ""),
     ),
     *_faults(
@@ -461,7 +461,7 @@ MUTATIONS = (
         "shaders/cambi.comp",
         ("a column of the window lost", "i <= 2 * reach; ++i)", "i < 2 * reach; ++i)"),
         ("the row that leaves kept", "y > top ? flat_level(y - reach - 1,", "y < 0 ? flat_level(y - reach - 1,"),
-        ("levels below not compared", "count_of(level - d - first)))", "0u))"),
+        ("levels below not compared", "int other = max(above, below)", "int other = above"),
         ("the band of levels above lost", "left_over &= left_over - 1u", "left_over = 0u"),
     ),
     *_faults(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import CAMBI_CONTRASTS, CAMBI_SCALES, CAMBI_WORKGROUP
-from ..shaders.interface import SampleCode
+from ..shaders.interface import SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer
@@ -40,7 +40,7 @@ _DEFAULTS = CambiOptions()
 
 _ROWS = 128  # of a strip of the contrasts at most
 _FLAT_ROWS = 32
-_PART = 1 << 14  # contrasts of a workgroup that selects
+_PARTS = {Shape.STRIP: 1 << 17, Shape.STAGED: 1 << 14}  # contrasts of a workgroup that selects
 _BINS = 4096  # of the histograms of a scale
 
 
@@ -112,7 +112,7 @@ class CambiScorer(IntegerScorer):
         scales = self._scales()
         values = BufferSpec("cambi.values", Role.WORK, aligned(4 * sum(scale.places for scale in scales)))
         histograms = BufferSpec("cambi.histograms", Role.WORK, 4 * CAMBI_SCALES * _BINS)
-        groups = ceil_div(scales[0].places, _PART)
+        groups = ceil_div(scales[0].places, _PARTS[shape.shape])
         target = partials("cambi.partials", CAMBI_SCALES * (2 * groups + 1))
         levels, flat = (_level_plane(name, *self._size) for name in ("levels", "flat"))
         modes = [_level_plane(f"scale{scale.number}", scale.width, scale.height) for scale in scales]
@@ -129,7 +129,7 @@ class CambiScorer(IntegerScorer):
                 targets=(histograms.name, target.name),
                 label=f"cambi select {run}",
                 run=run,
-                part=_PART,
+                part=_PARTS[shape.shape],
                 frame_values=values.frame_bytes // 4,
                 frame_partials=target.frame_bytes // 4,
             )
@@ -180,7 +180,7 @@ class CambiScorer(IntegerScorer):
         self, shape: KernelShape, scale: _Scale, plane: PlaneLayout, table: BufferSpec, values: BufferSpec
     ) -> Dispatch:
         darkest, limits = visible_levels(self._settings)
-        groups_x = ceil_div(plane.width, CAMBI_WORKGROUP)
+        groups_x = ceil_div(plane.width, shape.workgroup if shape.shape is Shape.STRIP else CAMBI_WORKGROUP)
         strip = strip_rows(_ROWS, plane.height, groups_x)
         return dispatch(
             shape,
