@@ -154,3 +154,6 @@ CAMBI_CONTRASTS = 32
 
 CAMBI_SELECT_WORKGROUP = 256
 """Threads of a workgroup that looks for the largest contrasts."""
+
+SPEED_WORKGROUP = 64
+"""Threads of a workgroup that computes the statistics of a small plane of speed_chroma."""

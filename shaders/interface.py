@@ -86,7 +86,7 @@ class Interface:
     precisions: tuple[Precision, ...] = (Precision.EXACT,)
     constants: frozenset[int] = frozenset({FORMAT_CONSTANT})
     input: Input = Input.BY_SHAPE
-    floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows", "data_range"})
+    floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows", "data_range", "middle"})
 
     def constants_of(self, shape: Shape) -> frozenset[int]:
         """Return the specialisation constants of a build."""
@@ -166,7 +166,14 @@ INTERFACES: dict[str, Interface] = {
         constants=frozenset(),
         input=Input.STORAGE,
     ),
-    "speed": Interface(("width", "height", "pitch", "plane", "scale", "columns", "rows", "taps", "frame_partials"), sources=2),
+    "speed": Interface((*_SOURCE, "scale", "columns", "taps", "middle"), sources=2),
+    "speed_blocks": Interface(
+        ("width", "height", "pitch", "plane", "frame_partials"),
+        sources=2,
+        own_workgroup=frozenset(Shape),
+        constants=frozenset(),
+        input=Input.STORAGE,
+    ),
     "cambi_levels": Interface(
         (
             *("width", "height", "pitch", "plane", "target_pitch", "target_plane"),

@@ -1,7 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// Makes the small planes of speed_chroma: every 16th sample of every 16th row of the scaled and blurred planes.
+// Blurs planes of speed_chroma: to the small planes, which are every 16th sample of every 16th row of the scaled and blurred
+// planes, and from them to the means of each sample's neighbours.
 //
 // The filter takes columns first. Each tap of either axis has an entry in `table`: the two samples between which its place lies
 // in the plane, how far it is from the first one, and the tap. So a plane is scaled and mirrored without a step of its own, and
@@ -14,11 +15,12 @@ layout(push_constant) uniform Push {
     int height;
     int pitch;
     int plane;
+    int target_pitch;  // floats
+    int target_plane;
     float scale;
-    int columns;  // of a small plane
-    int rows;
+    int columns;  // of the target
     int taps;
-    int frame_partials;
+    float middle;  // of the range
     int first_workgroup_y;
     int first_workgroup_z;
 };
@@ -34,7 +36,7 @@ uvec4 entry_at(int entry) { return table[entry]; }
 layout(set = 0, binding = 1) uniform usamplerBuffer table;
 uvec4 entry_at(int entry) { return texelFetch(table, entry); }
 #endif
-layout(std430, set = 0, binding = 2) writeonly restrict buffer Partials { float partials[]; };
+layout(std430, set = 0, binding = 2) writeonly restrict buffer Target { float target[]; };
 
 struct Place {
     int first;
@@ -49,7 +51,7 @@ Place place_at(int entry) {
 }
 
 float level_at(int row, int column) {
-    return sample_at(row, column) - 128.0;
+    return sample_at(row, column) - middle;
 }
 
 // Returns the sample between four others; one of them if the distances are 0.
@@ -76,5 +78,5 @@ void main() {
         }
         across += rounded_product(x.tap, down);
     }
-    partials[(z >> 1) * frame_partials + ((z & 1) * rows + row) * columns + column] = across;
+    target[z * target_plane + row * target_pitch + column] = across;
 }

@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError
-from ..types import FloatPlane, Samples
+from ..types import Doubles, FloatPlane, Samples
 
 Floats = npt.NDArray[np.float32]
 
 BLOCK = 5
-_PLACES = BLOCK * BLOCK
+PLACES = BLOCK * BLOCK
 _SCALES = 4
 _STEP = 1 << _SCALES  # of the samples that are kept
 SMALLEST_SIDE = _STEP * BLOCK
@@ -154,30 +154,42 @@ def small_plane(samples: Samples, bits: int, options: SpeedOptions) -> FloatPlan
     return blur(plane, wide_taps(options))[::_STEP, ::_STEP][:rows, :columns]
 
 
-def filter_table(width: int, height: int, options: SpeedOptions) -> npt.NDArray[np.uint32]:
-    """Return the taps of each column of a small plane, then of each row, for the kernel: (taps (columns + rows), 4).
-
-    They are the first and the second sample, the distance from the first, and the tap, as bits of float32.
-    """
-    taps = wide_taps(options)
-    sides = []
-    for length, count in zip((width, height), small_size(width, height, options), strict=True):
-        places = _places(length, options)
-        centres = _STEP * np.arange(count)[:, None]
-        index = _mirrored(centres - len(taps) // 2 + np.arange(len(taps)), len(places.first) - 1)
-        weights = np.broadcast_to(taps, index.shape)
-        first, second = (ends[index].astype(np.uint32) for ends in places[:2])
-        floats = np.stack([places.distance[index], weights], axis=-1).view(np.uint32)
-        sides.append(np.concatenate([np.stack([first, second], axis=-1), floats], axis=-1).reshape(-1, 4))
-    return np.concatenate(sides)
+def mean_taps(options: SpeedOptions) -> Floats:
+    """Return the taps of the mean of a sample's neighbours in the small plane."""
+    size = _filter_size(_SCALES, options.kernelscale)
+    return gaussian(size, float(np.float32(size) / np.float32(5)))
 
 
 def local_contrast(small: FloatPlane, options: SpeedOptions) -> FloatPlane:
     """Return a small plane less a mean of the neighbours of each sample."""
-    size = _filter_size(_SCALES, options.kernelscale)
-    mean = blur(small, gaussian(size, float(np.float32(size) / np.float32(5))))
-    contrast: FloatPlane = small - mean
+    contrast: FloatPlane = small - blur(small, mean_taps(options))
     return contrast
+
+
+Entries = npt.NDArray[np.uint32]
+"""A tap of a column or of a row for the kernel that blurs, (..., 4): the two samples between which its place lies, the distance
+from the first, and the tap, as bits of float32."""
+
+
+def small_plane_entries(width: int, height: int, options: SpeedOptions) -> Entries:
+    """Return the taps of each column of a small plane, then of each row: (columns + rows, taps, 4)."""
+    sides = zip((width, height), small_size(width, height, options), strict=True)
+    return np.concatenate(
+        [_entries(_places(length, options), _STEP * np.arange(count), wide_taps(options)) for length, count in sides]
+    )
+
+
+def mean_entries(columns: int, rows: int, options: SpeedOptions) -> Entries:
+    """Return the taps of the means of each column of a small plane, then of each row: (columns + rows, taps, 4)."""
+    sides = (_places(length, SpeedOptions()) for length in (columns, rows))
+    return np.concatenate([_entries(places, np.arange(len(places.first)), mean_taps(options)) for places in sides])
+
+
+def _entries(places: _Places, centres: npt.NDArray[np.int64], taps: Floats) -> Entries:
+    index = _mirrored(centres[:, None] - len(taps) // 2 + np.arange(len(taps)), len(places.first) - 1)
+    samples = np.stack([places.first[index], places.second[index]], axis=-1).astype(np.uint32)
+    weights = np.stack([places.distance[index], np.broadcast_to(taps, index.shape)], axis=-1)
+    return np.concatenate([samples, weights.view(np.uint32)], axis=-1)
 
 
 # -- linear algebra ---------------------------------------------------------------------------------------------------
@@ -212,7 +224,7 @@ def covariance(plane: FloatPlane) -> Floats:
     parts = [plane[y : y + shape[0], x : x + shape[1]] for y in range(BLOCK) for x in range(BLOCK)]
     count = shape[0] * shape[1]
     centred = np.array([part.ravel().astype(np.float64) - float(_sum(part) / np.float32(count)) for part in parts])
-    matrix = np.empty((_PLACES, _PLACES), np.float32)
+    matrix = np.empty((PLACES, PLACES), np.float32)
     for place, samples in enumerate(centred):
         sums = np.add.accumulate(samples * centred[: place + 1], axis=1)[:, -1]
         matrix[place, : place + 1] = matrix[: place + 1, place] = sums / count
@@ -348,32 +360,39 @@ def solve(matrix: Floats, right: Floats) -> Floats | None:
 
 
 class Blocks(NamedTuple):
-    """The statistics of the blocks of a plane, each (blocks,) float32."""
+    """The statistics of the blocks of planes of any shape (...)."""
 
-    entropies: Floats
-    """In bits."""
+    eigenvalues: Floats
+    """Those of the covariance, (..., 25), in no order."""
     variances: Floats
-    """Of a block relative to that of all blocks; 0 if the covariance is singular."""
-    singular: bool
+    """Of each block relative to that of all blocks, (..., blocks); 0 if the covariance is singular."""
+    singular: npt.NDArray[np.bool_]
+    """Whether the covariance is singular, (...)."""
 
 
-def blocks(plane: FloatPlane, sigma: float) -> Blocks:
+def blocks(contrast: FloatPlane) -> Blocks:
     """Return the statistics of the blocks of 5x5 samples that fit into a plane beside each other."""
-    rows, columns = (side // BLOCK for side in plane.shape)
-    plane = np.ascontiguousarray(plane[: rows * BLOCK, : columns * BLOCK])
+    rows, columns = (side // BLOCK for side in contrast.shape)
+    plane = np.ascontiguousarray(contrast[: rows * BLOCK, : columns * BLOCK])
     covariances = covariance(plane)
     values = eigenvalues(covariances)
-    samples = plane.reshape(rows, BLOCK, columns, BLOCK).transpose(1, 3, 0, 2).reshape(_PLACES, -1)
+    samples = plane.reshape(rows, BLOCK, columns, BLOCK).transpose(1, 3, 0, 2).reshape(PLACES, -1)
     solution = None if (values < _SMALL).any() else solve(covariances, samples)
 
     variances = np.zeros(samples.shape[1], np.float32)
     if solution is not None:
-        variances = np.add.accumulate(solution * samples / np.float32(_PLACES), axis=0, dtype=np.float32)[-1]
-    entropies = np.zeros_like(variances)
-    for value in np.maximum(values, 0):
-        noisy = (value * variances + np.float32(sigma)).astype(np.float64)
-        entropies = (entropies + (np.log2(noisy) + _ENTROPY_OF_GAUSSIAN)).astype(np.float32)
-    return Blocks(entropies, variances, solution is None)
+        variances = np.add.accumulate(solution * samples / np.float32(PLACES), axis=0, dtype=np.float32)[-1]
+    return Blocks(values, variances, np.array(solution is None))
+
+
+def entropies(statistics: Blocks, sigma: float) -> Floats:
+    """Return the entropies of blocks in bits, (..., blocks)."""
+    total = np.zeros_like(statistics.variances)
+    for place in range(PLACES):
+        value = np.maximum(statistics.eigenvalues[..., place, None], 0)
+        noisy = (value * statistics.variances + np.float32(sigma)).astype(np.float64)
+        total = (total + (np.log2(noisy) + _ENTROPY_OF_GAUSSIAN)).astype(np.float32)
+    return total
 
 
 def _weighted(entropies: Floats, reference: Floats, distorted: Floats, share: float) -> Floats:
@@ -403,26 +422,26 @@ def speed(reference: Samples, distorted: Samples, bits: int, options: SpeedOptio
     """
     options = options or SpeedOptions()
     check_size(reference.shape[1], reference.shape[0], options.prescale)
-    return speed_of_small(small_plane(reference, bits, options), small_plane(distorted, bits, options), options)
+    small = (small_plane(plane, bits, options) for plane in (reference, distorted))
+    first, second = (blocks(local_contrast(plane, options)) for plane in small)
+    score, singular = speed_of_blocks(first, second, options).tolist()
+    return Speed(score, bool(singular))
 
 
-def speed_of_small(reference: FloatPlane, distorted: FloatPlane, options: SpeedOptions) -> Speed:
-    """Return the score of two planes from their small planes; see `speed`."""
-    first, second = (blocks(local_contrast(small, options), options.sigma_nn) for small in (reference, distorted))
-    if first.singular != second.singular:
-        return Speed(0.0, singular=True)
+def speed_of_blocks(reference: Blocks, distorted: Blocks, options: SpeedOptions) -> Doubles:
+    """Return (..., 2) scores, and 1 if a covariance is singular, from the blocks of planes of shape (...); see `speed`."""
+    first, second = (entropies(part, options.sigma_nn) for part in (reference, distorted))
     noise = float((np.float32(1) + np.float32(options.nn_floor)) * np.float32(options.sigma_nn))
-    base = np.float32(_PLACES * (math.log2(noise) + _ENTROPY_OF_GAUSSIAN))
-    differences = np.abs(
-        np.subtract(
-            *(
-                _weighted(part.entropies, first.variances, second.variances, share)
-                for part, share in zip((first, second), _REFERENCE_SHARES[options.weight_var_mode], strict=True)
-            )
-        )
+    base = np.float32(PLACES * (math.log2(noise) + _ENTROPY_OF_GAUSSIAN))
+    weighted = (
+        _weighted(part, reference.variances, distorted.variances, share)
+        for part, share in zip((first, second), _REFERENCE_SHARES[options.weight_var_mode], strict=True)
     )
-    differences[(first.entropies < base) & (second.entropies < base)] = 0
-    return Speed(float(_sum(differences) / np.float32(len(differences))), first.singular)
+    differences = np.abs(np.subtract(*weighted))
+    differences[(first < base) & (second < base)] = 0
+    means = np.add.accumulate(differences, axis=-1, dtype=np.float32)[..., -1] / np.float32(differences.shape[-1])
+    scores = np.where(reference.singular == distorted.singular, means.astype(np.float64), 0.0)
+    return np.stack([scores, (reference.singular | distorted.singular).astype(np.float64)], axis=-1)
 
 
 def combined(cb: npt.NDArray[np.float64], cr: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

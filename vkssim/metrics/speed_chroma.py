@@ -9,21 +9,27 @@ from typing import Annotated, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from ..host.plan import BufferSpec, Role
+from ..host.plan import BufferSpec, Dispatch, Role
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, FrameScorer, IntegerScorer, Metric
 from .dispatches import KernelShape, PlanePair, ceil_div, dispatch, partials
 from .options import OptionValue
 from .speed import (
+    BLOCK,
+    PLACES,
     WEIGHT_MODES,
+    Blocks,
+    Entries,
     SpeedOptions,
     check_size,
     combined,
-    filter_table,
+    mean_entries,
+    mean_taps,
+    small_plane_entries,
     small_size,
     speed,
-    speed_of_small,
+    speed_of_blocks,
     wide_taps,
 )
 from .vmaf_model import output_name
@@ -61,11 +67,15 @@ def _names_of_plane(options: Mapping[str, OptionValue]) -> tuple[str, ...]:
     return tuple(output_name(name, options) for name in ("speed", "speed_singular"))
 
 
+def _table(name: str, entries: Entries) -> BufferSpec:
+    return BufferSpec(f"speed.{name}", Role.TABLE, entries.nbytes, entries.tobytes())
+
+
 class SpeedPlaneScorer(IntegerScorer):
     """The score of a plane of chroma, and whether its covariance is singular.
 
-    The device makes the small planes, and the host does the rest. If the luma has an odd side, libvmaf leaves the last sample
-    of chroma out.
+    The device makes the statistics of blocks, and the host their entropies, which need logarithms in double precision. If the
+    luma has an odd side, libvmaf leaves the last sample of chroma out.
     """
 
     name = "speed_chroma"
@@ -80,32 +90,62 @@ class SpeedPlaneScorer(IntegerScorer):
         self.names = _names_of_plane(self._options)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the dispatch that makes the small planes, which are its partial sums."""
+        """Return the steps: the small planes, the means of neighbours, the statistics of blocks, which are its partial sums."""
         columns, rows = small_size(self._width, self._height, self._settings)
-        content = filter_table(self._width, self._height, self._settings).tobytes()
-        table = BufferSpec("speed.table", Role.TABLE, len(content), content)
-        target = partials("speed.partials", 2 * rows * columns)
-        step = dispatch(
+        small, means = (PlanePair.floats(f"speed.{name}", columns, rows) for name in ("small", "means"))
+        tables = (
+            _table("filter", small_plane_entries(self._width, self._height, self._settings)),
+            _table("neighbours", mean_entries(columns, rows, self._settings)),
+        )
+        target = partials("speed.partials", 2 * self._statistics)
+
+        def blur(source: PlanePair, made: PlanePair, table: BufferSpec, taps: int, middle: float) -> Dispatch:
+            return dispatch(
+                shape,
+                "speed",
+                source,
+                made,
+                (ceil_div(columns, shape.workgroup), rows),
+                made.count,
+                sources=(source.buffer, table.name),
+                label=table.name,
+                columns=columns,
+                taps=taps,
+                middle=middle,
+            )
+
+        count = dispatch(
             shape,
-            "speed",
-            planes,
-            planes,
-            (ceil_div(columns, shape.workgroup), rows),
-            2,
-            sources=(planes.buffer, table.name),
+            "speed_blocks",
+            small,
+            small,
+            (1, 1),
+            small.count,
+            sources=(small.buffer, means.buffer),
             targets=(target.name,),
-            columns=columns,
-            rows=rows,
-            taps=len(wide_taps(self._settings)),
             frame_partials=target.frame_bytes // 4,
         )
-        return FeaturePlan((table, target), ((step,),), target, (2 * rows * columns,))
+        steps = (
+            (blur(planes, small, tables[0], len(wide_taps(self._settings)), 128.0),),
+            (blur(small, means, tables[1], len(mean_taps(self._settings)), 0.0),),
+            (count,),
+        )
+        buffers = *(plane.spec(Role.WORK) for plane in (small, means)), *tables, target
+        return FeaturePlan(buffers, steps, target, (2 * self._statistics,))
+
+    @property
+    def _statistics(self) -> int:
+        """The numbers of a plane: the eigenvalues, whether the covariance is singular, and the variances."""
+        columns, rows = small_size(self._width, self._height, self._settings)
+        return PLACES + 1 + (columns // BLOCK) * (rows // BLOCK)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """Return (frames, 2) scores and singularities from small planes."""
-        columns, rows = small_size(self._width, self._height, self._settings)
-        pairs = partial_sums[:, : plan.groups[0]].reshape(-1, 2, rows, columns)
-        return np.array([speed_of_small(first, second, self._settings) for first, second in pairs], np.float64)
+        """Return (frames, 2) scores and singularities from statistics of blocks."""
+        found = partial_sums[:, : plan.groups[0]].reshape(-1, 2, self._statistics)
+        first, second = (
+            Blocks(plane[:, :PLACES], plane[:, PLACES + 1 :], plane[:, PLACES] != 0) for plane in (found[:, 0], found[:, 1])
+        )
+        return speed_of_blocks(first, second, self._settings)
 
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return the (2,) score of a plane, and 1 if its covariance is singular."""
