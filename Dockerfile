@@ -1,4 +1,4 @@
-# vkssim with its pages and lavapipe, for CPUs and for NVIDIA GPUs. docs/containers.md says how to build and run it.
+# vkssim with its pages and lavapipe, for CPUs and for NVIDIA GPUs. docs/start.md says how to build and run it.
 
 FROM python:3.13-slim-trixie AS build
 RUN apt-get update \
