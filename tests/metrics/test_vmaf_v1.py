@@ -64,6 +64,24 @@ def test_refusals() -> None:
     refuse(r"vmaf_v1.0.16_hfr_3d0h cannot be used: motion has no option 'motion_five_frame_window'", f"{V1[:-4]}hfr_3d0h")
 
 
+@pytest.mark.parametrize(
+    ("width", "height", "model"),
+    [(1920, 1080, "3d0h"), (2560, 1440, "3d0h"), (2562, 1440, "1d5h_2160"), (1080, 1920, "3d0h"), (1442, 1600, "1d5h_2160")],
+)
+def test_the_model_that_suits_the_size(width: int, height: int, model: str) -> None:
+    (metric,) = FrameMetrics("vmaf=model=v1", [FrameFormat.of_bits(width, height, 8)]).planes[0].metrics
+    assert metric.settings["model"] == f"vmaf_v1.0.16_{model}"
+    assert metric.automatic == ("model",)
+
+
+def test_the_report_names_the_model() -> None:
+    reports = [score_files(*clip_paths(CLIPS[0]), features=f, selection=Selection(count=2)) for f in ("vmaf=model=v1", V1)]
+    features = [report.scoring.features[0] for report in reports if report.scoring is not None]
+    assert [feature.options["model"] for feature in features] == ["vmaf_v1.0.16_3d0h"] * 2
+    assert [feature.automatic for feature in features] == [("model",), ()]
+    assert reports[0].frames[0].metrics == reports[1].frames[0].metrics
+
+
 def test_luma_alone() -> None:
     luma = np.zeros((240, 320), np.uint8)
     with pytest.raises(OptionError, match=r"reads Cb and Cr; vkssim\.Scorer takes frames as"):

@@ -18,7 +18,7 @@ from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, split_feature
 from .speed_chroma import SpeedChromaMetric
-from .vmaf_model import DEFAULT_MODEL, FeatureOptions, is_file, predict, read_model
+from .vmaf_model import AUTOMATIC, DEFAULT_MODEL, FeatureOptions, is_file, model_of_size, predict, read_model
 
 _EXTRACTORS: Mapping[str, type[Metric]] = {
     metric.name: metric for metric in (VifScorer, AdmScorer, MotionScorer, CambiScorer, SpeedChromaMetric)
@@ -34,7 +34,8 @@ class VmafOptions(TypedDict, total=False):
         str,
         Value(
             default=DEFAULT_MODEL,
-            help="the model: a version, such as vmaf_v0.6.1neg or vmaf_4k_v0.6.1, or the path of a JSON file, without a colon",
+            help="the model: a version, such as vmaf_v0.6.1neg or vmaf_4k_v0.6.1, v1 for the one of version 1 that suits the"
+            " size, or the path of a JSON file, without a colon",
         ),
     ]
     transform: Annotated[
@@ -67,7 +68,11 @@ class VmafMetric(Metric):
         if not _NAME.fullmatch(name):
             raise OptionError(f"{self.name}: name is {name!r}; it must be letters, digits, _ and ., a letter first")
         self.names = (name,)
-        self._model = read_model(self._options["model"])
+        model: str = self._options["model"]
+        if model == AUTOMATIC:
+            self.automatic = ("model",)
+            self.settings["model"] = model = model_of_size(frame.width, frame.height)
+        self._model = read_model(model)
         self._inputs = [feature.name for feature in self._model.features]
         of_extractors: dict[str, FeatureOptions] = {}
         for feature in self._model.features:
@@ -87,7 +92,8 @@ class VmafMetric(Metric):
     @classmethod
     def reads_chroma(cls, options: Mapping[str, OptionValue]) -> bool:
         """Return whether the model reads chroma."""
-        features = read_model(str(options.get("model", DEFAULT_MODEL))).features
+        model = str(options.get("model", DEFAULT_MODEL))
+        features = read_model(model_of_size(0, 0) if model == AUTOMATIC else model).features
         return any(_EXTRACTORS[feature.extractor].reads_chroma(feature.options) for feature in features)
 
     @property

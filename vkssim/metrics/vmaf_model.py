@@ -19,6 +19,9 @@ from ..errors import OptionError
 from ..types import DoublePlane, Doubles
 
 DEFAULT_MODEL = "vmaf_v0.6.1"
+AUTOMATIC = "v1"
+"""The name of the model of version 1 that suits the size of the frames."""
+_LARGEST_OF_1080P = 2560, 1440
 
 _PACKAGE = "ffmpeg-quality-metrics"
 _FOLDER = "vmaf_models"
@@ -157,6 +160,16 @@ def model_folder() -> Path | None:
         if (folder := Path(location, _FOLDER)).is_dir():
             return folder
     return None
+
+
+def model_of_size(width: int, height: int) -> str:
+    """Return the model of version 1 that libvmaf's `models_v1.md` calls the default of a screen for frames of this size.
+
+    It is that of 2160p for frames beyond 2560x1440, upright ones too, and that of 1080p for all others.
+    """
+    longer, shorter = _LARGEST_OF_1080P
+    is_large = max(width, height) > longer or min(width, height) > shorter
+    return "vmaf_v1.0.16_1d5h_2160" if is_large else "vmaf_v1.0.16_3d0h"
 
 
 def is_file(model: str) -> bool:
