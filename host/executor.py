@@ -63,7 +63,7 @@ class Slot:
     readback: Mapping[str, Buffer]
     """The buffers from which the host reads results."""
     tails: Mapping[str, Buffer]
-    """The part of the last frame that is the lead of the next batch, by the name of the lead."""
+    """The parts of the last frames that are the lead of the next batch, by the name of the lead."""
     binding: Binding
     fence: Any
     uploaded: Any
@@ -152,7 +152,7 @@ class Executor(Closable):
         return self._device.create(stack, "CommandPool", vk.VkCommandPoolCreateInfo(queueFamilyIndex=family))
 
     def _make_lead(self, stack: ExitStack, spec: BufferSpec) -> Buffer:
-        return Buffer(self._device, stack, spec.frame_bytes, MemoryClass.WORK)
+        return Buffer(self._device, stack, spec.frame_bytes * spec.frames, MemoryClass.WORK)
 
     def _make_table(self, spec: BufferSpec) -> Buffer:
         """Return a buffer with the content of a table, in memory of the device."""
@@ -305,17 +305,25 @@ class Executor(Closable):
         transferred = vk.VK_ACCESS_TRANSFER_READ_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         barrier(commands, vk.VK_ACCESS_TRANSFER_WRITE_BIT, transferred, vk.VK_PIPELINE_STAGE_TRANSFER_BIT)
         for spec in self._leads:
-            region = vk.VkBufferCopy(size=spec.frame_bytes)
+            region = vk.VkBufferCopy(size=spec.frame_bytes * spec.frames)
             vk.vkCmdCopyBuffer(commands, before.tails[spec.name].handle, self._work[spec.name].handle, 1, [region])
 
     def _record_tails(self, commands: Any, slot: Slot, frames: int) -> None:
-        """Keep the last frame's part of each lead: memory of inputs may be filled anew before the next batch is submitted."""
+        """Keep the last frames' part of each lead: memory of inputs may be filled anew before the next batch is submitted.
+
+        If the batch has fewer frames than a lead, its own lead has those before them.
+        """
         transferred = vk.VK_ACCESS_TRANSFER_READ_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         barrier(commands, vk.VK_ACCESS_TRANSFER_WRITE_BIT, transferred, vk.VK_PIPELINE_STAGE_TRANSFER_BIT)
         for spec in self._leads:
-            last = (frames - 1) * self.plan.buffer(spec.of).frame_bytes
-            region = vk.VkBufferCopy(srcOffset=last, size=spec.frame_bytes)
-            vk.vkCmdCopyBuffer(commands, slot.buffers[spec.of].handle, slot.tails[spec.name].handle, 1, [region])
+            tail, lead = slot.tails[spec.name].handle, self._work[spec.name].handle
+            for place in range(spec.frames):
+                frame = frames - spec.frames + place
+                source, start = slot.buffers[spec.of].handle, frame * self.plan.buffer(spec.of).frame_bytes
+                if frame < 0:
+                    source, start = lead, (spec.frames + frame) * spec.frame_bytes
+                region = vk.VkBufferCopy(srcOffset=start, dstOffset=place * spec.frame_bytes, size=spec.frame_bytes)
+                vk.vkCmdCopyBuffer(commands, source, tail, 1, [region])
 
     def _record_download(self, commands: Any, slot: Slot, frames: int) -> None:
         copied = {name: target for name, target in slot.readback.items() if target is not slot.buffers[name]}

@@ -17,13 +17,13 @@ class Role(Enum):
     WORK = "kernels write and read"
     OUTPUT = "kernels write a little, the host reads it"
     TABLE = "the same for all frames: the host writes it once, kernels read it"
-    LEAD = "a part of the frame before the first one of a batch: the device copies it from the batch before, kernels read it"
+    LEAD = "a part of the frames before the first one of a batch: the device copies it from earlier batches, kernels read it"
     LARGE_OUTPUT = "kernels write and read, the host reads the results: copied if the device has memory of its own"
 
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """A buffer of `frame_bytes` for each frame of a batch; tables and leads have that size. Sizes are multiples of 16 bytes."""
+    """A buffer of `frame_bytes` for each frame of a batch, or once for a table. Sizes are multiples of 16 bytes."""
 
     name: str
     role: Role
@@ -32,6 +32,8 @@ class BufferSpec:
     """The bytes of a table; other buffers have none."""
     of: str = ""
     """The input of whose frames a lead has the first bytes; other buffers have none."""
+    frames: int = 1
+    """The number of frames that a lead has."""
 
 
 @dataclass(frozen=True)

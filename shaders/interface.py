@@ -147,7 +147,7 @@ INTERFACES: dict[str, Interface] = {
         constants=_SCALE_CONSTANTS,
     ),
     "motion": Interface(
-        ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "bits", "sample_shift"),
+        ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "bits", "sample_shift", "distance"),
         sources=2,
         own_workgroup=_STAGED,
     ),

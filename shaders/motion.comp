@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Sums the magnitudes of the blurred difference between a reference and the one before it, for each workgroup.
+// Sums the magnitudes of the blurred difference between a reference and an earlier one, for each workgroup.
 //
 // The five taps filter columns, then rows; each pass is rounded to units of 1/256 of a sample of 8 bits, as in libvmaf's
-// integer_motion.c. The reference before the first one of a batch is in a buffer of its own.
+// integer_motion.c. The references before the first one of a batch are in a buffer of their own.
 //
 // A workgroup has two sums: the digits of its sum to the base 2^16, the lowest first. The host adds them in double precision.
 // Constants: 0 workgroup size (strip), 1 sample format. z: frame.
@@ -32,6 +32,7 @@ layout(push_constant) uniform Push {
     int frame_partials;
     int bits;
     int sample_shift;  // the bits by which samples lie higher in their type
+    int distance;      // frames to the earlier reference
     int first_workgroup_y;
     int first_workgroup_z;
 };

@@ -17,7 +17,16 @@ from vkssim import Scorer
 from .support import golden
 from .support.against_libvmaf import BOTH, Draw, compare, disagreements, draw
 from .support.hard_pictures import KINDS, hard_pair
-from .support.libvmaf import DEPTHS, Scores, libvmaf_adm, libvmaf_cambi, libvmaf_models, libvmaf_scores, libvmaf_vif
+from .support.libvmaf import (
+    DEPTHS,
+    Scores,
+    libvmaf_adm,
+    libvmaf_cambi,
+    libvmaf_models,
+    libvmaf_motion,
+    libvmaf_scores,
+    libvmaf_vif,
+)
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -101,6 +110,21 @@ def test_adm_of_hard_pairs(bits: int) -> None:
             frames = list(scorer.score(planes))
         for pair, scores, expected in zip(pairs, frames, libvmaf_adm(planes, bits, limit), strict=True):
             assert list(scores.metrics.values()) == pytest.approx(list(expected.values()), abs=1e-9), (str(pair), limit)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("frames", [1, 2, 3, 9])
+def test_motion_of_random_walks(frames: int, wide: bool, average: bool) -> None:
+    """Of clips that are shorter than the window too."""
+    steps = np.random.default_rng(frames).normal(size=(frames, 60, 100))
+    clip = np.clip(128 + 10 * np.cumsum(steps, axis=0), 0, 255).astype(np.uint8)
+    options = {"motion_five_frame_window": wide, "motion_moving_average": average}
+    feature = f"motion={':'.join(f'{name}={str(value).lower()}' for name, value in options.items())}"
+    with Scorer(100, 60, bits=8, features=feature, batch=2) as scorer:
+        got = [[*scores.metrics.values()] for scores in scorer.score([(picture, picture) for picture in clip])]
+    expected = [[*scores.values()] for scores in libvmaf_motion(list(clip), 8, options)]
+    np.testing.assert_allclose(np.array(got), np.array(expected, np.float64), rtol=0, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning")  # of dark pictures

@@ -173,13 +173,15 @@ def test_refused_when_the_filter_is_made(
         vkssim.vapoursynth.ssim(make_clip(*reference), make_clip(*distorted), **TINY)
 
 
+@pytest.mark.parametrize("feature", ["vmaf", "motion=motion_five_frame_window=true:motion_moving_average=true"])
 @pytest.mark.parametrize("frames", [1, 2, 6])
-def test_metrics_that_look_around_in_any_order(make_clip: MakeClip, frames: int) -> None:
+def test_metrics_that_compare_frames_in_any_order(make_clip: MakeClip, frames: int, feature: str) -> None:
     luma, distorted = (clip[:frames] for clip in (LUMA, DISTORTED))
-    marked = vkssim.vapoursynth.ssim(make_clip("GRAY8", luma), make_clip("GRAY8", distorted), features="vmaf", backend="cpu")
-    found = {n: marked.get_frame(n).props["vmaf"] for n in (0, frames - 1, frames // 2, *range(frames))}
-    with vkssim.Scorer(48, 40, bits=8, features="vmaf", backend="cpu") as scorer:
-        scores = [scores.metrics["vmaf"] for scores in scorer.score(zip(luma, distorted, strict=True))]
+    marked = vkssim.vapoursynth.ssim(make_clip("GRAY8", luma), make_clip("GRAY8", distorted), features=feature, backend="cpu")
+    with vkssim.Scorer(48, 40, bits=8, features=feature, backend="cpu") as scorer:
+        name = scorer.names[-1]
+        scores = [scores.metrics[name] for scores in scorer.score(zip(luma, distorted, strict=True))]
+    found = {n: marked.get_frame(n).props[name] for n in (0, frames - 1, frames // 2, *range(frames))}
     assert [found[n] for n in range(frames)] == scores
 
 

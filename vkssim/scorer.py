@@ -184,9 +184,14 @@ class Scorer(Closable):
         return files_of(features)
 
     @property
-    def looks_around(self) -> bool:
-        """Return whether scores depend on the frames before and after, as those of vmaf and motion do."""
-        return self._metrics.looks_around
+    def frames_before(self) -> int:
+        """Return the number of frames before a frame on which its scores depend."""
+        return self._metrics.frames_before
+
+    @property
+    def frames_after(self) -> int:
+        """Return the number of frames after a frame on which its scores depend."""
+        return self._metrics.frames_after
 
     @property
     def similarities(self) -> tuple[str, ...]:

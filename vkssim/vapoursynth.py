@@ -75,8 +75,8 @@ def ssim(
 
     clip = _ScoredClip(open_scorer)
     clips = [distorted, reference]
-    if clip.looks_around:
-        clips += [shifted for around in map(_neighbours, clips) for shifted in around]
+    offsets = [*range(-clip.frames_before, 0), *range(1, clip.frames_after + 1)]
+    clips += [_shifted(node, offset) for offset in offsets for node in (distorted, reference)]
     reported: set[str] = set()
 
     def select(n: int, f: Sequence[VideoFrame]) -> VideoFrame:
@@ -87,13 +87,10 @@ def ssim(
             if text not in reported:
                 reported.add(text)
                 warnings.warn(text, ColourWarning, stacklevel=2)
-        frames = [(f[1], f[0])]
-        if clip.looks_around:
-            before, after = (f[4], f[2]), (f[5], f[3])
-            frames = [*([before] if n > 0 else []), *frames, *([after] if n + 1 < distorted.num_frames else [])]
-        pairs = [(np.asarray(first[0]), np.asarray(second[0])) for first, second in frames]
-        place = 1 if clip.looks_around and n > 0 else 0
-        scores = with_retries(lambda: clip.score(pairs))[place]
+        around = dict(zip(offsets, zip(f[3::2], f[2::2], strict=True), strict=True)) | {0: (f[1], f[0])}
+        there = [offset for offset in sorted(around) if 0 <= n + offset < distorted.num_frames]
+        pairs = [(np.asarray(first[0]), np.asarray(second[0])) for first, second in (around[offset] for offset in there)]
+        scores = with_retries(lambda: clip.score(pairs))[there.index(0)]
         marked = f[0].copy()
         marked.props.update(scores.metrics)
         return marked
@@ -109,7 +106,7 @@ class _ScoredClip:
         self._open = open_scorer
         self._turn = threading.Lock()
         self._scorer: Scorer | None = open_scorer()
-        self.looks_around = self._scorer.looks_around
+        self.frames_before, self.frames_after = self._scorer.frames_before, self._scorer.frames_after
 
     def score(self, pairs: Sequence[tuple[Samples, Samples]]) -> list[FrameScores]:
         """Return the scores of pairs of frames, as if they were a whole clip."""
@@ -128,11 +125,11 @@ class _ScoredClip:
             scorer.close()
 
 
-def _neighbours(clip: VideoNode) -> tuple[VideoNode, VideoNode]:
-    """Return clips whose frames are the ones before and after those of a clip; at its ends they are any frame."""
-    if clip.num_frames == 1:
-        return clip, clip
-    return clip[0] + clip[:-1], clip[1:] + clip[-1]
+def _shifted(clip: VideoNode, offset: int) -> VideoNode:
+    """Return a clip whose frame n is frame n + offset of a clip; beyond its ends it is the first or the last frame."""
+    for _ in range(min(abs(offset), clip.num_frames - 1)):
+        clip = clip[0] + clip[:-1] if offset < 0 else clip[1:] + clip[-1]
+    return clip
 
 
 def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:

@@ -7,11 +7,11 @@ int sample_of(uint word, int column) {
     return int(bitfieldExtract(word, 16 * (column & 1), 16) >> sample_shift);
 }
 
-// Returns the sample of the reference before, less that of the reference.
+// Returns the sample of the earlier reference, less that of the reference.
 int difference_at(int row, int column) {
     int place = mirrored(row, height) * pitch + (FORMAT == UINT8 ? column >> 2 : column >> 1);
     int frame = workgroup_id().z;
-    uint before = frame == 0 ? lead_words[place] : words[(frame - 1) * 2 * plane + place];
+    uint before = frame < distance ? lead_words[frame * plane + place] : words[(frame - distance) * 2 * plane + place];
     return sample_of(before, column) - sample_of(words[frame * 2 * plane + place], column);
 }
 

@@ -2,10 +2,10 @@
 
 const int SPAN = STRIP_COLUMNS + 2 * REACH;
 
-// Returns a block of a frame; frame -1 is the one before the batch. Both buffers are read, because CPUs execute both sides of a
+// Returns a block of a frame; frames below 0 are those before the batch. Both buffers are read, because CPUs execute both sides of a
 // branch.
 uvec4 block_at(int frame, int place) {
-    uvec4 lead = texelFetch(lead_blocks, place), sampled = texelFetch(blocks, max(frame, 0) * 2 * plane + place);
+    uvec4 lead = texelFetch(lead_blocks, clamp(frame + distance, 0, distance - 1) * plane + place), sampled = texelFetch(blocks, max(frame, 0) * 2 * plane + place);
     return frame < 0 ? lead : sampled;
 }
 
@@ -34,7 +34,7 @@ int[SPAN] samples_of(int frame, int row, int first) {
 
 int[SPAN] differences_of(int row, int first) {
     int frame = workgroup_id().z, place = mirrored(row, height) * pitch;
-    int before[SPAN] = samples_of(frame - 1, place, first), after[SPAN] = samples_of(frame, place, first);
+    int before[SPAN] = samples_of(frame - distance, place, first), after[SPAN] = samples_of(frame, place, first);
     [[unroll]] for (int i = 0; i < SPAN; ++i) before[i] -= after[i];
     return before;
 }

@@ -25,6 +25,8 @@ from ..support.pictures import clip
 from .in_ranges import same_in_ranges, small_ranges
 
 OPTIONS = ScoreOptions(("motion", "float_psnr"), backend="cpu")
+WIDE = replace(OPTIONS, features=("motion=motion_five_frame_window=true:motion_moving_average=true",))
+"""Scores depend on four frames before and two after."""
 FRAMES = 20
 
 
@@ -45,9 +47,11 @@ def _opened(clips: Clips) -> Iterator[Sources]:
         yield open_sources(stack, clips, OPTIONS)
 
 
-def _scored(clips: Clips, frame_range: FrameRange, earlier: int = 0, step: int = 1) -> list[FrameScores]:
+def _scored(
+    clips: Clips, frame_range: FrameRange, earlier: int = 0, step: int = 1, options: ScoreOptions = OPTIONS
+) -> list[FrameScores]:
     """Return the frames of a range, of which some were scored before."""
-    options = replace(OPTIONS, selection=Selection(subsample=step))
+    options = replace(options, selection=Selection(subsample=step))
     with _opened(clips) as sources:
         whole = score_range(sources, clips, CpuBackend, options, frame_range)
     if not earlier:
@@ -57,10 +61,10 @@ def _scored(clips: Clips, frame_range: FrameRange, earlier: int = 0, step: int =
         return score_range(sources, clips, CpuBackend, options, frame_range, before).report.frames
 
 
-def _ranges(clips: Clips, step: int = 1) -> list[FrameRange]:
+def _ranges(clips: Clips, step: int = 1, lead: int = 1) -> list[FrameRange]:
     with _opened(clips) as sources:
         schedule = schedule_pairs(Selection(subsample=step), *sources, OPTIONS.sync)
-        return divide_pairs(sources, schedule, max(1, 5 // step), 1, lead=True)
+        return divide_pairs(sources, schedule, max(1, 5 // step), 1, lead=lead)
 
 
 def test_ranges_together_are_the_whole_clip(coded: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +73,35 @@ def test_ranges_together_are_the_whole_clip(coded: Clips, monkeypatch: pytest.Mo
     assert [frame_range.first for frame_range in ranges] == [0, 8, 15], "one pair after a key frame"
     assert [frame for frame_range in ranges for frame in _scored(coded, frame_range)] == whole
     assert len({frame.metrics["integer_motion2"] for frame in whole}) > FRAMES / 2
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_ranges_of_a_wide_window(coded: Clips, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """The last range may have fewer frames than those before it wait for."""
+    small_ranges(monkeypatch, 1)
+    whole, ranges = _scored(coded, FrameRange(), options=WIDE), _ranges(coded, step, lead=4)
+    assert len(ranges) > 1
+    together = [frame for frame_range in ranges for frame in _scored(coded, frame_range, step=step, options=WIDE)]
+    assert together == whole[::step]
+
+
+def test_a_range_before_the_last_frame(coded: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The range waits for two frames, of which the clip has one."""
+    small_ranges(monkeypatch)
+    whole, (first, *_) = _scored(coded, FrameRange(), options=WIDE), _ranges(coded, lead=4)
+    with _opened(coded) as sources:
+        index = [source.seek_index() for source in sources]
+    reference, distorted = (clip.position(FRAMES - 2) for clip in index if clip is not None)
+    assert first.end is not None
+    end = replace(first.end, pairs=FRAMES - 1, lead=0, last=(reference, distorted))
+    assert _scored(coded, FrameRange(None, end), options=WIDE) == whole[:-1]
+
+
+@pytest.mark.parametrize("earlier", [1, 3, 6])
+def test_a_range_of_a_wide_window_that_goes_on(coded: Clips, monkeypatch: pytest.MonkeyPatch, earlier: int) -> None:
+    small_ranges(monkeypatch, 1)
+    frame_range = _ranges(coded, lead=4)[1]
+    assert _scored(coded, frame_range, earlier, options=WIDE) == _scored(coded, frame_range, options=WIDE)
 
 
 @pytest.mark.parametrize("step", [2, 3, 4])

@@ -104,7 +104,7 @@ def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) ->
 def test_of_every_kind(folder: Path, other: str, kind: str) -> None:
     """As the reference and as the distorted clip: cuts are before key frames of the one or of the other.
 
-    A metric that looks around reads one pair before and one after each range too.
+    A metric that compares frames reads one pair before and one after each range too.
     """
     ending, codec, options = KINDS[kind]
     path = _encode(folder / f"{kind}.{ending}", codec, options)

@@ -12,6 +12,7 @@ from vkssim.types import Doubles, FrameFormat
 
 FRAME = FrameFormat.of_bits(64, 48, 8)
 MOTION = FrameMetrics("motion", [FRAME])
+WIDE = FrameMetrics("motion=motion_five_frame_window=true:motion_moving_average=true", [FRAME])
 PSNR = FrameMetrics("float_psnr", [FRAME])
 
 
@@ -21,15 +22,15 @@ def _sums(count: int) -> Doubles:
     return sums
 
 
-@settings(max_examples=60)
-@given(some.lists(some.integers(1, 4), min_size=1, max_size=6))
-def test_any_batches_give_the_scores_of_the_whole_clip(batches: list[int]) -> None:
+@settings(max_examples=100)
+@given(some.lists(some.integers(1, 4), min_size=1, max_size=6), some.sampled_from([MOTION, WIDE]))
+def test_any_batches_give_the_scores_of_the_whole_clip(batches: list[int], metrics: FrameMetrics) -> None:
     sums = _sums(sum(batches))
-    sequence, found = FrameSequence(MOTION), dict.fromkeys(MOTION.names, np.empty(0))
+    sequence, found = FrameSequence(metrics), dict.fromkeys(metrics.names, np.empty(0))
     parts = np.split(sums, np.cumsum(batches)[:-1])
     for settled in (*(sequence.add([[part]]) for part in parts), sequence.end()):
         found = {name: np.append(column, settled.get(name, ())) for name, column in found.items()}
-    expected = MOTION.finish([[sums]])
+    expected = metrics.finish([[sums]])
     for name, column in expected.items():
         np.testing.assert_array_equal(found[name], column)
 
@@ -48,15 +49,19 @@ def test_other_metrics_wait_for_nothing() -> None:
     assert sequence.end() == {}
 
 
-@pytest.mark.parametrize("in_its_batch", [0, 1, 3])
-@pytest.mark.parametrize("first", [1, 2, 5])
-def test_after_a_lead_only_the_rest_is_given(first: int, in_its_batch: int) -> None:
-    sums = _sums(8)
-    read = np.concatenate([np.zeros((1, 1)), sums[first:]])  # the frame before was computed as if it were the first
-    sequence = FrameSequence(MOTION, lead=True)
-    settled = [sequence.add([[part]]) for part in (read[: 1 + in_its_batch], read[1 + in_its_batch :]) if len(part)]
-    found = np.concatenate([columns["integer_motion2"] for columns in (*settled, sequence.end())])
-    np.testing.assert_array_equal(found, MOTION.finish([[sums]])["integer_motion2"][first:])
+@pytest.mark.parametrize("in_its_batch", [1, 2, 4])
+@pytest.mark.parametrize("first", [4, 5, 7])
+@pytest.mark.parametrize("metrics", [MOTION, WIDE], ids=["next", "wide"])
+def test_after_a_lead_only_the_rest_is_given(metrics: FrameMetrics, first: int, in_its_batch: int) -> None:
+    sums = _sums(10)
+    (scorer,), lead = metrics.planes[0].scorers, metrics.frames_before
+    read = sums[first - lead :].copy()
+    read[: scorer.distance] = 0  # they were computed as if they were the first ones
+    sequence = FrameSequence(metrics, lead=lead)
+    settled = [sequence.add([[part]]) for part in (read[:in_its_batch], read[in_its_batch:]) if len(part)]
+    ends = [*settled, sequence.end()]
+    for name, column in metrics.finish([[sums]]).items():
+        np.testing.assert_array_equal(np.concatenate([columns[name] for columns in ends]), column[first:])
 
 
 def test_after_its_end_another_clip_begins() -> None:

@@ -61,7 +61,6 @@ def test_refusals() -> None:
             score_files(*clip_paths(CLIPS[1]), features=features, **options)
 
     refuse("vmaf is a metric of the luma", V1, planes="yuv")
-    refuse(r"vmaf_v1.0.16_hfr_3d0h cannot be used: motion has no option 'motion_five_frame_window'", f"{V1[:-4]}hfr_3d0h")
 
 
 @pytest.mark.parametrize(
@@ -69,9 +68,21 @@ def test_refusals() -> None:
     [(1920, 1080, "3d0h"), (2560, 1440, "3d0h"), (2562, 1440, "1d5h_2160"), (1080, 1920, "3d0h"), (1442, 1600, "1d5h_2160")],
 )
 def test_the_model_that_suits_the_size(width: int, height: int, model: str) -> None:
-    (metric,) = FrameMetrics("vmaf=model=v1", [FrameFormat.of_bits(width, height, 8)]).planes[0].metrics
-    assert metric.settings["model"] == f"vmaf_v1.0.16_{model}"
-    assert metric.automatic == ("model",)
+    for name, prefix in (("v1", ""), ("v1_hfr", "hfr_")):
+        (metric,) = FrameMetrics(f"vmaf=model={name}", [FrameFormat.of_bits(width, height, 8)]).planes[0].metrics
+        assert metric.settings["model"] == f"vmaf_v1.0.16_{prefix}{model}"
+        assert metric.automatic == ("model",)
+
+
+@pytest.mark.parametrize(("rate", "prefix"), [("25:1", ""), ("60000:1001", "hfr_")])
+def test_the_model_that_suits_the_frame_rate(tmp_path: Path, rate: str, prefix: str) -> None:
+    frame = b"FRAME\n" + np.random.default_rng(0).bytes(240 * 216 * 3 // 2)
+    path = tmp_path / "clip.y4m"
+    path.write_bytes(f"YUV4MPEG2 W240 H216 F{rate} C420jpeg\n".encode() + 3 * frame)
+    reports = [score_files(path, path, features=f"vmaf=model={m}") for m in ("v1", f"vmaf_v1.0.16_{prefix}3d0h")]
+    (first, second) = (report.scoring.features[0].options["model"] for report in reports if report.scoring is not None)
+    assert first == second
+    assert reports[0].frames == reports[1].frames
 
 
 def test_the_report_names_the_model() -> None:

@@ -1,4 +1,4 @@
-"""`motion.comp`: the sum of every frame against the twin's, also of those whose frame before is in an earlier batch."""
+"""`motion.comp`: the sum of every frame against the twin's, also of those whose earlier frame is in an earlier batch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def _noise(frame: FrameFormat) -> Samples:
     return noise.astype(frame.dtype)
 
 
-def _sums(shape: KernelShape, frame: FrameFormat, references: Samples, batch: int = 2) -> list[int]:
+def _sums(shape: KernelShape, frame: FrameFormat, references: Samples, batch: int = 2, feature: str = "motion") -> list[int]:
     """Return the sums of frames in batches that take turns with two slots."""
     sums: list[int] = []
     before = None
-    with VulkanBackend(FrameMetrics("motion", [frame]).planes, batch=batch, slots=2, shape=shape.shape) as backend:
+    with VulkanBackend(FrameMetrics(feature, [frame]).planes, batch=batch, slots=2, shape=shape.shape) as backend:
         for number, first in enumerate(range(0, len(references), batch)):
             part = references[first : first + batch]
             current = backend.batches[number % 2]
@@ -64,9 +64,11 @@ def test_columns_where_a_workgroup_begins(kernel_shape: KernelShape, beside: int
     assert _sums(kernel_shape, frame, references) == clip_sums(references, 8)
 
 
-@pytest.mark.parametrize("batch", [1, 4, 5])
-def test_batches_of_any_size(kernel_shape: KernelShape, batch: int) -> None:
+@pytest.mark.parametrize("batch", [1, 2, 4, 5])
+@pytest.mark.parametrize("distance", [1, 2])
+def test_batches_of_any_size(kernel_shape: KernelShape, batch: int, distance: int) -> None:
     """The last batch may be short, and a batch of one frame follows one of its own slot or of the other."""
     frame = FrameFormat.of_bits(33, 20, 10)
     references = _noise(frame)
-    assert _sums(kernel_shape, frame, references, batch) == clip_sums(references, 10)
+    feature = f"motion=motion_five_frame_window={str(distance == 2).lower()}"
+    assert _sums(kernel_shape, frame, references, batch, feature) == clip_sums(references, 10, distance)

@@ -54,6 +54,12 @@ def libvmaf_adm(pairs: Sequence[tuple[Picture, Picture]], bits: int, limit: int)
     return _integer_scores(pairs, bits, features, {"adm_enhn_gain_limit": limit})
 
 
+def libvmaf_motion(references: Sequence[Picture], bits: int, options: Mapping[str, int]) -> list[Scores]:
+    """Return libvmaf's motion2 and motion3 of each frame of a clip."""
+    features = {f"integer_{output}": f"VMAF_integer_feature_{output}_score" for output in ("motion2", "motion3")}
+    return _integer_scores([(picture, picture) for picture in references], bits, features, options)
+
+
 def libvmaf_cambi(pairs: Sequence[tuple[Picture, Picture]], bits: int) -> list[Scores]:
     """Return libvmaf's cambi of the distorted pictures."""
     return _integer_scores(pairs, bits, {"cambi": "Cambi_feature_cambi_score"}, {})
@@ -66,7 +72,7 @@ def libvmaf_models(clip: Sequence[tuple[Picture, Picture]], bits: int, versions:
 
 
 def _integer_scores(
-    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Mapping[str, str], options: dict[str, int]
+    pairs: Sequence[tuple[Picture, Picture]], bits: int, features: Mapping[str, str], options: Mapping[str, int]
 ) -> list[Scores]:
     """Return scores by name, of `features` by the names that models give them."""
     frames = _scored(pairs, bits, dict.fromkeys(features.values(), options))
@@ -77,7 +83,7 @@ def _integer_scores(
 def _scored(
     pairs: Sequence[tuple[Picture, Picture]],
     bits: int,
-    features: Mapping[str, dict[str, int]],
+    features: Mapping[str, Mapping[str, int]],
     versions: Mapping[str, str] = MappingProxyType({}),
 ) -> list[dict[str, float | None]]:
     """Return the frames of libvmaf's log for features with their options, and for its own models by name."""
@@ -114,14 +120,14 @@ def _write(path: Path, frames: Iterable[Picture], bits: int) -> None:
             file.write(bytes(2 * plane.nbytes))
 
 
-def _model(feature: str, options: dict[str, int]) -> dict[str, object]:
+def _model(feature: str, options: Mapping[str, int]) -> dict[str, object]:
     """Return a model of libvmaf whose score is the feature times _MAGNIFIER: a linear one with a single support vector."""
     machine = ("svm_type nu_svr", "kernel_type linear", "nr_class 2", "total_sv 1", "rho 0", "SV", f"{_MAGNIFIER:.0f} 1:1", "")
     described = {
         "model_type": "LIBSVMNUSVR",
         "norm_type": "none",
         "feature_names": [feature],
-        "feature_opts_dicts": [options],
+        "feature_opts_dicts": [dict(options)],
         "model": "\n".join(machine),
     }
     return {"param_dict": {}, "model_dict": described}

@@ -54,10 +54,12 @@ class Batch:
     """The reference and the distorted frames if their format is `external`; there are no views then."""
     slot: Any = None
     results: list[list[Doubles]] = field(default_factory=list)
-    tails: Sequence[Samples] = ()
-    """The last reference of each plane, if a metric looks around and the host computes."""
-    begins: bool = True
-    """Whether the first frame has none before it."""
+    tails: Sequence[Sequence[Samples]] = ()
+    """The last references of each plane, if a metric compares frames and the host computes."""
+    before: int = 0
+    """The number of frames of the clip before the first one."""
+    frames: int = 0
+    """The number of frames that were submitted."""
     beyond: OutOfRangeSample | None = None
 
     @property
@@ -93,8 +95,8 @@ class Backend(Closable, ABC):
     def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         """Start the first `frames` frames of a filled batch.
 
-        `after` is the batch that was submitted with the previous frames, and may be the same one. Without it, metrics that look
-        around take the first frame for the first of a clip.
+        `after` is the batch that was submitted with the previous frames, and may be the same one. Without it, metrics that
+        compare frames take the first frame for the first of a clip.
         """
 
     @abstractmethod

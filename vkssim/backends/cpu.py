@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..metrics.base import FrameScorer
 from ..metrics.plane_metrics import PlaneMetrics
 from ..metrics.samples import ingest
 from ..types import BackendInfo, Doubles, Samples
@@ -21,20 +22,22 @@ class CpuBackend(Backend):
 
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self.planes = planes
-        self._looks_around = any(scorer.looks_around for plane in planes for scorer in plane.scorers)
+        self._distance = max(scorer.distance for plane in planes for scorer in plane.scorers)
         self.info = INFO
         self.batches = tuple(Batch(_empty_frame(planes), _empty_frame(planes)) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         """Compute the means of the frames, one after the other."""
         batch.beyond = find_beyond(self.planes, batch, frames)
-        leads = after.tails if after is not None and self._looks_around else [None] * len(self.planes)
+        leads: Sequence[Sequence[Samples]] = [()] * len(self.planes) if after is None else after.tails
         batch.results = [
-            _means(plane, reference[:frames], distorted[:frames], lead)
+            _means(plane, [*lead, *reference[:frames]], distorted[:frames])
             for plane, reference, distorted, lead in zip(self.planes, batch.reference, batch.distorted, leads, strict=True)
         ]
-        if self._looks_around:
-            batch.tails = [reference[frames - 1].copy() for reference in batch.reference]
+        tails = zip(leads, batch.reference, strict=True)
+        batch.tails = [
+            [*lead, *reference[:frames].copy()][-self._distance :] if self._distance else () for lead, reference in tails
+        ]
 
     def is_done(self, batch: Batch) -> bool:
         """Return True, because `submit` has computed the batch."""
@@ -52,16 +55,17 @@ def _empty_frame(planes: Sequence[PlaneMetrics]) -> tuple[Samples, ...]:
     return tuple(np.empty((1, plane.format.height, plane.format.width), plane.format.dtype) for plane in planes)
 
 
-def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples, lead: Samples | None) -> list[Doubles]:
-    stored = list(zip(references, distorteds, [lead, *references[:-1]], strict=True))
-    factor = plane.format.factor
-    scaled = [(ingest(reference, factor), ingest(distorted, factor), None) for reference, distorted, _ in stored]
-    return [
-        np.stack(
-            [
-                scorer.reference_means(reference, distorted, before)
-                for reference, distorted, before in (stored if scorer.reads_integers else scaled)
-            ]
-        )
-        for scorer in plane.scorers
-    ]
+def _means(plane: PlaneMetrics, references: Sequence[Samples], distorteds: Samples) -> list[Doubles]:
+    """Return the means of the last frames, those of `distorteds`; earlier references are only compared with."""
+    first, factor = len(references) - len(distorteds), plane.format.factor
+    stored = list(zip(references[first:], distorteds, strict=True))
+    scaled = [(ingest(reference, factor), ingest(distorted, factor)) for reference, distorted in stored]
+
+    def means(scorer: FrameScorer) -> Doubles:
+        earlier: Iterable[Samples | None] = [None] * len(stored)
+        if scorer.distance:
+            earlier = ([None] * scorer.distance + [*references])[first : first + len(stored)]
+        pairs = zip(stored if scorer.reads_integers else scaled, earlier, strict=True)
+        return np.stack([scorer.reference_means(*pair, before) for pair, before in pairs])
+
+    return [means(scorer) for scorer in plane.scorers]

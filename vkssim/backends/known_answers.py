@@ -70,14 +70,14 @@ def banded_picture() -> npt.NDArray[np.uint8]:
 def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin: bool) -> tuple[Doubles, int]:
     """Return the means of a pair of pictures, and a sample that is too large, or 0.
 
-    For a metric that looks around, the pictures change places in a second frame.
+    For a metric that compares frames, the pictures change places in a second frame.
     """
     with CpuBackend([plane]) if twin else VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
         batch = backend.batches[0]
         batch.reference[0][0], batch.distorted[0][0] = pair
         backend.submit(batch, 1)
         means = backend.collect(batch)[0][0]
-        if plane.scorers[0].looks_around:
+        if plane.scorers[0].distance:
             batch.reference[0][0], batch.distorted[0][0] = pair[::-1]
             backend.submit(batch, 1, after=batch)
             means = np.concatenate([means, backend.collect(batch)[0][0]])

@@ -208,7 +208,7 @@ class VulkanBackend(Backend):
 
     def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         """Start the plan on the batch."""
-        batch.begins = after is None
+        batch.before, batch.frames = 0 if after is None else after.before + after.frames, frames
         if self._host_looks:
             batch.beyond = find_beyond(self.planes, batch, frames)
         written = 0 if self._inputs is None else self._inputs.written()
@@ -231,11 +231,9 @@ class VulkanBackend(Backend):
             ]
             for plane, parts in zip(self.planes, self._parts, strict=True)
         ]
-        if batch.begins:
-            for plane, of_plane in zip(self.planes, means, strict=True):
-                for scorer, mean in zip(plane.scorers, of_plane, strict=True):
-                    if scorer.looks_around:
-                        mean[0] = 0.0
+        for plane, of_plane in zip(self.planes, means, strict=True):
+            for scorer, mean in zip(plane.scorers, of_plane, strict=True):
+                mean[: max(0, scorer.distance - batch.before)] = 0.0
         if self._profile:
             readback = time.perf_counter() - began
             for stage, seconds in {**self._executor.stage_times(batch.slot), "readback": readback}.items():

@@ -148,14 +148,14 @@ Event = RangeBegun | BatchScored | RangeScores | Exception
 
 
 def divide_pairs(
-    sources: tuple[FrameSource, FrameSource], schedule: Schedule, max_pairs: int, workers: int, *, lead: bool = False
+    sources: tuple[FrameSource, FrameSource], schedule: Schedule, max_pairs: int, workers: int, *, lead: int = 0
 ) -> list[FrameRange]:
     """Return ranges of about `max_pairs` pairs or fewer for so many workers, which begin at key frames or soon after one.
 
     `schedule` has the pairs of two sources, made by their numbers. A range has no more than a worker's equal share of the pairs
     that are left. So ranges get shorter, and workers that take them one after the other are done at about the same time. There
-    is only one range if the clips cannot be read in ranges. With `lead`, the pair before each range is read with it, and that
-    pair is the one at a key frame.
+    is only one range if the clips cannot be read in ranges. The `lead` pairs before each range are read with it, and the
+    first of them is the one at a key frame.
     """
     if any(source.problem is not None for source in sources):
         return [FrameRange()]
@@ -168,7 +168,7 @@ def divide_pairs(
         return [FrameRange()]
 
     try:
-        boundaries = list(_boundaries(schedule, (reference, distorted), max_pairs, workers, int(lead)))
+        boundaries = list(_boundaries(schedule, (reference, distorted), max_pairs, workers, lead))
     except RangeError:
         return [FrameRange()]
     return [FrameRange(start, end) for start, end in zip([None, *boundaries], [*boundaries, None], strict=True)]

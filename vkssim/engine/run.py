@@ -18,6 +18,7 @@ from ..frames.options import Selection
 from ..frames.pairing.preprocessing import colour_warnings, common_format
 from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, ReadOutcome, check_unchanged, sample_problem
+from ..metrics import for_frame_rate
 from ..metrics.plane_metrics import FrameMetrics, FrameSequence, PlaneMetrics, plane_formats
 from ..report.record import FeatureFacts, ScoringRecord, given_flags
 from ..report.results import ScoreReport, merged_info, rows
@@ -74,7 +75,6 @@ def score_range(
     with ExitStack() as stack:
         metrics = frame_metrics(sources, options)
         schedule = schedule_pairs(options.selection, *sources, options.sync)
-        first = frame_range.first + max(0, len(earlier) - 1)
         begins = _seek(frame_range.start, sources, schedule)
 
         backend = close_at_end(stack, open_backend(metrics.planes))
@@ -88,7 +88,7 @@ def score_range(
         run = stack.enter_context(_Run(sources, backend, schedule, report, metrics, frame_range, on_event, live, times))
         end = frame_range.end
         run.read_to(None if end is None else end.pairs - end.lead)
-        follows = _check_range(frame_range, sources, schedule, report, first + run.collected)
+        follows = _check_range(frame_range, sources, schedule, report, run.reached)
         run.end()
 
         reference, distorted = sources
@@ -136,9 +136,9 @@ def _check_range(
     sources: tuple[FrameSource, FrameSource],
     schedule: Schedule,
     report: ScoreReport,
-    pairs: int,
+    reached: int,
 ) -> Fingerprints:
-    """Return the fingerprints of the frames at the end of the range, which was read up to before the pair of number `pairs`.
+    """Return the fingerprints of the frames at the end of the range, which was read up to before the frame of number `reached`.
 
     Raises RangeError if a read from the start may differ.
     """
@@ -156,7 +156,7 @@ def _check_range(
     if frame_range.end is None:
         return None, None
     stop = frame_range.end.pairs - frame_range.end.lead
-    if pairs != stop:
+    if reached < schedule.index(stop):
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {stop}")
     return _verify(frame_range.end, sources, schedule)
 
@@ -167,7 +167,8 @@ def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOption
     if all(source.external for source in sources):
         luma = luma.in_surfaces()
     formats = plane_formats(luma, options.planes, sources[0].info.chroma)
-    return FrameMetrics(options.features, formats, total=options.planes == "all", chroma=sources[0].info.chroma)
+    features = for_frame_rate(options.features, sources[0].info.fps)
+    return FrameMetrics(features, formats, total=options.planes == "all", chroma=sources[0].info.chroma)
 
 
 def _new_report(
@@ -278,8 +279,8 @@ class _Run:
     """True if a batch is collected before the next one is read."""
     distorted_times: list[float | None]
     """The presentation times of all frames in the distorted clip."""
-    collected: int = 0
-    """The number of pairs of the schedule that were read and computed, without a lead."""
+    reached: int = 0
+    """The number of the frame after the last one that was read and computed."""
     before: Batch | None = None
     """The batch that was submitted last, with the pairs before the next ones."""
     read_seconds: float = 0.0
@@ -291,13 +292,14 @@ class _Run:
         self.readers = [_SourceReader(source) for source in self.sources]
         self.started = time.perf_counter()
         self.shorter = self.schedule.unmatched
-        self.step = 1 if self.metrics.looks_around else self.schedule.step
+        before = self.metrics.frames_before
+        self.step = 1 if before else self.schedule.step
         """The step in which pairs are read: neighbours are read, also if the schedule leaves them out."""
         first = self.frame_range.first + len(self.report.frames)
         self.next_given = self.first_wanted = self.schedule.index(first)
-        has_lead = self.metrics.looks_around and first > 0
-        self.sequence = FrameSequence(self.metrics, lead=has_lead)
-        self.next_read = self.next_given - has_lead
+        lead = min(before, self.next_given - self.schedule.start)
+        self.sequence = FrameSequence(self.metrics, lead=lead)
+        self.next_read = self.reached = self.next_given - lead
 
     def read_to(self, pairs: int | None) -> None:
         """Read and compute the pairs before the one of a number, or all that are left, and collect their scores."""
@@ -351,18 +353,26 @@ class _Run:
         self._note_lengths()
 
     def end(self) -> None:
-        """Settle the scores that depend on the pair after the last one, which is read if the range ends before it.
+        """Settle the scores that depend on the pairs after the last one, which are read if the range ends before them.
 
-        Raises RangeError if that pair is not there.
+        The clip may end after some of these. Raises RangeError if not even the next pair is there.
         """
-        if not self.metrics.looks_around:
+        after = self.metrics.frames_after
+        if not after:
             return
         end = self.frame_range.end
         if end is None:
             self._give(self.sequence.end())
             return
-        self._read_on(self.schedule.index(end.pairs) + 1)
-        if self.next_given < self.schedule.index(end.pairs):
+        stop = self.schedule.index(end.pairs)
+        self._read_on(stop + after)
+        waiting = stop - self.next_given
+        if waiting == 0:
+            return
+        columns = self.sequence.end()
+        if len(next(iter(columns.values()), ())) > waiting:
+            self._give({name: column[:waiting] for name, column in columns.items()})
+        else:
             raise RangeError(f"{self.report.reference} and {self.report.distorted} end before pair {end.pairs + 1}")
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
@@ -394,9 +404,8 @@ class _Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             means = [[terms[: len(numbers)] for terms in plane] for plane in means]
-        wanted = range(max(numbers.start, self.first_wanted), numbers.stop, self.step)
-        self.collected += len(self._of_schedule(wanted))
         if numbers:
+            self.reached = numbers.stop
             self._give(self.sequence.add(means))
         self.host_seconds += time.perf_counter() - collected
         return batch

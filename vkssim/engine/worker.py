@@ -202,7 +202,7 @@ class Worker(WorkerHandle, Closable):
         for peer in idle[: workers - 1]:
             peer._open_ahead(task.clips, task.options)
         most = int(task.division.seconds * self._pixels_a_second / pixels)
-        return divide_pairs(sources, schedule, most, workers, lead=metrics.looks_around)
+        return divide_pairs(sources, schedule, most, workers, lead=metrics.frames_before)
 
     def _open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
         """Have a thread open clips that another worker divides: this worker will probably get one of the ranges."""

@@ -7,6 +7,7 @@ A metric uses the kernels of `shaders`, the plan of `host`, and its NumPy twin b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from ..errors import OptionError
 from ..types import FrameFormat
@@ -22,6 +23,7 @@ from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
 from .speed_chroma import SpeedChromaMetric
 from .vmaf import VmafMetric
+from .vmaf_model import AUTOMATIC, AUTOMATIC_HFR, LEAST_HIGH_FPS
 
 FEATURES: Mapping[str, type[Metric]] = {
     metric.name: metric
@@ -63,6 +65,17 @@ def reads_chroma(features: Sequence[str]) -> bool:
     """Return whether the scores of features depend on Cb and Cr, besides the luma. Raises OptionError for a missing model."""
     split = map(split_feature, features)
     return any(FEATURES[name].reads_chroma(options) for name, options in split if name in FEATURES)
+
+
+def for_frame_rate(features: Sequence[str], fps: Fraction | None) -> list[str]:
+    """Return features for clips of so many frames per second: VMAF's model v1 is v1_hfr for a high rate."""
+    is_high = fps is not None and fps >= LEAST_HIGH_FPS
+    return [
+        with_options(feature, model=AUTOMATIC_HFR)
+        if is_high and split_feature(feature)[1].get("model") == AUTOMATIC
+        else feature
+        for feature in features
+    ]
 
 
 def with_options(feature: str, **options: OptionValue) -> str:

@@ -100,11 +100,18 @@ class Metric(ABC):
 class FrameScorer(Metric):
     """A metric that is computed from the pixels of a frame."""
 
-    looks_around: ClassVar[bool] = False
-    """Whether its means depend on the frame before, and its scores on the frames before and after.
+    distance: int = 0
+    """Its means compare a frame with the one that is so many frames before it; 0 if they depend on the frame alone.
 
-    The means of the first frame of a clip are 0. `finish` and the functions that it calls get the means of consecutive frames.
-    Their scores of the first frame and of the last one are right if the clip begins and ends there.
+    The means of the first frames of a clip, which have no such frame, are 0.
+    """
+    frames_before: int = 0
+    """The number of frames before a frame on which its scores depend."""
+    frames_after: int = 0
+    """The same of the frames after it.
+
+    `finish` and the functions that it calls get the means of consecutive frames. Their scores of so many frames at both ends
+    are right if the clip begins and ends there.
     """
 
     @property
@@ -124,7 +131,7 @@ class FrameScorer(Metric):
     def reference_means(self, reference: Any, distorted: Any, before: Any = None) -> DoublePlane:
         """Return (terms,) means of one frame from two (H, W) planes, computed by NumPy; see `reads_integers`.
 
-        `before` is the reference of the frame before; None if there is none.
+        `before` is the reference that is `distance` frames before; None if there is none.
         """
 
     @abstractmethod

@@ -36,6 +36,10 @@ class IntegerMotionOptions(TypedDict, total=False):
         float, Value(default=1.0, help="multiply what motion3 has above motion_blend_offset", bounds=(0.0, 1.0))
     ]
     motion_blend_offset: Annotated[float, Value(default=40.0, help="see motion_blend_factor", bounds=(0.0, 1000.0))]
+    motion_five_frame_window: Annotated[
+        bool, Value(default=False, help="compare frames that are two apart, for about 50 or 60 frames per second")
+    ]
+    motion_moving_average: Annotated[bool, Value(default=False, help="motion3 is the mean of a frame's and the one before's")]
 
 
 class MotionScorer(IntegerScorer):
@@ -48,19 +52,22 @@ class MotionScorer(IntegerScorer):
 
     name = "motion"
     options = values_of(IntegerMotionOptions)
-    looks_around = True
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         check_size(frame.width, frame.height)
         super().__init__(frame, options)
-        self._settings = MotionOptions(**{name.removeprefix(f"{self.name}_"): value for name, value in self._options.items()})
+        self._settings = settings = MotionOptions(
+            **{name.removeprefix(f"{self.name}_"): value for name, value in self._options.items()}
+        )
+        self.distance = settings.distance
+        self.frames_before, self.frames_after = settings.frames_before, settings.frames_after
         self.names = tuple(output_name(f"integer_{output}", self._options) for output in ("motion2", "motion3"))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return one dispatch, which reads each reference and the one before it."""
+        """Return one dispatch, which reads each reference and an earlier one."""
         columns = STRIP_COLUMNS * shape.workgroup if shape.shape is Shape.STRIP else MOTION_WORKGROUP - 4
         walk = WindowWalk.in_strips(shape, ceil_div(planes.width, columns), planes.height, _ROWS)
-        lead = BufferSpec(_LEAD, Role.LEAD, planes.plane_bytes, of=SAMPLES)
+        lead = BufferSpec(_LEAD, Role.LEAD, planes.plane_bytes, of=SAMPLES, frames=self.distance)
         target = partials("motion.partials", len(_DIGITS) * walk.count)
         step = dispatch(
             shape,
@@ -75,6 +82,7 @@ class MotionScorer(IntegerScorer):
             frame_partials=target.frame_bytes // 4,
             bits=self._bits,
             sample_shift=self._frame.shift,
+            distance=self.distance,
         )
         return FeaturePlan((lead, target), ((step,),), target, (walk.count,))
 

@@ -33,8 +33,18 @@ class MotionOptions:
 
     @property
     def distance(self) -> int:
-        """Frames from an earlier reference to the one that is compared with it."""
+        """Return the frames from an earlier reference to the one that is compared with it."""
         return 2 if self.five_frame_window else 1
+
+    @property
+    def frames_before(self) -> int:
+        """Return the number of frames before a frame on which its scores depend."""
+        return 2 * self.distance - 1 + self.moving_average
+
+    @property
+    def frames_after(self) -> int:
+        """Return the number of frames after a frame on which its scores depend; all of them for the first frame."""
+        return self.distance
 
 
 def _shifted(sums: npt.NDArray[np.int64], shift: int) -> Int32Plane:

@@ -110,9 +110,14 @@ class FrameMetrics:
         return tuple(name for name in self.names if name in printed)
 
     @property
-    def looks_around(self) -> bool:
-        """Return whether scores depend on the frames before and after."""
-        return any(scorer.looks_around for plane in self.planes for scorer in plane.scorers)
+    def frames_before(self) -> int:
+        """Return the number of frames before a frame on which its scores depend."""
+        return max(scorer.frames_before for plane in self.planes for scorer in plane.scorers)
+
+    @property
+    def frames_after(self) -> int:
+        """Return the number of frames after a frame on which its scores depend."""
+        return max(scorer.frames_after for plane in self.planes for scorer in plane.scorers)
 
     def finish(self, means: Means) -> dict[str, Doubles]:
         """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
@@ -164,26 +169,28 @@ Means = Sequence[Sequence[Doubles]]
 class FrameSequence:
     """The scores of consecutive frames, from the means of batches in their order.
 
-    If a metric looks around, the scores of the last frame wait for the means of the next one, or for the end of the clip.
+    If a metric compares frames, the scores of the last frames wait for the means of the next ones, or for the end of the clip.
     """
 
-    def __init__(self, metrics: FrameMetrics, *, lead: bool = False) -> None:
-        """Begin a sequence. With `lead`, its first frame is the one before those whose scores are wanted."""
+    def __init__(self, metrics: FrameMetrics, *, lead: int = 0) -> None:
+        """Begin a sequence. Its first `lead` frames are before those whose scores are wanted."""
         self._metrics = metrics
         self._kept: Means | None = None
-        """The means of the last frame, and of the one before it."""
-        self._given = int(lead)
+        """The means of the last frames, which wait, and of those before them on which their scores depend."""
+        self._given = lead
         """The number of the kept frames whose scores were given, or are not wanted."""
 
     def add(self, means: Means) -> dict[str, Doubles]:
         """Add frames, and return the scores by name of all frames that have become settled."""
-        if not self._metrics.looks_around:
+        before, after = self._metrics.frames_before, self._metrics.frames_after
+        if not after:
             return self._metrics.finish(means)
         known = means if self._kept is None else _joined(self._kept, means)
         count = len(known[0][0])
-        scores = _between(self._metrics.finish(known), self._given, -1)
-        self._kept = _last(known, 2)
-        self._given = max(self._given, count - 1) - max(count - 2, 0)
+        settled = max(self._given, count - after)
+        scores = _between(self._metrics.finish(known), self._given, settled)
+        self._kept = _last(known, before + after)
+        self._given = settled - max(count - before - after, 0)
         return scores
 
     def end(self) -> dict[str, Doubles]:

@@ -18,7 +18,7 @@ from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, split_feature
 from .speed_chroma import SpeedChromaMetric
-from .vmaf_model import AUTOMATIC, DEFAULT_MODEL, FeatureOptions, is_file, model_of_size, predict, read_model
+from .vmaf_model import DEFAULT_MODEL, FeatureOptions, is_file, model_of_size, predict, read_model
 
 _EXTRACTORS: Mapping[str, type[Metric]] = {
     metric.name: metric for metric in (VifScorer, AdmScorer, MotionScorer, CambiScorer, SpeedChromaMetric)
@@ -34,8 +34,8 @@ class VmafOptions(TypedDict, total=False):
         str,
         Value(
             default=DEFAULT_MODEL,
-            help="the model: a version, such as vmaf_v0.6.1neg or vmaf_4k_v0.6.1, v1 for the one of version 1 that suits the"
-            " size, or the path of a JSON file, without a colon",
+            help="the model: a version, such as vmaf_v0.6.1neg or vmaf_4k_v0.6.1, v1 or v1_hfr for the one of version 1 that"
+            " suits the size (files of 45 fps and more take v1_hfr for v1), or the path of a JSON file, without a colon",
         ),
     ]
     transform: Annotated[
@@ -68,10 +68,9 @@ class VmafMetric(Metric):
         if not _NAME.fullmatch(name):
             raise OptionError(f"{self.name}: name is {name!r}; it must be letters, digits, _ and ., a letter first")
         self.names = (name,)
-        model: str = self._options["model"]
-        if model == AUTOMATIC:
-            self.automatic = ("model",)
-            self.settings["model"] = model = model_of_size(frame.width, frame.height)
+        model = model_of_size(self._options["model"], frame.width, frame.height)
+        if model != self._options["model"]:
+            self.settings["model"], self.automatic = model, ("model",)
         self._model = read_model(model)
         self._inputs = [feature.name for feature in self._model.features]
         of_extractors: dict[str, FeatureOptions] = {}
@@ -93,7 +92,7 @@ class VmafMetric(Metric):
     def reads_chroma(cls, options: Mapping[str, OptionValue]) -> bool:
         """Return whether the model reads chroma."""
         model = str(options.get("model", DEFAULT_MODEL))
-        features = read_model(model_of_size(0, 0) if model == AUTOMATIC else model).features
+        features = read_model(model_of_size(model, 0, 0)).features
         return any(_EXTRACTORS[feature.extractor].reads_chroma(feature.options) for feature in features)
 
     @property

@@ -19,8 +19,10 @@ from ..errors import OptionError
 from ..types import DoublePlane, Doubles
 
 DEFAULT_MODEL = "vmaf_v0.6.1"
-AUTOMATIC = "v1"
-"""The name of the model of version 1 that suits the size of the frames."""
+AUTOMATIC, AUTOMATIC_HFR = "v1", "v1_hfr"
+"""The names of the model of version 1 that suits the size of the frames, for usual frame rates and for high ones."""
+LEAST_HIGH_FPS = 45.0
+"""libvmaf made the models for high frame rates for about 50 and 60 frames per second."""
 _LARGEST_OF_1080P = 2560, 1440
 
 _PACKAGE = "ffmpeg-quality-metrics"
@@ -162,14 +164,16 @@ def model_folder() -> Path | None:
     return None
 
 
-def model_of_size(width: int, height: int) -> str:
-    """Return the model of version 1 that libvmaf's `models_v1.md` calls the default of a screen for frames of this size.
+def model_of_size(model: str, width: int, height: int) -> str:
+    """Return a model, or for an automatic one that of version 1 that libvmaf's `models_v1.md` calls the default of a screen.
 
     It is that of 2160p for frames beyond 2560x1440, upright ones too, and that of 1080p for all others.
     """
+    if model not in (AUTOMATIC, AUTOMATIC_HFR):
+        return model
     longer, shorter = _LARGEST_OF_1080P
     is_large = max(width, height) > longer or min(width, height) > shorter
-    return "vmaf_v1.0.16_1d5h_2160" if is_large else "vmaf_v1.0.16_3d0h"
+    return f"vmaf_v1.0.16_{'hfr_' * (model == AUTOMATIC_HFR)}{'1d5h_2160' if is_large else '3d0h'}"
 
 
 def is_file(model: str) -> bool:

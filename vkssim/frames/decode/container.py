@@ -508,6 +508,7 @@ class ContainerFile(SequentialSource):
         planes = () if frame is None else self._memory(frame)
         if frame is None or not self._copy(frame, planes):
             raise RangeError(f"{self._path} ends before frame {self._position}, which has a packet")
+        self._times.drop_last()
         fingerprint = reduce(lambda crc, plane: zlib.crc32(plane.data, crc), planes, 0)
         self._waiting, self._boundary = frame, (self._position, frame.pts, fingerprint)
         return fingerprint

@@ -204,6 +204,11 @@ class FrameTimes:
         self._last = time
         self.ticks.append(time)
 
+    def drop_last(self) -> None:
+        """Forget the last frame, which will be added again."""
+        self.ticks.pop()
+        self._last, self._duration = self.ticks[-1] if self.ticks else None, 0
+
     def restart(self) -> None:
         """Forget all times, to begin at another frame."""
         self._offset, self._last, self._duration = 0, None, 0
