@@ -6,7 +6,7 @@
 //   cs = (2 cov + c2) / (vx + vy + c2)             1 - cs = vd / T,     T = (vu + vd) / 2 + c2
 //
 // This form filters four planes instead of five. The deficits 1 - l and 1 - cs are not differences of nearly equal numbers. If
-// x = y, the deficits and the gradient are exactly 0. docs/loss.md derives the formulas.
+// x = y, the deficits and the gradient are exactly 0. docs/notes/2026-11-29-derivation-of-the-losses.md derives the formulas.
 //
 // A pivot near the samples (loss_pivot.glsl) is subtracted from u and d before their moments are taken. Without it, the
 // variances of bright, flat areas would be lost in rounding.

@@ -251,9 +251,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
         say(f"warning: {failure}")
     if (more := len(expected.failed) - _MAX_FAILURES) > 0:
         say(f"warning: {more:,} more of these pairs cannot be scored")
-    say(
-        "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"
-    )
+    say("note: times go by the rates in docs/cluster.md; the device, its storage and the clips may change them severalfold")
 
 
 def check_rows(rows: Sequence[Row], path: PathOrUrl | None, thresholds: Sequence[Threshold] = ()) -> None:

@@ -1,4 +1,7 @@
-"""The losses in PyTorch's own operations, in double precision, for second derivatives. docs/loss-derivation.md has formulas."""
+"""The losses in PyTorch's own operations, in double precision, for second derivatives.
+
+docs/notes/2026-11-29-derivation-of-the-losses.md has the formulas.
+"""
 
 from __future__ import annotations
 

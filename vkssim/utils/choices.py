@@ -17,7 +17,7 @@ ENGINES = ("local", "ray")
 
 TASK_SECONDS = 15.0
 """The target duration of one range of frames: long compared with the cost of starting a range, and short compared with the work
-that is lost when a worker ends; docs/scale.md has the measurements.
+that is lost when a worker ends; docs/notes/2026-11-29-cost-of-a-catalogue.md has the measurements.
 """
 
 DECODERS = ("auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
