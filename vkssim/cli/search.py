@@ -28,7 +28,7 @@ _OF_ONE_SETTING = ("sure", "samples", "whole", "two_pass")
 """The options of a search for one setting that a search for shots has no use for."""
 
 _ZONE_FORMS = (".txt", ".json")
-_USUAL_TRIALS = 4  # the means in the proof of docs/search.md are 2.6 to 4.3
+_USUAL_TRIALS = 4  # the means in the proof of docs/notes/2026-11-29-how-good-a-search-is.md are 2.6 to 4.3
 
 
 @make_command(

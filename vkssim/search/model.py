@@ -22,7 +22,8 @@ ENOUGH = 0.05
 """A setting that meets the targets with a smaller probability than this is not tried."""
 
 _USUAL = 10.0  # trials: the prior's deviations count as much as those of so many trials
-_ODD = 0.005  # the share of searches with a curve that no model expects, as was measured: see docs/search.md
+# the share of searches with a curve that no model expects, measured in docs/notes/2026-11-29-how-good-a-search-is.md
+_ODD = 0.005
 _FAR = 25.0  # deviations of a trial, 1 dB of a mean: sound scores rise by less from a setting to a cheaper one
 _FAR_OFF = 2.0  # deviations of the forecast: a score may be so much lower than that
 _APART = 1.5  # dB by the usual slope: trials that are so far apart are not damaged alike

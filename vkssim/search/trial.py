@@ -22,7 +22,8 @@ from .recipe import Recipe
 from .source import Sampling
 
 _DEVIATION_OF_ONE = 0.5  # dB: how far the whole clip is off a single sample, which itself does not show it
-_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: the effect of frames that are in no sample, as measured in docs/search.md
+# dB: the effect of frames that are in no sample, measured in docs/notes/2026-11-29-how-good-a-search-is.md
+_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}
 HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
 
