@@ -1,4 +1,4 @@
-"""Run the command lines of docs/other-tools.md, with the FFmpeg of the wheel imageio-ffmpeg.
+"""Run the command lines of docs/python.md, with the FFmpeg of the wheel imageio-ffmpeg.
 
 The backend is NumPy, because the lines are about pipes and exit codes: kernels would be compiled for every process.
 """
@@ -21,7 +21,7 @@ from .ladder.ladders import encode
 from .support.commands import run_program
 from .support.pictures import clip
 
-PAGE = (Path(__file__).parents[1] / "docs" / "other-tools.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 FRAMES = 8
 CHUNK = slice(5, 8)
