@@ -11,6 +11,7 @@ import pytest
 import vkssim
 from vkssim import Scorer, Selection, score_files
 from vkssim.errors import FrameError, InputError, OptionError
+from vkssim.frames.options import PictureOptions
 from vkssim.metrics.plane_metrics import FrameMetrics
 from vkssim.types import FrameFormat
 
@@ -83,6 +84,23 @@ def test_the_model_that_suits_the_frame_rate(tmp_path: Path, rate: str, prefix: 
     (first, second) = (report.scoring.features[0].options["model"] for report in reports if report.scoring is not None)
     assert first == second
     assert reports[0].frames == reports[1].frames
+
+
+def test_eight_bits_at_ten() -> None:
+    """The report advises it, the samples are multiplied, and dither is no longer removed."""
+    pair, count = clip_paths(CLIPS[0]), Selection(count=2)
+    eight, ten = (
+        score_files(*pair, features=V1, selection=count, pictures=p) for p in (PictureOptions(), PictureOptions(least_bits=10))
+    )
+    assert (eight.bits, ten.bits) == (8, 10)
+    assert [note for note in eight.notes if "`--bits 10`" in note and "vmaf_v1.0.16_3d0h" in note] == eight.notes
+    assert not any("--bits" in note for note in ten.notes)
+    luma, cb, cr = ([plane.astype(np.uint16) << 2 for plane in clip_planes(CLIPS[0], 2, n)[1]] for n in range(3))
+    references = [[plane.astype(np.uint16) << 2 for plane in clip_planes(CLIPS[0], 2, n)[0]] for n in range(3)]
+    with Scorer(576, 324, bits=10, features=V1) as scorer:
+        frames = scorer.score(zip(zip(*references, strict=True), zip(luma, cb, cr, strict=True), strict=True))
+        assert [frame.metrics for frame in frames] == [frame.metrics for frame in ten.frames]
+    assert eight.frames[0].metrics != ten.frames[0].metrics
 
 
 def test_the_report_names_the_model() -> None:

@@ -190,7 +190,10 @@ def _new_report(
         metrics.names,
         backend.info,
         warnings=[*warnings, *colour_warnings(info, sources[1].info), *map(str, backend.warnings)],
-        notes=[f"{source.info.path}: {note}" for source in sources for note in source.info.notes],
+        notes=[
+            *(f"{source.info.path}: {note}" for source in sources for note in source.info.notes),
+            *(metric.advice for metric in metrics.planes[0].metrics if metric.advice),
+        ],
         rate=None if info.fps is None else float(info.fps),
         selection=options.selection,
         sync=options.sync,

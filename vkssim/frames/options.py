@@ -144,6 +144,8 @@ class PictureOptions:
         removes its black bars.
     deepen : bool
         Bring the clip of less depth to the depth of the other. `scale` does so too.
+    least_bits : {10, 12, 14, 16}, optional
+        Bring both clips to the larger of their depths, and to this depth at least. VMAF's models of version 1 are best at 10.
     turn_reference, turn_distorted : {0, 90, 180, 270}
         Turn one clip clockwise by that many degrees, before all other changes, in addition to the rotation that it states.
     film_grain : {"on", "off"}
@@ -178,6 +180,12 @@ class PictureOptions:
         "--deepen",
         default=False,
         help="Bring the clip of less depth to the depth of the other; --scale does so too.",
+    )
+    least_bits: int | None = _picture_option(
+        "least depth",
+        "--bits",
+        choices=(10, 12, 14, 16),
+        help="Score at this depth at least; VMAF's models of version 1 are best at 10.",
     )
     turn_reference: int = _turn_option(
         "reference turned by", "--turn-reference", help="Turn the reference clockwise by that many degrees, before cropping."

@@ -56,6 +56,8 @@ class Metric(ABC):
     """All options with the values that are used for these frames."""
     automatic: tuple[str, ...] = ()
     """The options that the size of the frames determined."""
+    advice: str = ""
+    """How the frames would be scored better, for the user's eyes; empty if there is nothing to say."""
     limit_db: float | None = None
     """The largest dB that a score can have; None if there is no limit."""
 

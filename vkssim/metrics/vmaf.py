@@ -24,6 +24,8 @@ _EXTRACTORS: Mapping[str, type[Metric]] = {
     metric.name: metric for metric in (VifScorer, AdmScorer, MotionScorer, CambiScorer, SpeedChromaMetric)
 }
 
+_ADVISED_BITS = 10  # for models of version 1
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 
 
@@ -81,6 +83,11 @@ class VmafMetric(Metric):
             self._parts = tuple(_EXTRACTORS[extractor](frame, given) for extractor, given in of_extractors.items())
         except OptionError as error:
             raise OptionError(f"model {self._model.name} cannot be used: {error}") from None
+        if frame.peak < 2**_ADVISED_BITS - 1 and CambiScorer.name in of_extractors:
+            self.advice = (
+                f"{name}: libvmaf's guide advises {_ADVISED_BITS} bits for {self._model.name}, which judges banding, also for"
+                f" clips of less: `--bits {_ADVISED_BITS}`"
+            )
 
     @classmethod
     def files(cls, options: Mapping[str, OptionValue]) -> list[str]:

@@ -74,7 +74,9 @@ def match_pair(
             if crop is None:  # it is in samples of the first frame
                 source.allow_any_size()
     size, aspect = _common_size(pictures.scale, first.info, second.info)
-    bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
+    bits = None
+    if rgb or pictures.scale is not None or pictures.deepen or pictures.least_bits is not None:
+        bits = max(first.info.bits, second.info.bits, pictures.least_bits or 0)
 
     def alike(source: FrameSource) -> FrameSource:
         info = source.info
