@@ -44,7 +44,7 @@ shared float vector[N];
 shared float image[N];
 shared float diagonal[N];
 shared float below[N];
-shared float targets[N][SPEED_WORKGROUP];
+shared float targets[N * SPEED_WORKGROUP];  // (places, threads); before that, both matrices of a step
 shared bool singular;
 
 int thread_index() {
@@ -54,6 +54,11 @@ int thread_index() {
 float contrast_at(int row, int column) {
     int place = workgroup_id().z * plane + row * pitch + column;
     return small[place] - means[place];
+}
+
+// Returns N. No compiler knows it, and unrolls loops that end there: lavapipe would take ten seconds.
+int size_of_blocks() {
+    return N + min(width, 0);
 }
 
 // -- covariance -----------------------------------------------------------------------------------------------------------
@@ -86,7 +91,7 @@ float divided(vec2 total, float divisor) {
 
 void make_covariance(int rows, int columns) {
     float count = float(rows * columns);
-    for (int part = thread_index(); part < N; part += THREADS) {
+    for (int part = thread_index(); part < size_of_blocks(); part += THREADS) {
         precise float sum = 0.0;
         for (int y = 0; y < rows; ++y)
             for (int x = 0; x < columns; ++x) sum += contrast_at(y + part / BLOCK, x + part % BLOCK);
@@ -114,14 +119,14 @@ void make_covariance(int rows, int columns) {
 // Returns the norm of the entries of `vector` from a place on.
 float norm_from(int first) {
     precise float sum = rounded_product(vector[first], vector[first]);
-    for (int i = first + 1; i < N; ++i) sum += rounded_product(vector[i], vector[i]);
+    for (int i = first + 1; i < size_of_blocks(); ++i) sum += rounded_product(vector[i], vector[i]);
     return root(sum);
 }
 
 // Reduces `left` to its diagonal and subdiagonal.
 void make_tridiagonal() {
     int i = thread_index();
-    for (int column = 0; column < N - 2; ++column) {
+    for (int column = 0; column < size_of_blocks() - 2; ++column) {
         int first = column + 1;
         if (i >= first && i < N) vector[i] = left[i][column];
         barrier();
@@ -140,12 +145,12 @@ void make_tridiagonal() {
         barrier();
         if (i >= first && i < N) {
             precise float sum = rounded_product(rounded_product(tau, left[i][first]), vector[first]);
-            for (int j = first + 1; j < N; ++j) sum += rounded_product(rounded_product(tau, left[i][j]), vector[j]);
+            for (int j = first + 1; j < size_of_blocks(); ++j) sum += rounded_product(rounded_product(tau, left[i][j]), vector[j]);
             image[i] = sum;
         }
         barrier();
         precise float dot = rounded_product(image[first], vector[first]);
-        for (int j = first + 1; j < N; ++j) dot += rounded_product(image[j], vector[j]);
+        for (int j = first + 1; j < size_of_blocks(); ++j) dot += rounded_product(image[j], vector[j]);
         precise float factor = -0.5 * rounded_product(tau, dot);
         barrier();
         if (i >= first && i < N) {
@@ -154,7 +159,7 @@ void make_tridiagonal() {
         }
         barrier();
         if (i >= first && i < N) {
-            for (int j = first; j < N; ++j) {
+            for (int j = first; j < size_of_blocks(); ++j) {
                 precise float moved = rounded_product(image[i], vector[j]) + rounded_product(vector[i], image[j]);
                 precise float reduced = left[i][j] - moved;
                 left[i][j] = reduced;
@@ -162,7 +167,7 @@ void make_tridiagonal() {
         }
         barrier();
     }
-    for (int k = i; k < N; k += THREADS) {
+    for (int k = i; k < size_of_blocks(); k += THREADS) {
         diagonal[k] = left[k][k];
         if (k < N - 1) below[k] = left[k + 1][k];
     }
@@ -262,15 +267,13 @@ void make_eigenvalues() {
             ++iterations;
         }
         bool found = false;
-        for (int k = 0; k < N; ++k) found = found || diagonal[k] < SMALL;
+        for (int k = 0; k < size_of_blocks(); ++k) found = found || diagonal[k] < SMALL;
         singular = found;
     }
     barrier();
 }
 
 // -- solution -------------------------------------------------------------------------------------------------------------
-
-const int SHARE = (N * N + THREADS - 1) / THREADS;
 
 // Makes Q' in `rotated` by Householder's reflections of `left`.
 void make_rotation() {
@@ -280,7 +283,7 @@ void make_rotation() {
         rotated[place / N][place % N] = place / N == place % N ? 1.0 : 0.0;
     }
     barrier();
-    for (int k = 0; k < N - 1; ++k) {
+    for (int k = 0; k < size_of_blocks() - 1; ++k) {
         for (int place = i; place < N * N; place += THREADS) {
             int row = place / N, column = place % N;
             if (min(row, column) < k) left[row][column] = row == column ? 1.0 : 0.0;
@@ -299,25 +302,22 @@ void make_rotation() {
         barrier();
         if (i < N) vector[i] = quotient(vector[i], length_of);
         barrier();
-        float of_left[SHARE], of_rotated[SHARE];
-        for (int part = 0; part < SHARE; ++part) {
-            int place = min(i + part * THREADS, N * N - 1), row = place / N, column = place % N;
+        for (int place = i; place < N * N; place += THREADS) {
+            int row = place / N, column = place % N;
             precise float left_sum = 0.0, rotated_sum = 0.0;
-            for (int j = 0; j < N; ++j) {
+            for (int j = 0; j < size_of_blocks(); ++j) {
                 precise float reflected = rounded_product(-2.0 * vector[row], vector[j]);
                 if (row == j) reflected += 1.0;
                 left_sum += rounded_product(reflected, left[j][column]);
                 rotated_sum += rounded_product(reflected, rotated[j][column]);
             }
-            of_left[part] = left_sum;
-            of_rotated[part] = rotated_sum;
+            targets[place] = left_sum;
+            targets[N * N + place] = rotated_sum;
         }
         barrier();
-        for (int part = 0; part < SHARE; ++part) {
-            int place = i + part * THREADS;
-            if (place >= N * N) continue;
-            left[place / N][place % N] = of_left[part];
-            rotated[place / N][place % N] = of_rotated[part];
+        for (int place = i; place < N * N; place += THREADS) {
+            left[place / N][place % N] = targets[place];
+            rotated[place / N][place % N] = targets[N * N + place];
         }
         barrier();
     }
@@ -325,13 +325,13 @@ void make_rotation() {
     for (int place = i; place < N * N; place += THREADS) {
         int row = place / N, column = place % N;
         precise float sum = 0.0;
-        for (int j = 0; j < N; ++j) sum += rounded_product(rotated[row][j], covariance[j][column]);
+        for (int j = 0; j < size_of_blocks(); ++j) sum += rounded_product(rotated[row][j], covariance[j][column]);
         left[row][column] = sum;
     }
     barrier();
     if (i == 0) {
         bool found = singular;
-        for (int k = 0; k < N; ++k) found = found || abs(left[k][k]) < SMALL;
+        for (int k = 0; k < size_of_blocks(); ++k) found = found || abs(left[k][k]) < SMALL;
         singular = found;
     }
     barrier();
@@ -340,19 +340,19 @@ void make_rotation() {
 // Returns the variance of the block whose first sample is at a place.
 float variance(int y, int x) {
     int i = thread_index();
-    for (int row = 0; row < N; ++row) {
+    for (int row = 0; row < size_of_blocks(); ++row) {
         precise float sum = 0.0;
-        for (int j = 0; j < N; ++j) sum += rounded_product(rotated[row][j], contrast_at(y + j / BLOCK, x + j % BLOCK));
-        targets[row][i] = sum;
+        for (int j = 0; j < size_of_blocks(); ++j) sum += rounded_product(rotated[row][j], contrast_at(y + j / BLOCK, x + j % BLOCK));
+        targets[row * THREADS + i] = sum;
     }
-    for (int row = N - 1; row >= 0; --row) {
-        precise float rest = targets[row][i];
-        for (int j = row + 1; j < N; ++j) rest -= rounded_product(targets[j][i], left[row][j]);
-        targets[row][i] = quotient(rest, left[row][row]);
+    for (int row = size_of_blocks() - 1; row >= 0; --row) {
+        precise float rest = targets[row * THREADS + i];
+        for (int j = row + 1; j < size_of_blocks(); ++j) rest -= rounded_product(targets[j * THREADS + i], left[row][j]);
+        targets[row * THREADS + i] = quotient(rest, left[row][row]);
     }
     precise float sum = 0.0;
-    for (int j = 0; j < N; ++j) {
-        sum += quotient(rounded_product(targets[j][i], contrast_at(y + j / BLOCK, x + j % BLOCK)), float(N));
+    for (int j = 0; j < size_of_blocks(); ++j) {
+        sum += quotient(rounded_product(targets[j * THREADS + i], contrast_at(y + j / BLOCK, x + j % BLOCK)), float(N));
     }
     return sum;
 }

@@ -66,39 +66,38 @@ def _assert_every_float(kernels: Kernels, planes: Samples, bits: int, options: S
         np.testing.assert_array_equal(found[PLACES + 1 :], right.variances)
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 80), (95, 161), (1040, 83), (320, 240)])
+@pytest.mark.parametrize(("width", "height"), [(80, 80), (95, 161), (528, 83)])
 def test_every_size(kernels: Kernels, width: int, height: int) -> None:
     _assert_every_float(kernels, _noise(width, height, 8), 8)
 
 
-@pytest.mark.parametrize("bits", [8, 9, 12, 16])
 @pytest.mark.parametrize(
-    "options",
+    ("options", "bits"),
     [
-        SpeedOptions(kernelscale=2.3),
-        SpeedOptions(prescale=0.8, prescale_method="bilinear"),
-        SpeedOptions(prescale=1.7, prescale_method="bilinear", kernelscale=0.1),
-        SpeedOptions(prescale=0.6),
+        (SpeedOptions(kernelscale=2.3), 9),
+        (SpeedOptions(prescale=0.8, prescale_method="bilinear"), 12),
+        (SpeedOptions(prescale=1.7, prescale_method="bilinear", kernelscale=0.1), 16),
+        (SpeedOptions(prescale=0.8), 8),
     ],
     ids=["wide", "smaller", "larger", "nearest"],
 )
-def test_options(kernels: Kernels, bits: int, options: SpeedOptions) -> None:
-    _assert_every_float(kernels, _noise(230, 190, bits), bits, options)
+def test_options_and_depths(kernels: Kernels, options: SpeedOptions, bits: int) -> None:
+    _assert_every_float(kernels, _noise(170, 140, bits), bits, options)
 
 
 def test_planes_with_little_information(kernels: Kernels) -> None:
     """Flat, a slope, one wave, a few values, noise of very different strengths: singular and nearly singular covariances."""
-    height, width = 290, 330
+    height, width = 200, 250
     rows, columns = np.mgrid[:height, :width]
     random = np.random.default_rng(1)
-    weak = 2000 + columns + np.where(columns > 200, random.integers(0, 2, rows.shape), 0)
+    weak = 2000 + columns + np.where(columns > 150, random.integers(0, 2, rows.shape), 0)
     pictures = [
         np.full(rows.shape, 900),
         20 * rows,
         2048 + 2000 * np.sin(rows / 40),
-        1000 * (columns // 150) + random.integers(0, 2, rows.shape),
+        1000 * (columns // 120) + random.integers(0, 2, rows.shape),
         weak,
-        weak + 8 * random.integers(0, 400, rows.shape) * (rows > 240),
+        weak + 8 * random.integers(0, 400, rows.shape) * (rows > 160),
     ]
     planes = np.clip(pictures, 0, 4095).astype(np.uint16).reshape(3, 2, height, width)
     _assert_every_float(kernels, planes, 12)
