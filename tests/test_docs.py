@@ -1,12 +1,14 @@
-"""The pages: their Python runs and prints the output below it, vkssim accepts their command lines, names of the package exist.
+"""The pages: their commands and their Python print the numbers below them, vkssim accepts all command lines, names exist.
 
-`ci/docs` checks their links.
+tests/README.md describes the form of a block whose commands are run. `ci/docs` checks the links.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 import tomllib
 from collections.abc import Iterator
 from fractions import Fraction
@@ -21,7 +23,7 @@ import pytest
 from vkssim.cli import main
 
 from .ladder.ladders import encode
-from .support.commands import run_program
+from .support.commands import run_program, vkssim
 from .support.pictures import clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -34,6 +36,8 @@ ALL = sorted(
 )
 
 NUMBER = re.compile(r"\d+\.\d+")
+SCORE = re.compile(r"(?<![\w.])-?\d+\.(?:\d{2,}(?![\w.])|\d(?= ?%))")
+"""A number of two decimals or more, or a percentage. Seconds and frames a second, which differ by run, have one decimal."""
 DOTTED = re.compile(r"`((?:vkssim|host|shaders)(?:\.[A-Za-z_]\w*)+)(?=[`(\[ =])")
 """A dotted name of the package, alone or as a call."""
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -57,21 +61,75 @@ def _command_lines(page: Path) -> Iterator[str]:
                 yield found["words"]
 
 
-def test_python(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same text around the same numbers, to what differs between devices."""
-    monkeypatch.chdir(DOCS.parent)
-    page = (DOCS / "python.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", page, re.DOTALL)
-    runnable = [code for code in _blocks(DOCS / "python.md", "python") if not any(needed in code for needed in ELSEWHERE)]
-    assert [code for code, _ in blocks] == runnable
-    names: dict[str, Any] = {}
-    for code, shown in blocks:
-        exec(code, names)
-        printed = capsys.readouterr().out
-        assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
-        assert [float(text) for text in NUMBER.findall(printed)] == pytest.approx(
-            [float(text) for text in NUMBER.findall(shown)], rel=5e-4
-        )
+MAKES_CLIPS = re.compile(r"(?:\$ )?(?:cp|ffmpeg) ")
+COMMAND = re.compile(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)\n", re.MULTILINE)
+
+
+class Shell:
+    """A folder with the fixtures, in which the blocks of a page are run one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.status = 0
+        programs = folder / "programs"
+        programs.mkdir()
+        (folder / "fixtures").symlink_to(ROOT / "fixtures")
+        for name, command in {
+            "ffmpeg": f"{imageio_ffmpeg.get_ffmpeg_exe()} -nostdin -y",
+            "vkssim": f"{sys.executable} -m vkssim",
+        }.items():
+            (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+            (programs / name).chmod(0o755)
+
+    def run(self, script: str) -> str:
+        """Run a command and return what it prints; one of vkssim alone runs in this process, on the shared device."""
+        if not re.match(r"vkssim [^|<>;&$]*$", script):
+            process = self._bash(f"(exit {self.status})\n{script}")
+            self.status = process.returncode
+            return str(process.stdout + process.stderr)
+        words = self._bash(f'printf "%s\\0" {script}').stdout.split("\0")[1:-1]  # with wildcards and quotes as a shell has them
+        result = vkssim(*words)
+        self.status = result.exit_code
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.output
+
+    def make_clips(self, page: Path) -> None:
+        """Run the blocks of a page that make its clips."""
+        for text in _blocks(page, "", "sh"):
+            if MAKES_CLIPS.match(text):
+                for part in re.split(r"^((?:\$ )?vkssim (?:[^\n]*\\\n)*[^\n]*\n)", text, flags=re.MULTILINE):
+                    printed = self.run(re.sub(r"^\$ ", "", part, flags=re.MULTILINE).strip())
+                    assert self.status == 0, f"{part}\n{printed}"
+
+    def _bash(self, script: str) -> Any:
+        path = {"PATH": f"{self.folder / 'programs'}:{os.environ['PATH']}"}
+        return run_program("bash", "-o", "pipefail", "-c", script, cwd=self.folder, environment=path, text=True)
+
+
+RUN_PAGES = [page for page in PAGES if any(COMMAND.search(text) for text in _blocks(page, "", "sh"))]
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: page.name)
+def test_commands_print_the_numbers_that_the_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, to the last decimal. Blocks that make clips come first, those of other pages among them."""
+    monkeypatch.chdir(tmp_path)
+    shell = Shell(tmp_path)
+    blocks = [text for text in _blocks(page, "", "sh") if COMMAND.search(text) and not MAKES_CLIPS.match(text)]
+    for maker in (DOCS / "start.md", *([DOCS / "ladders.md"] if "bbb_x26" in "".join(blocks) else []), page):
+        shell.make_clips(maker)
+    for text in blocks:
+        before, *pairs = COMMAND.split(text)
+        assert before == "", f"output without a command: {before}"
+        for command, shown in zip(pairs[::2], pairs[1::2], strict=True):
+            _check_shown(shown, shell.run(command), f"{page.name}: {command}")
+
+
+def _check_shown(shown: str, printed: str, name: str) -> None:
+    """Compare numbers with those that were printed: the same, in the same order; the page may leave out some of the output."""
+    left = iter(SCORE.findall(printed))
+    for number in SCORE.findall(shown):
+        unit = max(10.0 ** -len(number.partition(".")[2]), 1e-6)  # devices differ by as much as a millionth
+        assert any(abs(float(number) - float(other)) < 1.5 * unit for other in left), f"{name}\n{number} is not in\n{printed}"
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +149,12 @@ def _ffmpeg_lines(page: Path) -> list[str]:
     return [line for text in _blocks(page, "", "sh") for line in text.splitlines() if re.match(r"(\$ )?ffmpeg ", line)]
 
 
-FFMPEG_PAGES = [page for page in PAGES if page.name != "python.md" and _ffmpeg_lines(page)]
+FFMPEG_PAGES = [page for page in PAGES if page.name != "other-tools.md" and _ffmpeg_lines(page)]
 
 
 @pytest.mark.parametrize("page", FFMPEG_PAGES, ids=lambda page: page.name)
 def test_ffmpeg_takes_the_command_lines_of_the_page(page: Path, folder: Path, tmp_path: Path) -> None:
-    """tests/test_other_tools.py runs those of docs/python.md, which are parts of pipes and loops."""
+    """tests/test_other_tools.py runs those of docs/other-tools.md, which are parts of pipes and loops."""
     for entry in folder.iterdir():
         (tmp_path / entry.name).symlink_to(entry)
     for line in _ffmpeg_lines(page):
@@ -110,18 +168,27 @@ def test_ffmpeg_takes_the_command_lines_of_the_page(page: Path, folder: Path, tm
         assert made.stat().st_size > 0
 
 
-PYTHON_PAGES = [page for page in PAGES if page.name != "python.md" and _blocks(page, "python")]
+PYTHON = re.compile(r"^```python\n(.*?)^```\n(?:\n```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+PYTHON_PAGES = [page for page in PAGES if _blocks(page, "python")]
 
 
 @pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.name)
-def test_python_of_other_pages_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The blocks of a page run one after the other, as somebody types them."""
+def test_python_prints_what_the_page_shows(
+    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The blocks of a page run one after the other, as one types them; a block without language below one is its output."""
     monkeypatch.chdir(folder)
     names: dict[str, Any] = {"__name__": "page"}
-    for code in _blocks(page, "python"):
+    blocks = PYTHON.findall(page.read_text("utf-8"))
+    assert len(blocks) == len(_blocks(page, "python"))
+    for code, shown in blocks:
         compiled = compile(code, page.name, "exec")
         if not any(needed in code for needed in ELSEWHERE):
             exec(compiled, names)
+            printed = capsys.readouterr().out
+            if shown:
+                assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+                _check_shown(shown, printed, page.name)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(_command_lines(page))], ids=lambda page: page.name)
