@@ -82,11 +82,14 @@ class Shell:
             (programs / name).chmod(0o755)
 
     def run(self, script: str) -> str:
-        """Run a command and return what it prints; one of vkssim alone runs in this process, on the shared device."""
-        if not re.match(r"vkssim [^|<>;&$]*$", script):
-            process = self._bash(f"(exit {self.status})\n{script}")
+        """Run a command and return what it prints. One of vkssim alone runs in this process, on the shared device.
+
+        Encodes do not: x264 reads memory that it has not written, and makes the same pictures only in a new process.
+        """
+        if not re.match(r"vkssim (?!search|ladder)[^|<>;&$]*$", script):
+            process = self._bash(f"exec 2>&1\n(exit {self.status})\n{script}")
             self.status = process.returncode
-            return str(process.stdout + process.stderr)
+            return str(process.stdout)
         words = self._bash(f'printf "%s\\0" {script}').stdout.split("\0")[1:-1]  # with wildcards and quotes as a shell has them
         result = vkssim(*words)
         self.status = result.exit_code
