@@ -72,7 +72,7 @@ class Binding:
         point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline
         vk.vkCmdBindPipeline(commands, point, pipeline.handle)
         vk.vkCmdBindDescriptorSets(commands, point, layout, 0, 1, [descriptor_set], 0, None)
-        # vkCmdDispatchBase would also take the beginning of the part, but not every driver heeds it (docs/adr/0008).
+        # vkCmdDispatchBase would also take the beginning of the part, but not every driver heeds it (docs/adr/0002).
         push = dispatch.push + _FIRST_WORKGROUP.pack(part.first_row, part.first_layer)
         vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(push), vk.ffi.from_buffer(push))
         vk.vkCmdDispatch(commands, *part.groups)

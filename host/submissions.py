@@ -95,7 +95,7 @@ class SubmissionBudget:
     """The work that one submission on a device may have, from the time that earlier submissions took there.
 
     `kind` decides about the first submissions, and about all of them on a device that cannot measure. `batch_work` is the work
-    of the largest batch. docs/adr/0008-divided-submissions.md has the reasons for the numbers.
+    of the largest batch. docs/adr/0002-plan-of-a-frame.md has the reasons for the numbers.
     """
 
     def __init__(self, kind: DeviceKind, batch_work: int, *, can_measure: bool = True) -> None:

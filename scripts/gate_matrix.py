@@ -140,7 +140,7 @@ class CasePair:
 
     `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more if the
     type of the samples can hold samples beyond their depth, to find them. `places` is what the fast kernels
-    are held to: the more, the more texture the frames have (docs/adr/0034). `builds` are the builds of the kernels that score
+    are held to: the more, the more texture the frames have (docs/adr/0001). `builds` are the builds of the kernels that score
     the pair: shapes and precisions. `with_libvmaf` is False for metrics that libvmaf does not have. With `tiled`, the frames
     are repeated to fill this width and height, for which there are scores of their own.
     """

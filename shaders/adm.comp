@@ -8,7 +8,7 @@
 // two planes of words. Of the bands, only the inner part counts. A row of a workgroup has six sums of 64 bits: the masked
 // horizontal, vertical and diagonal bands, and those of the reference. With ADDITIONS the masked bands are those of the additions.
 // adm_rows.comp adds them, because libvmaf rounds each row.
-// Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0036).
+// Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0004).
 // Constants: 0 workgroup size (strip), 1 sample format (scale 0), 5 scale, 6 additions. z: frame.
 
 layout(constant_id = 5) const uint SCALE = 0u;  // that is made; scale 3 has the kernel of scale 2

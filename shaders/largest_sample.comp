@@ -9,7 +9,7 @@
 // Samples beyond the width are padding and do not count. The host takes the maximum of all workgroups. z: plane; the
 // workgroups of the reference come first, then those of the distorted plane.
 // Constants: 0 workgroup size, 1 sample format, UINT8 or UINT16. There is only a staged build: if the device is the CPU, the
-// host itself finds the largest sample (docs/adr/0002).
+// host itself finds the largest sample.
 
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push {

@@ -5,7 +5,7 @@
 // Sums the statistic of vif over the windows of a scale, for each workgroup.
 //
 // Columns are filtered first, and then rows. Every step gives the integers of libvmaf's integer_vif.c, without 64-bit integers
-// and doubles (docs/adr/0036).
+// and doubles (docs/adr/0004).
 //
 // A workgroup has eight sums: the digits, to the base 2^16 and the lowest first, of the logarithms of the numerator (two) and of
 // the denominator (two) and of the distorted variances of flat windows (three), then the number of flat windows. The host adds

@@ -215,6 +215,14 @@ def test_names_of_the_package_can_be_imported() -> None:
         resolve_name(name if name.startswith("vkssim.") else f"vkssim.{name}")
 
 
+MAX_WORDS_OF_A_DECISION = 700
+
+
+def test_a_decision_is_a_page() -> None:
+    words = {page.name: len(page.read_text("utf-8").split()) for page in DOCS.glob("adr/0*.md")}
+    assert [it for it in words.items() if it[1] > MAX_WORDS_OF_A_DECISION] == []
+
+
 # -- where things are: the layers that import-linter checks, and files that are there ----------------------------------------
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -223,7 +231,10 @@ LAYERS = [line.split(" | ") for line in LINTER["contracts"][0]["layers"]]
 PLACEHOLDER = re.compile(r"NAME|KERNEL|METRIC")
 PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|bench|tools|ci|docs|fixtures|examples)/[\w./*-]*)(?=[` :])")
 GUIDES = sorted(
-    {*PAGES, *(ROOT / name for name in ("CONTRIBUTING.md", "bench/README.md", "tests/README.md", "tools/README.md"))}
+    {
+        *PAGES,
+        *(ROOT / name for name in ("CONTRIBUTING.md", "bench/README.md", "ci/README.md", "tests/README.md", "tools/README.md")),
+    }
 )
 
 

@@ -1,6 +1,6 @@
 """Scores agree with libvmaf to the sixth decimal on the worst pictures that were found.
 
-In windows that are bright and nearly flat, one unit in the last place of a moment moves a score by up to 0.01 (docs/adr/0034).
+In windows that are bright and nearly flat, one unit in the last place of a moment moves a score by up to 0.01 (docs/adr/0001).
 `test_libvmaf.py` has random pictures of every kind, and `stress/precision` searches for worse ones.
 """
 

@@ -44,9 +44,23 @@ def test_every_key_of_the_schema_is_in_the_reference() -> None:
     assert len(set(rows)) == len(rows)
 
 
-def test_every_public_name_is_in_the_reference() -> None:
-    named = set(re.findall(r"^::: (\S+)$", _page("api.md"), re.MULTILINE))
-    modules = {"errors", "maps", "report"}
-    assert {f"vkssim.{name}" for name in set(importlib.import_module("vkssim").__all__) - modules - {"__version__"}} <= named
-    assert {f"vkssim.report.{name}" for name in importlib.import_module("vkssim.report").__all__} <= named
-    assert {"vkssim.torch.ms_ssim", "vkssim.errors.DeviceLostError"} <= named
+def test_every_public_name_is_on_a_page_and_score_files_is_first() -> None:
+    pages = site_pages.public_names()
+    names = [name for page in pages.values() for name in page]
+    modules = {"errors", "maps", "report", "__version__"}
+    assert len(set(names)) == len(names)
+    assert names[0] == "vkssim.score_files"
+    assert {f"vkssim.{name}" for name in set(importlib.import_module("vkssim").__all__) - modules} <= set(names)
+    assert set(importlib.import_module("vkssim.report").__all__) <= {name.rpartition(".")[2] for name in pages["report"]}
+    assert {"vkssim.torch.ms_ssim", "vkssim.errors.DeviceLostError"} <= set(names)
+    overview = _page("api.md")
+    assert all(f"](api/{name}.md)" in overview for name in site_pages.MODULES)
+
+
+def test_a_command_shows_its_examples_first() -> None:
+    command = main.get_command(click.Context(main), "score")
+    assert command is not None
+    lines = [
+        *site_pages.command_text(click.Context(command, info_name="score", parent=click.Context(main, info_name="vkssim")))
+    ]
+    assert [line for line in lines if line.startswith("## ")][:2] == ["## Examples", "## Usage"]

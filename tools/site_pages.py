@@ -12,7 +12,7 @@ import inspect
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,11 @@ ROOT = Path(__file__).resolve().parent.parent
 BESIDE = {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
+    "bench/README.md": "project/bench.md",
+    "ci/README.md": "project/ci.md",
     "fixtures/README.md": "project/fixtures.md",
     "tests/README.md": "project/tests.md",
+    "tools/README.md": "project/tools.md",
     "README.md": "index.md",
     "LICENSE": "project/LICENSE",
     "examples/compare_presets.py": "project/compare_presets.py",
@@ -49,10 +52,15 @@ _FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?
 
 
 def on_config(config: Any) -> Any:
-    """List every decision below the index of decisions, and every command below the page of the command line."""
+    """List every decision below the index of decisions, and every command and module below the page of its kind."""
     decisions = [f"adr/{page.name}" for page in sorted((ROOT / "docs" / "adr").glob("0*.md"))]
     commands = [{context.command_path: _command_page(context)} for context in _contexts()]
-    below = {"adr/README.md": ["adr/README.md", *decisions], "cli.md": [{"Overview": "cli.md"}, *commands]}
+    modules = [{title: f"api/{name}.md"} for name, title in MODULES.items()]
+    below = {
+        "adr/README.md": ["adr/README.md", *decisions],
+        "cli.md": [{"Overview": "cli.md"}, *commands],
+        "api.md": [{"Overview": "api.md"}, *modules],
+    }
     for section in config.nav:
         pages = next(iter(section.values()))
         if isinstance(pages, list):
@@ -61,7 +69,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the files of `BESIDE` and the pages of the commands to the site."""
+    """Add the files of `BESIDE` and the pages of the commands and modules to the site."""
     from mkdocs.structure.files import File
 
     for source, target in BESIDE.items():
@@ -69,6 +77,9 @@ def on_files(files: Any, config: Any) -> Any:
             files.append(File.generated(config, target, abs_src_path=str(ROOT / source)))
     for context in _contexts():
         files.append(File.generated(config, _command_page(context), content="\n".join(command_text(context))))
+    for name, title in MODULES.items():
+        lines = [f"# {title}", "", *(f"::: {public}\n" for public in public_names()[name])]
+        files.append(File.generated(config, f"api/{name}.md", content="\n".join(lines)))
     return files
 
 
@@ -142,16 +153,17 @@ def _commands() -> str:
 
 
 def command_text(context: click.Context) -> Iterator[str]:
-    """Yield the lines of a command's page: what it does, its examples, its options."""
+    """Yield the lines of a command's page: its examples, then the rest of its help and its options."""
     command = context.command
-    yield from (f"# {context.command_path}", "")
-    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-        yield from (_text(" ".join(paragraph.split())), "")
-    yield from ("```text", usage(context), "```", "")
+    first, *rest = inspect.cleandoc(command.help or "").split("\n\n")
+    yield from (f"# {context.command_path}", "", _text(" ".join(first.split())), "")
     if isinstance(command, Command) and command.examples:
         yield from ("## Examples", "")
         for line, does in command.examples:
             yield from (_text(does), "", "```sh", line, "```", "")
+    yield from ("## Usage", "", "```text", usage(context), "```", "")
+    for paragraph in rest:
+        yield from (_text(" ".join(paragraph.split())), "")
     for title, options in sections(command, context):
         yield from (f"## {title}", "", "| option | what it does |", "|---|---|")
         for option in options:
@@ -202,23 +214,50 @@ def _kinds(entry: Mapping[str, Any]) -> list[str]:
 
 # -- Python -----------------------------------------------------------------------------------------------------------
 
-_HIDDEN = {"vkssim.__version__"}
+MODULES = {
+    "files": "Files",
+    "scorer": "Frames of a pipeline",
+    "arrays": "Arrays",
+    "gradients": "Gradients of arrays",
+    "torch": "Losses of tensors",
+    "clips": "Clips",
+    "options": "Options of clips",
+    "search": "Searches of settings",
+    "report": "Reports",
+    "maps": "Maps",
+    "errors": "Errors",
+}
+"""The pages of the Python API with their titles, in the order of the navigation."""
+
+_PAGE_OF = {"frames.options": "options", "frames.pairing.offset": "clips", "report.results": "report", "utils.version": None}
+"""The pages of names that `vkssim` takes from these modules; the rest are on the page of the first part of their module."""
+
+
+def public_names() -> Mapping[str, Sequence[str]]:
+    """Return the public names of each page: functions, then classes, those of `vkssim` before those of its modules."""
+    pages: dict[str, list[str]] = {name: [] for name in MODULES}
+    for node in ast.parse((ROOT / "vkssim" / "__init__.pyi").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            page = _PAGE_OF.get(node.module, node.module.split(".")[0])
+            if page is not None:
+                pages[page] += [f"vkssim.{alias.name}" for alias in node.names]
+    for module, file in (
+        ("report", "report/__init__.pyi"),
+        ("maps", "maps/__init__.py"),
+        ("torch", "torch/__init__.py"),
+        ("errors", "errors.py"),
+    ):
+        there = {name.rpartition(".")[2] for name in pages[module]}
+        pages[module] += [f"vkssim.{module}.{name}" for name in _public(ROOT / "vkssim" / file) if name not in there]
+    for names in pages.values():
+        names.sort(key=lambda name: name.rpartition(".")[2][0].isupper())
+    return pages
 
 
 def _api() -> str:
-    lines = []
-    for module, file in (
-        ("vkssim", "vkssim/__init__.pyi"),
-        ("vkssim.report", "vkssim/report/__init__.pyi"),
-        ("vkssim.maps", "vkssim/maps/__init__.py"),
-        ("vkssim.torch", "vkssim/torch/__init__.py"),
-        ("vkssim.errors", "vkssim/errors.py"),
-    ):
-        if module != "vkssim":  # whose heading stands in the page
-            lines += [f"## {module}", ""]
-        for name in _public(ROOT / file):
-            if f"{module}.{name}" not in _HIDDEN:
-                lines += [f"::: {module}.{name}", ""]
+    lines = ["| page | names |", "|---|---|"]
+    for name, title in MODULES.items():
+        lines.append(f"| [{title}](api/{name}.md) | {', '.join(f'`{public}`' for public in public_names()[name])} |")
     return "\n".join(lines)
 
 

@@ -111,7 +111,7 @@ def score_files(
 
     Notes
     -----
-    The device stays open for the next call. docs/reliability.md says what happens if it fails during the run.
+    The device stays open for the next call. docs/adr/0009-devices-that-fail.md says what happens if it fails.
 
     """
     thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]

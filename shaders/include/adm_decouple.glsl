@@ -1,5 +1,5 @@
 // Decouples a place of the bands of adm: the part of the distorted plane that restores the reference, and the addition. Both are
-// weighted. Constant 5 is the scale; constant 6 exchanges both parts, for aim. docs/adr/0036 has the bounds.
+// weighted. Constant 5 is the scale; constant 6 exchanges both parts, for aim. docs/shaders.md has the bounds.
 
 const int BANDS = 3;  // horizontal, vertical, diagonal
 

@@ -2,7 +2,7 @@
 //
 // A thread of the strip shape reads a row when it needs it, and a CPU waits for its memory with each row, because rows are too far
 // apart for it to foresee them. Here, neighbouring threads read different rows, so that the CPU waits for all of them at a time. This
-// saves 12 % of the fast window's time and 6 % of the exact one's (docs/adr/0034).
+// saves 12 % of the fast window's time and 6 % of the exact one's.
 //
 // `row` is the block where the first row begins, and `last` the last block of a row that may be read. The includer has declared
 // the workgroup size.

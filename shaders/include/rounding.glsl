@@ -2,7 +2,7 @@
 //
 // SwiftShader unrolls loops with SPIRV-Tools, whose copies have no NoContraction. Then a product is fused with its addition, and
 // (x + constant) - constant becomes x. So a product is made as that of a vector and a number, which is never fused, and a constant
-// that is added comes from a value that the compiler does not know. Neither costs anything elsewhere (docs/adr/0034).
+// that is added comes from a value that the compiler does not know. Neither costs anything elsewhere.
 
 float rounded_product(float a, float b) {
     precise vec2 products = vec2(b, 0.0) * a;

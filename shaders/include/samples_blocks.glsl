@@ -1,7 +1,7 @@
 // Reads samples of a row as floats on the 0..255 scale, in blocks of 16 bytes. This is the way for CPUs.
 //
 // A software driver reads memory lane by lane. Its cost depends on the number of reads, not of bytes, and a uniform texel
-// buffer with texels of four words is its fastest way (docs/adr/0006). Rows begin on a block. The loops count in steps of 1 to
+// buffer with texels of four words is its fastest way (docs/adr/0004). Rows begin on a block. The loops count in steps of 1 to
 // literal ends: Mesa unrolls no other loops, and an array that is indexed at run time goes to memory.
 
 #include "format.glsl"

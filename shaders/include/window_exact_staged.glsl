@@ -7,7 +7,7 @@
 //           are computed once), and completes the eleventh.
 //
 // The first ten rows have a loop of their own, because a test in the loop would cost an eighth of the time. Rows in shared memory, or
-// several windows a thread, are slower (docs/adr/0034). A row replaces the one before it at the end of an iteration: with the
+// several windows a thread, are slower. A row replaces the one before it at the end of an iteration: with the
 // replacement between the words of a row and their samples, NVIDIA's compiler takes three to six times as long.
 
 layout(local_size_x = EXACT_WORKGROUP) in;

@@ -3,7 +3,7 @@
 //
 // Each row is filtered horizontally in registers. The last ten of these rows are kept, and filtered vertically with the next one.
 // Kept rows take one register each, unfinished sums two. Kept rows are moved once for ROWS rows: more of them gain nothing and
-// take longer to compile (docs/adr/0034). The first ten rows have a loop of their own, because Mesa 22.3 would compute l, c and s
+// take longer to compile. The first ten rows have a loop of their own, because Mesa 22.3 would compute l, c and s
 // for them and throw them away.
 //
 // Constant 0: workgroup size, which is one subgroup.

@@ -3,7 +3,7 @@
 //
 // A sum is two floats. `coarse` begins at a bias and stays between two powers of two, so that each addition rounds it to a
 // multiple of the same number, and the digits that the addition cuts off are known without error. They go to `rest`. The order of
-// the products and their sizes do not matter. docs/adr/0034 has the bounds, and the reasons why less is not enough.
+// the products and their sizes do not matter. docs/shaders.md has the bounds, docs/adr/0001 the reasons why less is not enough.
 
 #include "rounding.glsl"
 

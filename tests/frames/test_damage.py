@@ -427,7 +427,7 @@ def _with_damaged_header(whole: Path, path: Path, seed: int) -> None:
 def test_errors_and_marks_show_the_damage_that_messages_tell_of(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """docs/adr/0010 has damage of which only messages tell. None of these clips has it. Threads report it some frames early."""
+    """Of some damage only messages tell. None of these clips has it. Threads report it some frames early."""
     _threads(monkeypatch, False)
     whole, path = folder / f"{kind}.mp4", folder / f"{kind}, damaged.mp4"
     options = {"x265-params": f"log-level=none:pools=1:frame-threads=1:keyint={GOP}:{STREAMS[kind]}", "crf": "30"}

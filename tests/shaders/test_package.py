@@ -42,7 +42,7 @@ def test_built_module_is_what_the_host_declares(stem: str, shape: Shape, precisi
 
 
 def test_rows_and_layers_are_those_of_the_whole_dispatch() -> None:
-    """docs/adr/0008: the numbers of GLSL begin at 0 in each part of a dispatch, in y and in z."""
+    """docs/adr/0002: the numbers of GLSL begin at 0 in each part of a dispatch, in y and in z."""
     sources = {path: path.read_text("utf-8") for path in SHADERS.rglob("*") if path.suffix in (".comp", ".glsl")}
     assert len(sources) > len(INTERFACES)
     of_parts = re.compile(r"gl_(WorkGroupID|GlobalInvocationID|NumWorkGroups)(?!\.x)")

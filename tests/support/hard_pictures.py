@@ -1,7 +1,7 @@
 """Pairs of pictures on which rounding shows most, beside pairs of every other kind: numbered, random and reproducible.
 
 libvmaf rounds means of squares to float32, whose steps are 2^-8 for white. In a bright window whose variance is of that size, a
-step changes the contrast and the structure, and in a periodic picture it does so in every window alike (docs/adr/0034). If a
+step changes the contrast and the structure, and in a periodic picture it does so in every window alike (docs/adr/0001). If a
 mean of luminance, contrast or structure is near 0, its power in float_ms_ssim magnifies its error.
 """
 

@@ -4,7 +4,7 @@ No other module calls CUDA. Its functions are those of the package cuda-bindings
 numbers are those of the headers:
 
 - Copies call CUDA's library by ctypes. Those on the GPU keep the interpreter's lock: to release it, as cuda-bindings does, and
-  to get it back takes longer than the call itself if several threads decode (docs/adr/0012).
+  to get it back takes longer than the call itself if several threads decode (docs/adr/0010).
 - cuda-bindings lacks the Video Codec SDK, which lists the codecs of the video engines.
 
 Everything is done in CUDA's primary context, which PyTorch and FFmpeg's decoder use as well.

@@ -115,7 +115,7 @@ def noise_of(pooling: str) -> float:
     return _NOISE * _NOISE_OF_POOLINGS.get(pooling, 1.0)
 
 
-# docs/adr/0021-search.md says on which curves these numbers were measured.
+# docs/notes/2026-11-29-search.md says on which curves these numbers were measured.
 _SIMILARITIES = {"float_ms_ssim": (20.0, 1.2, 4.5), "float_ssim": (14.0, 1.0, 4.5)}
 """The level in dB at `Encoder.middle`, a factor of `Encoder.slope`, and the standard deviation of the level."""
 

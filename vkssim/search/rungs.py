@@ -23,7 +23,7 @@ _NEAR = 1.09  # a trial may have so much more than the bit rate of its rung: hal
 _ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
 _UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded
 
-# docs/adr/0021-search.md says where these numbers come from.
+# docs/notes/2026-11-29-search.md says where these numbers come from.
 _BITS_OF_PIXEL = 0.06  # at the middle setting of an encoder
 _OCTAVES_OF_DECIBEL = 0.33  # the usual change of the bit rate, in octaves, if the score changes by 1 dB
 _RATE_DEVIATION = 1.5  # octaves

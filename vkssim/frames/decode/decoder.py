@@ -39,7 +39,7 @@ _MAX_LEADING = 16  # packets, the key frame included, among which one may be pre
 
 _TOGETHER = 8
 """Packets that hardware decodes in a row, before the first of their frames is used. Each of FFmpeg's calls gives up Python's
-lock, and the less Python has to do between two calls, the less it waits for the lock (docs/adr/0012)."""
+lock, and the less Python has to do between two calls, the less it waits for the lock (docs/adr/0010)."""
 
 
 class UndecodableError(Exception):
