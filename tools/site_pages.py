@@ -47,6 +47,7 @@ _GENERATED = re.compile(r"<!-- generated: (\w+) -->.*?<!-- end -->", re.DOTALL)
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 _FENCE = re.compile(r"(^ *(?:```|~~~).*?^ *(?:```|~~~) *$)", re.DOTALL | re.MULTILINE)
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(?:\\\((.*?)\\\)|\\\[(.*?)\\\])</\1>', re.DOTALL)
+_UNCONVERTED = re.compile(r">(?:&(?!#|amp;#|\w+;)|&amp;|&#x00026;|\\[a-z]+)<|<merror")
 _FORMULA_STYLE = "display: flex; flex-wrap: wrap; gap: 0.4em 2.5em; padding: 0.4em 0; overflow: auto hidden"
 _FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
 
@@ -107,16 +108,27 @@ def _relinked(text: str, source: str, place: str) -> str:
     return _LINK.sub(link, text)
 
 
-def on_page_content(content: str, **_: Any) -> str:
-    """Write formulas as MathML. Those that stand alone break at wide gaps, or scroll, if the window is narrow."""
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Write formulas as MathML. Those that stand alone break at wide gaps, or scroll, if the window is narrow.
+
+    Raises PluginError if the converter shows a formula as its source.
+    """
     from latex2mathml.converter import convert
+    from mkdocs.exceptions import PluginError
+
+    def converted(text: str, display: str) -> str:
+        # GitHub has `aligned` in a formula, the converter only `align*`
+        made = str(convert(html.unescape(text).strip().replace("{aligned}", "{align*}"), display=display))
+        if _UNCONVERTED.search(made):
+            raise PluginError(f"{page.file.src_uri}: the formula {text} is not shown as it should be")
+        return re.sub(r'columnalign="(left|right)"', r'style="text-align: \1; padding-inline: 0"', made)  # as browsers have it
 
     def formula(found: re.Match[str]) -> str:
         inline, block = found[2], found[3]
         if inline:
-            return str(convert(html.unescape(inline).strip(), display="inline"))
+            return converted(inline, "inline")
         parts = [block] if r"\begin" in block else block.split(r"\qquad")
-        made = "".join(str(convert(html.unescape(part).strip(), display="block")) for part in parts)
+        made = "".join(converted(part, "block") for part in parts)
         return f'<div style="{_FORMULA_STYLE}" tabindex="0">{made}</div>'
 
     return _FORMULA.sub(formula, content)
