@@ -83,7 +83,7 @@ class Executor(Closable):
     """A plan on a device, with memory for its batches; use with `with`.
 
     Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
-    shared, because the submissions of a queue run one after the other. Commands are recorded once for each slot and number of
+    shared, because the submissions of a queue run one after the other. Commands are recorded once per slot and number of
     frames. On a device that is slow for the size of the batch, they are several submissions; see `SubmissionBudget`.
 
     `kernels` are compiled kernels of the device, to which those of the plan are added, or a function that returns the SPIR-V of

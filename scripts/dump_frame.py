@@ -86,15 +86,15 @@ class Stage:
 
     def first(self) -> str:
         """Return the first position that differs, with both values and the number of such positions."""
-        beyond = self.gaps > self.tolerance
-        position = tuple(map(int, np.argwhere(beyond)[0]))
+        differs = self.gaps > self.tolerance
+        position = tuple(map(int, np.argwhere(differs)[0]))
         if self.terms:
             where = f"{self.terms[position[2]]} of the workgroup in row {position[0]}, column {position[1]}"
         else:
             where = f"the {PLANES[position[0]]} plane, row {position[1]}, column {position[2]}"
         return (
             f"{where}: {self.device[position]:.9g} on the device, {self.twin[position]:.9g} by the twin"
-            f" ({beyond.sum()} of {beyond.size} differ)"
+            f" ({differs.sum()} of {differs.size} differ)"
         )
 
 

@@ -367,9 +367,9 @@ def _unseen_excess(backend: VulkanBackend, metrics: FrameMetrics, samples: tuple
         pair = [side.copy() for side in samples]
         pair[clip][-1, -1] = excess = int(plane.peak) + 1
         _score(backend, metrics, (pair[0], pair[1]))
-        beyond = backend.batches[0].beyond
-        if beyond is None or (beyond.clip, beyond.value) != (clip, excess):
-            yield f"a sample of {excess}, where {plane.peak:g} is the largest there can be, is found as {beyond}"
+        out_of_range = backend.batches[0].out_of_range
+        if out_of_range is None or (out_of_range.clip, out_of_range.value) != (clip, excess):
+            yield f"a sample of {excess}, where {plane.peak:g} is the largest there can be, is found as {out_of_range}"
 
 
 @contextmanager

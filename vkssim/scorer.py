@@ -392,15 +392,15 @@ class Scorer(Closable):
         batch = self._in_flight.popleft()
         with self._failing():
             means = self._backend.collect(batch)
-        beyond = batch.beyond
-        if beyond is not None:
-            means = [[terms[: beyond.frame] for terms in plane] for plane in means]
-        if beyond is None or beyond.frame:
+        out_of_range = batch.out_of_range
+        if out_of_range is not None:
+            means = [[terms[: out_of_range.frame] for terms in plane] for plane in means]
+        if out_of_range is None or out_of_range.frame:
             self._add_ready(self._sequence.add(means))
         self._free.append(batch)
-        if beyond is not None:
+        if out_of_range is not None:
             self._end_clip()
-            error = beyond.error(self._next_index)
+            error = out_of_range.error(self._next_index)
             self._failure = FrameError(f"{error}; frames from {self._next_index} on are not scored")
             raise self._failure
 

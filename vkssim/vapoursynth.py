@@ -40,7 +40,7 @@ def ssim(
     Frames are scored when they are requested, in any order and from any thread, one at a time. The samples are scored as they
     are. `vmaf` and `motion` look at the frames before and after, which are then requested and computed too: a frame takes three
     times as long. If the frames of a pair state different ranges, matrices or transfers in their properties, a ColourWarning
-    says so, once for each difference.
+    says so, once per difference.
 
     Parameters
     ----------

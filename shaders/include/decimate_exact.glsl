@@ -2,7 +2,7 @@
 // rounded to float32. It is for CPUs and for GPUs.
 //
 // Each product is split into a multiple of 2^-13 and a rest. Sums of the multiples are exact, and sums of the rests lose less than
-// 2^-30, so the order of the additions does not matter. The table is symmetric. So a row is filtered horizontally once for each
+// 2^-30, so the order of the additions does not matter. The table is symmetric. So a row is filtered horizontally once per
 // distance from the centre, and its sums serve the outputs above it and below it.
 //
 // As in decimate_fast_strip.glsl, a thread processes a strip of OUTPUTS output columns from top to bottom, and adds each pair of

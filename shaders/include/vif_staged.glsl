@@ -1,7 +1,7 @@
 // Filters columns and rows in the shape for GPUs: a thread has a column of samples, whose sums go to shared memory two rows at a
 // time, and then two neighbouring windows of one of these rows.
 //
-// A sample is read once for each strip and added to the sums of all rows that it belongs to.
+// A sample is read once per strip and added to the sums of all rows that it belongs to.
 
 const int ROWS = 2;
 const int PAIRS = VIF_WORKGROUP / 2;

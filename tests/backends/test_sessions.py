@@ -280,7 +280,7 @@ def test_a_loss_is_logged(stand_ins: list[_StandIn], caplog: pytest.LogCaptureFi
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", "opened a"),
         ("WARNING", "a is closed: lost while it computed"),
-        ("WARNING", "the device is opened again: lost while it computed"),
+        ("WARNING", "the device is reopened: lost while it computed"),
         ("INFO", "opened a"),
     ]
     assert len(stand_ins) == 2

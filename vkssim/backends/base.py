@@ -44,8 +44,8 @@ class Batch:
     """Memory for the frames of one submission.
 
     `reference` and `distorted` have one (batch, H, W) view for each plane, which the owner writes. Rows may be padded, so the
-    views need not be contiguous. `beyond` is set when the batch is collected: the first sample that is too large, if there is
-    one. The means of its frame and of all later frames are then invalid.
+    views need not be contiguous. `out_of_range` is set when the batch is collected: the first sample that is too large, if any.
+    The means of its frame and of all later frames are then invalid.
     """
 
     reference: tuple[Samples, ...]
@@ -60,7 +60,7 @@ class Batch:
     """The number of frames of the clip before the first one."""
     frames: int = 0
     """The number of frames that were submitted."""
-    beyond: OutOfRangeSample | None = None
+    out_of_range: OutOfRangeSample | None = None
 
     @property
     def size(self) -> int:
@@ -120,17 +120,17 @@ LargestSamples = npt.NDArray[np.integer]
 """(frames, 2): the largest sample of each frame, of the reference and of the distorted clip."""
 
 
-def first_beyond(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSamples | None]) -> OutOfRangeSample | None:
+def first_out_of_range(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSamples | None]) -> OutOfRangeSample | None:
     """Return the first sample that is too large, from the largest samples of each plane. None means an unchecked plane."""
     found = []
     for plane, samples in zip(planes, largest, strict=True):
         if samples is not None and (samples > plane.format.peak).any():
             frame, clip = (int(place[0]) for place in np.nonzero(samples > plane.format.peak))
             found.append(OutOfRangeSample(frame, clip, plane.name, int(samples[frame, clip]), plane.format.peak))
-    return min(found, key=lambda beyond: beyond.frame, default=None)
+    return min(found, key=lambda sample: sample.frame, default=None)
 
 
-def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> OutOfRangeSample | None:
+def find_out_of_range(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> OutOfRangeSample | None:
     """Return the first sample that is too large in the first `frames` frames of a batch, whose memory the CPU reads quickly."""
     if batch.external is not None:  # the decoder gives no larger ones
         return None
@@ -138,4 +138,4 @@ def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> Ou
     for plane, *pair in zip(planes, batch.reference, batch.distorted, strict=True):
         exceeded = plane.format.may_be_exceeded
         largest.append(np.stack([largest_samples(clip[:frames]) for clip in pair], axis=1) if exceeded else None)
-    return first_beyond(planes, largest)
+    return first_out_of_range(planes, largest)

@@ -11,7 +11,7 @@ from ..metrics.base import FrameScorer
 from ..metrics.plane_metrics import PlaneMetrics
 from ..metrics.samples import ingest
 from ..types import BackendInfo, Doubles, Samples
-from .base import Backend, Batch, find_beyond
+from .base import Backend, Batch, find_out_of_range
 
 INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
 """The backend as reports name it."""
@@ -28,7 +28,7 @@ class CpuBackend(Backend):
 
     def submit(self, batch: Batch, frames: int, after: Batch | None = None) -> None:
         """Compute the means of the frames, one after the other."""
-        batch.beyond = find_beyond(self.planes, batch, frames)
+        batch.out_of_range = find_out_of_range(self.planes, batch, frames)
         leads: Sequence[Sequence[Samples]] = [()] * len(self.planes) if after is None else after.tails
         batch.results = [
             _means(plane, [*lead, *reference[:frames]], distorted[:frames])

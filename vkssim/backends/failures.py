@@ -22,7 +22,7 @@ class FailurePolicy:
     =================  =============================================================================================
     a device that      what happens
     =================  =============================================================================================
-    is lost            It is opened again, once for each call or task. It is lost for good at the second time.
+    is lost            It is reopened, once per call or task. It is lost for good at the second time.
     runs out of        Batches of half as many frames are used, down to one frame. If not even the first batch fits, the
     memory             backend has halved them already while it was opened.
     does not answer    It is not used again in this process: its work cannot be stopped.
@@ -43,7 +43,7 @@ class FailurePolicy:
         """Return whether the work that ended with an error is tried again; `batch` is then smaller, if that may help."""
         if isinstance(error, DeviceLostError) and not self._lost:
             self._lost = True
-            log.warning("the device is opened again: %s", error)
+            log.warning("the device is reopened: %s", error)
             return True
         if isinstance(error, DeviceMemoryError) and self.batch is not None and self.batch > 1:
             self.batch //= 2

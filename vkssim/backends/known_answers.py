@@ -30,7 +30,7 @@ from .loss_engine import LossEngine, LossStep
 from .sessions import Session, opened_session
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
-Where = str | int | Session | None
+Selector = str | int | Session | None
 """A device, by its selector or open."""
 
 SIDE = 176
@@ -67,7 +67,7 @@ def banded_picture() -> npt.NDArray[np.uint8]:
     return levels
 
 
-def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin: bool) -> tuple[Doubles, int]:
+def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Selector, twin: bool) -> tuple[Doubles, int]:
     """Return the means of a pair of pictures, and a sample that is too large, or 0.
 
     For a metric that compares frames, the pictures change places in a second frame.
@@ -81,7 +81,7 @@ def _computed(plane: PlaneMetrics, pair: Sequence[Samples], device: Where, twin:
             batch.reference[0][0], batch.distorted[0][0] = pair[::-1]
             backend.submit(batch, 1, after=batch)
             means = np.concatenate([means, backend.collect(batch)[0][0]])
-        return means, 0 if batch.beyond is None else batch.beyond.value
+        return means, 0 if batch.out_of_range is None else batch.out_of_range.value
 
 
 _FORMATS = {
@@ -117,7 +117,7 @@ def _score(feature: str, samples: str, frame: FrameFormat, right: tuple[float, .
             scorer = SsimMapScorer(frame, dict(option.split("=") for option in options.split(":")))
         return PlaneMetrics("y", frame, (scorer,))
 
-    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+    def numbers(device: Selector = None, *, twin: bool = False) -> Doubles:
         plane = planes()
         scorer = plane.scorers[0]
         scores = scorer.finish(_computed(plane, _samples(frame), device, twin)[0])
@@ -155,7 +155,7 @@ def _largest_sample(samples: str, right: float) -> Case:
         whole, dispatches = with_largest_samples(frame_plan([plane], shape)[0], [plane], shape)
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
 
-    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+    def numbers(device: Selector = None, *, twin: bool = False) -> Doubles:
         return np.array([_computed(plane, pair(), device, twin)[1]], np.float64)
 
     return Case(f"the largest sample{samples}", plan, numbers, (right,))
@@ -180,7 +180,7 @@ def _interleaved_chroma(bits: int) -> Case:
         expected = np.stack([first, second]), np.stack([second, first])
         return np.array([np.count_nonzero(got != right) for got, right in zip(planes, expected, strict=True)], np.float64)
 
-    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+    def numbers(device: Selector = None, *, twin: bool = False) -> Doubles:
         if twin:
             return differing(*deinterleaved(chroma()))
         with ExitStack() as stack:
@@ -205,7 +205,7 @@ def _loss(loss: Loss, right: tuple[float, ...], name: str) -> Case:
         rows, columns = np.mgrid[:SIDE, :SIDE]
         return [float((gradient * way).sum()) for way in (reference - distorted, rows * columns % 17 - 8.0)]
 
-    def numbers(device: Where = None, *, twin: bool = False) -> Doubles:
+    def numbers(device: Selector = None, *, twin: bool = False) -> Doubles:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
         gradient = np.zeros((1, SIDE, SIDE), np.float32)
         if twin:

@@ -1,6 +1,6 @@
 """Check that a driver computes correctly, with pictures whose scores are known, before its numbers are used.
 
-Each kernel is checked once for each device, version of the driver, build of the kernel and set of its constants, among them
+Each kernel is checked once per device, version of the driver, build of the kernel and set of its constants, among them
 the type of its samples. The cache folder records the passed checks.
 """
 

@@ -82,9 +82,9 @@ class _Entry(Generic[Thing]):
         self.last_use = 0
         """The number of its last use among all uses."""
         self.users: list[int] = []
-        """The threads that use it or wait for it, once for each use."""
+        """The threads that use it or wait for it, once per use."""
         self.is_dropped = False
-        """Whether nobody may begin to use it any more; its last user closes it."""
+        """Whether nobody may begin to use it from now on; its last user closes it."""
         self.lock = threading.RLock()
         """The lock of the thread that makes it and, if one thread at a time may use it, of the thread that does."""
 
@@ -275,11 +275,11 @@ class EngineInUse(Closable, Generic[Engine]):
 
     @property
     def is_dropped(self) -> bool:
-        """Return whether nobody may begin to use the engine any more."""
+        """Return whether nobody may begin to use the engine from now on."""
         return self._engine.is_dropped
 
     def drop(self) -> None:
-        """Let nobody begin to use the engine any more."""
+        """Let nobody begin to use the engine from now on."""
         self.session.engines.drop(self._engine)
 
     def fail(self, error: BaseException) -> None:

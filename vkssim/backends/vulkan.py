@@ -22,7 +22,7 @@ from ..metrics.dispatches import SAMPLES, KernelShape, PlanePair, deinterleave, 
 from ..metrics.plane_metrics import PLANES, PlaneMetrics
 from ..shaders.interface import Shape
 from ..types import BackendInfo, Doubles, ExternalFrame, ExternalPlane, FrameFormat, Rows, Samples
-from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
+from .base import Backend, Batch, LargestSamples, find_out_of_range, first_out_of_range
 from .cuda import CudaInputs
 from .failures import fit_batch, largest_batch
 from .sessions import Session, opened_session
@@ -210,7 +210,7 @@ class VulkanBackend(Backend):
         """Start the plan on the batch."""
         batch.before, batch.frames = 0 if after is None else after.before + after.frames, frames
         if self._host_looks:
-            batch.beyond = find_beyond(self.planes, batch, frames)
+            batch.out_of_range = find_out_of_range(self.planes, batch, frames)
         written = 0 if self._inputs is None else self._inputs.written()
         self._executor.submit(batch.slot, frames, written=written, after=None if after is None else after.slot)
 
@@ -223,7 +223,9 @@ class VulkanBackend(Backend):
         frames = self._executor.wait(batch.slot)
         began = time.perf_counter()
         if not self._host_looks:
-            batch.beyond = first_beyond(self.planes, [self._largest_of(batch, found, frames) for found in self._largest])
+            batch.out_of_range = first_out_of_range(
+                self.planes, [self._largest_of(batch, found, frames) for found in self._largest]
+            )
         means = [
             [
                 scorer.means(batch.slot.outputs[part.partials.name][:frames].view(np.float32), part)

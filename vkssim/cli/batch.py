@@ -122,7 +122,7 @@ def command(
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
     The columns offset, scale, crop, film_grain and merge set these options for a row. A run that was cut off continues when
-    it is started again; a pair that cannot be scored is a row with its error.
+    it is restarted; a pair that cannot be scored is a row with its error.
     """
     from ..engine.options import check_options
     from ..engine.pools import WorkerOptions

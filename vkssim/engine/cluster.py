@@ -22,7 +22,7 @@ from ..utils.spawning import current_folder
 from ..utils.version import __version__, require_extra
 from ..utils.wording import counted
 from .ranges import Event
-from .task import MOST_WORKERS, OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool, WorkerSpec
+from .task import MAX_WORKERS, OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerPool, WorkerSpec
 
 WORKER_TIMEOUT_S = 60.0
 """The longest time for which a cluster may have no worker."""
@@ -301,7 +301,7 @@ def _start(place: _Place) -> Any:
     actor: Any = ray.remote(RemoteWorkers).options(
         num_gpus=0 if place.cpus else 1,
         num_cpus=place.cpus,
-        max_concurrency=MOST_WORKERS + 1,  # `is_alive` is answered during tasks
+        max_concurrency=MAX_WORKERS + 1,  # `is_alive` is answered during tasks
         max_restarts=0,  # an actor that Ray restarts fails at tasks until the driver has its new address
         scheduling_strategy=NodeAffinitySchedulingStrategy(place.node.id, soft=False),
     )

@@ -43,7 +43,7 @@ _CORES_EACH = 2
 _THREADS_A_CORE = 2
 """The number of threads that these processes have together for each core."""
 
-_MOST_PROCESSES = 16
+_MAX_PROCESSES = 16
 """The largest number of these processes, because each has memory of its own."""
 
 
@@ -126,7 +126,7 @@ class WorkerOptions:
         if spec.kind != "software" or not self.processes or len(specs) > 1 or spec.profile or THREADS_VARIABLE in os.environ:
             return specs
         cores = usable_cores()
-        processes = min(cores // _CORES_EACH, len(clips), _MOST_PROCESSES)
+        processes = min(cores // _CORES_EACH, len(clips), _MAX_PROCESSES)
         return specs if processes <= 1 else [replace(spec, threads=_THREADS_A_CORE * cores // processes)] * processes
 
     def kinds(self) -> tuple[list[str], int]:

@@ -25,7 +25,7 @@ from ..utils.interruption import SIGNALS, interruptible
 from ..utils.spawning import SPAWN
 from ..utils.thread_pool import ThreadPool
 from .ranges import Event
-from .task import MOST_WORKERS, OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
+from .task import MAX_WORKERS, OnEvent, Task, TaskResult, WorkerDiedError, WorkerHandle, WorkerSpec
 from .worker import Worker, engines_of, workers_on
 
 START_TIMEOUT_S = 300.0
@@ -227,7 +227,7 @@ class WorkerProcess:
 
     def _start(self) -> None:
         is_settled = self._spec.decode is None
-        pipes = [SPAWN.Pipe() for _ in range(self._spec.workers if is_settled else MOST_WORKERS)]
+        pipes = [SPAWN.Pipe() for _ in range(self._spec.workers if is_settled else MAX_WORKERS)]
         with ExitStack() as stack:  # copies of the workers' ends in this process would keep them open
             for _, theirs in pipes:
                 stack.enter_context(theirs)

@@ -403,9 +403,9 @@ class _Run:
         with interruptible():
             means = self.backend.collect(batch)
         collected = time.perf_counter()
-        if batch.beyond is not None:
-            self._end_at(numbers, batch.beyond)
-            numbers = numbers[: batch.beyond.frame]
+        if batch.out_of_range is not None:
+            self._end_at(numbers, batch.out_of_range)
+            numbers = numbers[: batch.out_of_range.frame]
             means = [[terms[: len(numbers)] for terms in plane] for plane in means]
         if numbers:
             self.reached = numbers.stop

@@ -15,7 +15,7 @@ from ..errors import VkssimError
 from .options import Clips, ScoreOptions
 from .ranges import ClipPackets, Event, FrameRange, ScoredFrame
 
-MOST_WORKERS = 8
+MAX_WORKERS = 8
 """The largest number of workers of a device."""
 
 
@@ -110,7 +110,7 @@ class TaskStoppedError(VkssimError):
 
 
 class WorkerHandle(ABC):
-    """A worker, which gets one task at a time. If it has died, it is started again for the next task."""
+    """A worker, which gets one task at a time. If it has died, it is restarted for the next task."""
 
     label: str
     """The name in messages."""

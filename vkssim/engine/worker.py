@@ -35,7 +35,7 @@ from .options import Clips, ScoreOptions
 from .ranges import MIN_PAIRS, PIXELS_A_SECOND, BatchScored, Event, FrameRange, RangeBegun, divide_pairs
 from .run import frame_metrics, score_range, video_packets
 from .source_cache import SourceCache, Sources, are_decoded_by_hardware
-from .task import MOST_WORKERS, OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerHandle, WorkerSpec
+from .task import MAX_WORKERS, OnEvent, Part, Task, TaskResult, TaskStoppedError, WorkerHandle, WorkerSpec
 
 _MIN_BATCHES = 4
 _BATCHES_EACH = 2  # one batch is filled while the device works on the other
@@ -304,7 +304,7 @@ def workers_of(engines: int) -> int:
     A worker has two decoders, one for each clip, and an engine needs two of them to be always busy. So there is a worker for
     each engine. With Python's lock there are half as many, rounded up: the threads of more workers wait longer for the lock.
     """
-    return max(1, min(-(-engines // 2) if has_lock() else engines, MOST_WORKERS))
+    return max(1, min(-(-engines // 2) if has_lock() else engines, MAX_WORKERS))
 
 
 def workers_on(spec: WorkerSpec, *, one_machine: bool = True) -> list[Worker]:

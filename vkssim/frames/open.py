@@ -111,12 +111,12 @@ def may_be_container(path: str, raw: RawDescription) -> bool:
 
 
 def may_be_containers(paths: Sequence[str], raw: RawDescription) -> bool:
-    """Return whether hardware may decode clips: files that can be opened again, none of which is certainly raw YUV or Y4M."""
+    """Return whether hardware may decode clips: files that can be reopened, none of which is certainly raw YUV or Y4M."""
     return can_reopen(*paths) and all(may_be_container(path, raw) for path in paths)
 
 
 def can_reopen(*paths: str) -> bool:
-    """Return whether all paths can be opened again: files, also by URL, and patterns of files can, but pipes cannot."""
+    """Return whether all paths can be reopened: files, also by URL, and patterns of files can, but pipes cannot."""
     return all(path != "-" and (os.path.isfile(path) or not os.path.exists(path)) for path in paths)
 
 

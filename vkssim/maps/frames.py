@@ -93,7 +93,7 @@ def frame_pictures(
     Raises
     ------
     OptionError
-        A source is not a file that can be opened again, an index is negative, or the window is unknown.
+        A source is not a file that can be reopened, an index is negative, or the window is unknown.
     InputError
         A file cannot be read, the formats differ, the frames are smaller than the window, or a clip ends before a requested
         pair.

@@ -61,8 +61,8 @@ class SsimMapper(Closable):
             np.copyto(batch.distorted[0][:frames], distorteds[span], "same_kind")
             self._backend.submit(batch, frames)
             ((means,),) = self._backend.collect(batch)
-            if batch.beyond is not None:
-                raise batch.beyond.error(start + batch.beyond.frame)
+            if batch.out_of_range is not None:
+                raise batch.out_of_range.error(start + batch.out_of_range.frame)
             maps[span] = self._scorer.maps
             if weights is not None:
                 counted = np.where(weights[span] > 0, maps[span], 0)  # a window that does not count may be NaN

@@ -278,8 +278,8 @@ class SettingsModel:
         edges = [place for place in after if place < self.count and place not in {*self.tried, *bad}]
         # Those that probably meet the targets although a better one failed.
         alone = self._alone()
-        beyond = sorted((place for place in self._untried() if alone[place] >= ENOUGH), key=lambda place: -alone[place])
-        return next(iter([*places, *edges, *beyond]), None)
+        farther = sorted((place for place in self._untried() if alone[place] >= ENOUGH), key=lambda place: -alone[place])
+        return next(iter([*places, *edges, *farther]), None)
 
     def likely(self) -> int | None:
         """Return the cheapest setting that meets the targets rather than not, among those better than each that failed.

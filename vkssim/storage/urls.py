@@ -220,7 +220,7 @@ _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 _TRANSIENT_STATUSES = (429, 500, 502, 503, 504)
 _TRANSIENT_ERRORS = ("ClientConnectionError", "ClientPayloadError")  # of aiohttp, which need not be installed
-_SECONDS_BETWEEN_CHECKS = 0.1
+_CHECK_INTERVAL_S = 0.1
 
 Result = TypeVar("Result")
 
@@ -255,4 +255,4 @@ def _wait(seconds: float) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         check()
-        time.sleep(min(left, _SECONDS_BETWEEN_CHECKS))
+        time.sleep(min(left, _CHECK_INTERVAL_S))

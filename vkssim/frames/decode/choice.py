@@ -50,7 +50,7 @@ def choose_decoder(new_clip: Callable[[], ClipDecoder], preferred: HardwareDecod
     """Return the decoder of a clip. `new_clip` makes one that is not open yet, and `key` identifies the content of the file.
 
     Hardware decodes a clip if it is preferred, can decode it, and gives the CPU's first frame, with the same samples. They are
-    compared once for each key that is not None. Raises InputError if the clip cannot be decoded, also if the hardware that is
+    compared once per key that is not None. Raises InputError if the clip cannot be decoded, also if the hardware that is
     required cannot decode it, and DecoderBusyError.
     """
     if preferred is not None and not preferred.is_offered:
@@ -156,7 +156,7 @@ def start_by_hardware(
     """Decode the first frame of a clip by hardware, and return it; if hardware cannot decode the clip, with the reason.
 
     `first` is the CPU's first frame, to which `facts` belong; None if they are from an earlier comparison. Its samples are
-    compared once for each kind of stream. `early` is the start that `start_early` made, which is not used if decoding has to
+    compared once per kind of stream. `early` is the start that `start_early` made, which is not used if decoding has to
     begin elsewhere. Raises DecoderBusyError.
     """
     frame = None if early is None else result_of(early)

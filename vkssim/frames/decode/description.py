@@ -23,7 +23,7 @@ _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a
 
 @dataclass(frozen=True)
 class ClipDescription:
-    """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is opened again."""
+    """The facts about a clip that are known before it is read, with FFmpeg's names. They stay true if it is reopened."""
 
     info: VideoInfo
     """The facts about its frames, without notes of a conversion."""

@@ -171,7 +171,7 @@ class HardwareDecoder:
     required: bool = True
     """False if clips that it cannot decode are left to the CPU."""
     shared: bool = False
-    """True if it already decodes on another thread, so that DecoderBusyError is raised if it cannot be opened again."""
+    """True if it already decodes on another thread, so that DecoderBusyError is raised if it cannot be reopened."""
     compared: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
     """For each clip whose first frame it has decoded to the CPU's samples, all that is needed to open it again; True for each
     kind of stream with its parameter sets."""
