@@ -149,15 +149,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _ffmpeg_lines(page: Path) -> list[str]:
     """The command lines of FFmpeg that a page shows by themselves."""
-    return [line for text in _blocks(page, "", "sh") for line in text.splitlines() if re.match(r"(\$ )?ffmpeg ", line)]
+    return [line for text in _blocks(page, "", "sh") for line in text.splitlines() if re.match(r"(\$ )?ffmpeg [^|]*$", line)]
 
 
-FFMPEG_PAGES = [page for page in PAGES if page.name != "other-tools.md" and _ffmpeg_lines(page)]
+FFMPEG_PAGES = [page for page in PAGES if _ffmpeg_lines(page)]
 
 
 @pytest.mark.parametrize("page", FFMPEG_PAGES, ids=lambda page: page.name)
 def test_ffmpeg_takes_the_command_lines_of_the_page(page: Path, folder: Path, tmp_path: Path) -> None:
-    """tests/test_other_tools.py runs those of docs/other-tools.md, which are parts of pipes and loops."""
+    """tests/test_other_tools.py runs those that are parts of pipes and loops."""
     for entry in folder.iterdir():
         (tmp_path / entry.name).symlink_to(entry)
     for line in _ffmpeg_lines(page):
