@@ -38,6 +38,11 @@ ALL = sorted(
 NUMBER = re.compile(r"\d+\.\d+")
 SCORE = re.compile(r"(?<![\w.])-?\d+\.(?:\d{2,}(?![\w.])|\d(?= ?%))")
 """A number of two decimals or more, or a percentage. Seconds and frames a second, which differ by run, have one decimal."""
+SHOWN = re.compile(rf"{SCORE.pattern}|(?<![\w.])[A-Za-z_]{{2,}}(?![\w.])")
+"""A score or a word."""
+MESSAGE = re.compile(r"^vkssim: .*", re.MULTILINE)
+RESULT = re.compile(r"^(?!vkssim: |.* frames/s on ).*", re.MULTILINE)
+"""A line of a result, except the one that names the device."""
 DOTTED = re.compile(r"`((?:vkssim|host|shaders)(?:\.[A-Za-z_]\w*)+)(?=[`(\[ =])")
 """A dotted name of the package, alone or as a call."""
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -124,15 +129,28 @@ def test_commands_print_the_numbers_that_the_page_shows(page: Path, tmp_path: Pa
         before, *pairs = COMMAND.split(text)
         assert before == "", f"output without a command: {before}"
         for command, shown in zip(pairs[::2], pairs[1::2], strict=True):
-            _check_shown(shown, shell.run(command), f"{page.name}: {command}")
+            printed = shell.run(command)
+            assert shell.status < 2 or "vkssim: " in shown, f"{page.name}: {command}\n{printed}"
+            _check_shown(shown, printed, f"{page.name}: {command}")
 
 
 def _check_shown(shown: str, printed: str, name: str) -> None:
-    """Compare numbers with those that were printed: the same, in the same order; the page may leave out some of the output."""
-    left = iter(SCORE.findall(printed))
-    for number in SCORE.findall(shown):
-        unit = max(10.0 ** -len(number.partition(".")[2]), 1e-6)  # devices differ by as much as a millionth
-        assert any(abs(float(number) - float(other)) < 1.5 * unit for other in left), f"{name}\n{number} is not in\n{printed}"
+    """Compare words and numbers with those that were printed: the same, in the same order; the page may leave some out.
+
+    Messages and results are two streams, which a terminal may mix in another way.
+    """
+    for stream in (MESSAGE, RESULT):
+        left = iter(SHOWN.findall("\n".join(stream.findall(printed))))
+        for text in SHOWN.findall("\n".join(stream.findall(shown))):
+            assert any(_is_alike(text, other) for other in left), f"{name}\n{text} is not in\n{printed}"
+
+
+def _is_alike(text: str, other: str) -> bool:
+    """Return whether two words are equal, or two numbers to the last decimal of the first; devices differ by up to 1e-6."""
+    if not (SCORE.fullmatch(text) and SCORE.fullmatch(other)):
+        return text == other
+    unit = max(10.0 ** -len(text.partition(".")[2]), 1e-6)
+    return abs(float(text) - float(other)) < 1.5 * unit
 
 
 @pytest.fixture(scope="module")
