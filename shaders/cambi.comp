@@ -8,7 +8,7 @@
 //
 // A thread has a column and walks down a strip. Shared memory has a histogram of each column of the windows, of the rows of the
 // window: a count is a byte, four columns share a word, and a thread adds the row that enters and subtracts the one that leaves.
-// A count of the window is the sum of those of its columns. Memory has room for some levels, so the strip is walked once for each
+// A count of the window is the sum of those of its columns. Memory has room for some levels, so the strip is walked once per
 // band of levels that places of its columns have.
 // `table` has the brightest levels at which each contrast is visible, the weights, and 1 / n rounded to float32.
 // Constants: 0 workgroup size (strip). y: strip. z: frame.

@@ -90,7 +90,7 @@ def test_eight_bits_at_ten() -> None:
     """The report advises it, the samples are multiplied, and dither is no longer removed."""
     pair, count = clip_paths(CLIPS[0]), Selection(count=2)
     eight, ten = (
-        score_files(*pair, features=V1, selection=count, pictures=p) for p in (PictureOptions(), PictureOptions(least_bits=10))
+        score_files(*pair, features=V1, selection=count, pictures=p) for p in (PictureOptions(), PictureOptions(min_bits=10))
     )
     assert (eight.bits, ten.bits) == (8, 10)
     assert [note for note in eight.notes if "`--bits 10`" in note and "vmaf_v1.0.16_3d0h" in note] == eight.notes

@@ -144,7 +144,7 @@ class PictureOptions:
         removes its black bars.
     deepen : bool
         Bring the clip of less depth to the depth of the other. `scale` does so too.
-    least_bits : {10, 12, 14, 16}, optional
+    min_bits : {10, 12, 14, 16}, optional
         Bring both clips to the larger of their depths, and to this depth at least. VMAF's models of version 1 are best at 10.
     turn_reference, turn_distorted : {0, 90, 180, 270}
         Turn one clip clockwise by that many degrees, before all other changes, in addition to the rotation that it states.
@@ -181,8 +181,8 @@ class PictureOptions:
         default=False,
         help="Bring the clip of less depth to the depth of the other; --scale does so too.",
     )
-    least_bits: int | None = _picture_option(
-        "least depth",
+    min_bits: int | None = _picture_option(
+        "smallest depth",
         "--bits",
         choices=(10, 12, 14, 16),
         help="Score at this depth at least; VMAF's models of version 1 are best at 10.",

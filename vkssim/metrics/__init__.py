@@ -23,7 +23,7 @@ from .integer_vif import VifScorer
 from .options import OptionValue, option_text, split_feature
 from .speed_chroma import SpeedChromaMetric
 from .vmaf import VmafMetric
-from .vmaf_model import AUTOMATIC, AUTOMATIC_HFR, LEAST_HIGH_FPS
+from .vmaf_model import AUTOMATIC, AUTOMATIC_HFR, MIN_HIGH_FPS
 
 FEATURES: Mapping[str, type[Metric]] = {
     metric.name: metric
@@ -69,7 +69,7 @@ def reads_chroma(features: Sequence[str]) -> bool:
 
 def for_frame_rate(features: Sequence[str], fps: Fraction | None) -> list[str]:
     """Return features for clips of so many frames per second: VMAF's model v1 is v1_hfr for a high rate."""
-    is_high = fps is not None and fps >= LEAST_HIGH_FPS
+    is_high = fps is not None and fps >= MIN_HIGH_FPS
     return [
         with_options(feature, model=AUTOMATIC_HFR)
         if is_high and split_feature(feature)[1].get("model") == AUTOMATIC

@@ -21,7 +21,7 @@ from ..types import DoublePlane, Doubles
 DEFAULT_MODEL = "vmaf_v0.6.1"
 AUTOMATIC, AUTOMATIC_HFR = "v1", "v1_hfr"
 """The names of the model of version 1 that suits the size of the frames, for usual frame rates and for high ones."""
-LEAST_HIGH_FPS = 45.0
+MIN_HIGH_FPS = 45.0
 """libvmaf made the models for high frame rates for about 50 and 60 frames per second."""
 _LARGEST_OF_1080P = 2560, 1440
 

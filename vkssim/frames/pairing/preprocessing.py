@@ -75,8 +75,8 @@ def match_pair(
                 source.allow_any_size()
     size, aspect = _common_size(pictures.scale, first.info, second.info)
     bits = None
-    if rgb or pictures.scale is not None or pictures.deepen or pictures.least_bits is not None:
-        bits = max(first.info.bits, second.info.bits, pictures.least_bits or 0)
+    if rgb or pictures.scale is not None or pictures.deepen or pictures.min_bits is not None:
+        bits = max(first.info.bits, second.info.bits, pictures.min_bits or 0)
 
     def alike(source: FrameSource) -> FrameSource:
         info = source.info
