@@ -49,7 +49,7 @@ OF_RANGE: dict[str, Door] = {
     "torch.MS_SSIM": partial(_module, losses.MS_SSIM, weights=WEIGHTS),
 }
 
-NUMBERS = {
+NUMBERS: dict[str, Callable[[int], Any]] = {
     "int": int,
     "float32": np.float32,
     "int64": np.int64,
@@ -59,33 +59,33 @@ NUMBERS = {
     "tensor": torch.tensor,
 }
 
-NO_NUMBERS = {
-    "a text": "255",
-    "a text of NumPy": np.str_("255"),
-    "True": True,
-    "NumPy's True": np.True_,
-    "a complex number": 255j,
-    "a list": [255.0],
-    "an array with an axis": np.array([255.0]),
-    "a tensor with an axis": torch.tensor([255.0]),
-    "NaN": float("nan"),
-    "an infinite number": float("inf"),
-    "a number without end": 10**5000,
-    "a Decimal that is no number": Decimal("sNaN"),
-}
+NO_NUMBERS = (
+    "255",
+    np.str_("255"),
+    True,
+    np.True_,
+    255j,
+    [255.0],
+    np.array([255.0]),
+    torch.tensor([255.0]),
+    float("nan"),
+    float("inf"),
+    10**5000,
+    Decimal("sNaN"),
+)
 
 
 @pytest.mark.parametrize("door", OF_RANGE.values(), ids=OF_RANGE)
-@pytest.mark.parametrize("kind", NUMBERS.values(), ids=NUMBERS)
-def test_every_number_is_a_range(door: Door, kind: Callable[[int], Any]) -> None:
-    assert door(data_range=kind(255)) == door(data_range=255.0)
+def test_every_number_is_a_range(door: Door) -> None:
+    expected = door(data_range=255.0)
+    assert {name: door(data_range=kind(255)) for name, kind in NUMBERS.items()} == dict.fromkeys(NUMBERS, expected)
 
 
 @pytest.mark.parametrize("door", OF_RANGE.values(), ids=OF_RANGE)
-@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
-def test_anything_else_is_no_range(door: Door, value: Any) -> None:
-    with pytest.raises(OptionError, match="data_range"):
-        door(data_range=value)
+def test_anything_else_is_no_range(door: Door) -> None:
+    for value in NO_NUMBERS:
+        with pytest.raises(OptionError, match="data_range"):
+            door(data_range=value)
 
 
 @pytest.mark.parametrize("kind", NUMBERS.values(), ids=NUMBERS)

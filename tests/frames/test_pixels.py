@@ -63,22 +63,26 @@ def test_every_format_is_in_the_fixture(pictures: dict[str, Any]) -> None:
     assert set(FORMATS) - set(pictures) <= UNCONVERTED
 
 
-@pytest.mark.parametrize("name", sorted(set(FORMATS) - UNCONVERTED))
-def test_planes_are_those_of_ffmpeg(pictures: dict[str, Any], name: str) -> None:
+def test_planes_are_those_of_ffmpeg(pictures: dict[str, Any]) -> None:
     """Twice: a picture that is made of stale memory may be right once."""
-    pixels = FORMATS[name]
-    expected = pictures[f"{name}.planes"].view("u1" if pixels.bits == 8 else "<u2") >> (pixels.shift if "msb" in name else 0)
-    for _ in range(2):
-        planes = _copied(_decoded(name, pictures))
-        planes = planes if not pixels.rgb else (planes[1], planes[2], planes[0])  # FFmpeg has green first
-        found = np.concatenate([plane.ravel() for plane in planes])
-        np.testing.assert_array_equal(found, expected[: found.size])  # alpha comes last
+    wrong = []
+    for name in sorted(set(FORMATS) - UNCONVERTED):
+        pixels = FORMATS[name]
+        expected = pictures[f"{name}.planes"].view("u1" if pixels.bits == 8 else "<u2")
+        expected = expected >> (pixels.shift if "msb" in name else 0)
+        for _ in range(2):
+            planes = _copied(_decoded(name, pictures))
+            planes = planes if not pixels.rgb else (planes[1], planes[2], planes[0])  # FFmpeg has green first
+            found = np.concatenate([plane.ravel() for plane in planes])
+            if not np.array_equal(found, expected[: found.size]):  # alpha comes last
+                wrong.append(name)
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", sorted(UNCONVERTED & set(FORMATS)))
-def test_no_planes_without_a_conversion(name: str) -> None:
-    with pytest.raises((av.FFmpegError, ValueError)):
-        _copied(av.VideoFrame(36, 6, name))
+def test_no_planes_without_a_conversion() -> None:
+    for name in UNCONVERTED & set(FORMATS):
+        with pytest.raises((av.FFmpegError, ValueError)):
+            _copied(av.VideoFrame(36, 6, name))
 
 
 def test_conversions_damage_no_sample() -> None:

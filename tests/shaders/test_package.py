@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.host.pipelines import PUSH_BYTES
 from vkssim.shaders import constants, load_module
-from vkssim.shaders.interface import INTERFACES, PART, Precision, Shape, module_name, modules
+from vkssim.shaders.interface import INTERFACES, PART, module_name, modules
 from vkssim.shaders.spirv import reflect
 
 SHADERS = Path(__file__).resolve().parents[2] / "shaders"
@@ -30,15 +30,15 @@ def test_constants_of_the_formulas() -> None:
     assert list(constants.ALPHA) == [0, 0, 0, 0, 0.1333]
 
 
-@pytest.mark.parametrize(("stem", "shape", "precision"), list(modules()))
-def test_built_module_is_what_the_host_declares(stem: str, shape: Shape, precision: Precision) -> None:
-    found = reflect(load_module(module_name(stem, shape, precision)))
-    declared = INTERFACES[stem]
-    assert found.constants == declared.constants_of(shape)
-    assert tuple(name for name, _, _ in found.push) == (*declared.push, *PART)
-    assert {name for name, _, kind in found.push if kind == "float"} == declared.floats & set(declared.push)
-    assert found.bindings == declared.bindings(shape)
-    assert 4 * len(found.push) <= PUSH_BYTES
+def test_built_modules_are_what_the_host_declares() -> None:
+    for stem, shape, precision in modules():
+        name, declared = module_name(stem, shape, precision), INTERFACES[stem]
+        found = reflect(load_module(name))
+        assert found.constants == declared.constants_of(shape), name
+        assert tuple(name for name, _, _ in found.push) == (*declared.push, *PART), name
+        assert {name for name, _, kind in found.push if kind == "float"} == declared.floats & set(declared.push), name
+        assert found.bindings == declared.bindings(shape), name
+        assert 4 * len(found.push) <= PUSH_BYTES, name
 
 
 def test_rows_and_layers_are_those_of_the_whole_dispatch() -> None:
