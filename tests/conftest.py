@@ -1,5 +1,5 @@
-"""Pins the tests to one device and gives them a cache of their own; prints the largest differences at the end, also those of
-pytest-xdist's workers.
+"""Pins the tests to one device and gives them a cache of their own, with the kernels that earlier runs compiled; prints the
+largest differences at the end, also those of pytest-xdist's workers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ from vkssim.shaders.interface import Precision, Shape
 
 from .support import differences
 from .support.commands import end_processes, usual_signals
-from .support.compiled import opened_device, shared, unshared
+from .support.compiled import keep_kernels, opened_device, restore_kernels, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
 
@@ -39,6 +40,7 @@ os.environ[DEVICE_VARIABLE] = os.environ.get("VKSSIM_TEST_DEVICE") or SOFTWARE_D
 _cache: tempfile.TemporaryDirectory[str] | None = None
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers inherit it: what one of them compiles no other one compiles again
     _cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-", ignore_cleanup_errors=True)  # drivers may still write to it
+    restore_kernels(Path(_cache.name))
     os.environ["XDG_CACHE_HOME"] = _cache.name
     os.environ["XDG_STATE_HOME"] = os.path.join(_cache.name, "state")
     os.environ["XDG_CONFIG_HOME"] = os.path.join(_cache.name, "config")  # Matplotlib warns of a home that it cannot use
@@ -61,6 +63,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     if _cache is not None:
+        keep_kernels(Path(_cache.name))
         _cache.cleanup()
 
 

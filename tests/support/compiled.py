@@ -1,10 +1,15 @@
-"""Devices as the tests open them: one for many tests, on which each kernel is compiled once, in 0.1 s to 0.3 s on lavapipe."""
+"""Devices as the tests open them: one for many tests, on which each kernel is compiled once, in 0.1 s to 2 s on lavapipe.
+
+Mesa's cache of compiled kernels is kept from run to run. It names an entry by the kernel and the build of the driver, so a
+change of either is compiled anew.
+"""
 
 from __future__ import annotations
 
 import gc
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +25,30 @@ from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders import load_module
 
 _OPEN_DEVICE = sessions.open_device
+
+_KEPT = Path(__file__).resolve().parents[2] / "build" / "mesa-cache"
+_OF_MESA = ("mesa_shader_cache*", "vkssim/mesa-*")  # in a user's folder of caches: Mesa's own, and those by width
+_MAX_FILES = 2000  # a run of all tests makes 140, some 20 KiB each
+
+
+def restore_kernels(cache: Path) -> None:
+    """Put the kernels that earlier runs compiled into the folder of caches of this run, unless there are too many by now."""
+    if sum(path.is_file() for path in _KEPT.rglob("*")) > _MAX_FILES:
+        shutil.rmtree(_KEPT)
+    _copy_kernels(_KEPT, cache)
+
+
+def keep_kernels(cache: Path) -> None:
+    """Keep the kernels that are in the folder of caches of this run."""
+    with suppress(OSError):  # a driver may still write there
+        _copy_kernels(cache, _KEPT)
+
+
+def _copy_kernels(source: Path, target: Path) -> None:
+    for folder in (path for pattern in _OF_MESA for path in source.glob(pattern)):
+        copy = target / folder.relative_to(source)
+        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # vkssim uses no folder that another user could write to
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
 
 
 @contextmanager
