@@ -4,6 +4,7 @@ largest differences at the end, also those of pytest-xdist's workers.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
@@ -33,6 +34,8 @@ from .support.commands import end_processes, usual_signals
 from .support.compiled import keep_kernels, opened_device, restore_kernels, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
 
 # Before anything opens a device: lavapipe, so that the numbers are the same everywhere, unless the caller names another.
 # A machine without it fails: a test that skips itself proves nothing.
@@ -91,6 +94,14 @@ def instance() -> Instance:
         return shared_instance()
     except DeviceError as error:
         pytest.fail(f"the tests need Vulkan: {error}", pytrace=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def memory_returned() -> Iterator[None]:
+    """Give memory that a module has freed back to the system: a fork copies the tables of all pages that a process has."""
+    yield
+    if _trim is not None:
+        _trim(0)
 
 
 @pytest.fixture(autouse=True)
