@@ -15,8 +15,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 unset PYTHONDONTWRITEBYTECODE # each of the many processes that the scripts start would compile the whole package anew
 PATH="$PATH:/usr/sbin:/sbin" # ldconfig lies there, and not every user's PATH has them
 
-# One worker more than cores, because many tests wait for a process or a thread; each imports all tests, PyTorch too. A file's tests stay with one worker, because
-# what they share (clips, a browser, a cluster) is made once for each worker. The files keep their order: slow ones come early.
+# One worker more than cores, because many tests wait for a process or a thread; each takes seconds to import the tests. A file's
+# tests stay with one worker, because what they share (clips, a browser, a cluster) is made once for each worker. The files keep
+# their order: slow ones come early.
 # A worker that crashes ends the run, which then names the test. If another worker took its place, the run could wait for ever:
 # pytest-xdist 3.8 hands out tests that are already done, and waits for their results (issue 1378 of pytest-dev/pytest-xdist).
 RUN_TESTS=(
