@@ -31,7 +31,7 @@ from vkssim.shaders.interface import Precision, Shape
 
 from .support import differences
 from .support.commands import end_processes, usual_signals
-from .support.compiled import keep_kernels, opened_device, restore_kernels, shared, unshared
+from .support.devices.compiled import keep_kernels, opened_device, restore_kernels, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
 

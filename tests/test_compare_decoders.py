@@ -19,9 +19,9 @@ from click.testing import CliRunner
 import vkssim
 from vkssim.errors import InputError
 
-from .support import coded_clips
 from .support.children import in_child
-from .support.coded_clip import CodedClip
+from .support.coded import corpus
+from .support.coded.clip import CodedClip
 
 tool: Any = SimpleNamespace(**run_path(str(Path(__file__).parents[1] / "tools" / "compare_decoders"), run_name="tool"))
 SOUND = "h264_pyramid.mkv"
@@ -31,11 +31,11 @@ SOUND = "h264_pyramid.mkv"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the clip."""
     folder = tmp_path_factory.mktemp("clips")
-    next(clip for clip in coded_clips.CLIPS if clip.name == SOUND).write(folder)
+    next(clip for clip in corpus.CLIPS if clip.name == SOUND).write(folder)
     return folder
 
 
-CLIPS = [clip for clip in coded_clips.SOUND if clip not in coded_clips.HEVC]
+CLIPS = [clip for clip in corpus.SOUND if clip not in corpus.HEVC]
 """All but those of HEVC, which frames/test_damage.py makes and decodes."""
 
 

@@ -19,7 +19,7 @@ from .engine.in_ranges import same_in_ranges, small_ranges
 from .frames.encoding import encode_frames, video_frame
 from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from .support.commands import TINY, vkssim
-from .support.geometry import use_shape
+from .support.devices.geometry import use_shape
 from .support.pictures import clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")

@@ -22,7 +22,7 @@ from vkssim.host.devices import list_devices
 from vkssim.host.instance import Instance, shared_instance
 
 from .support.clips import write, y4m_bytes
-from .support.faults import ERRORS, RESULTS, Fault, Reuse, layer
+from .support.devices.faults import ERRORS, RESULTS, Fault, Reuse, layer
 from .support.pictures import clip
 
 FRAMES = clip(9, 16, 16)

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from .forking import USES
 from .support.commands import python_process
-from .support.forking import USES
 
 INHERITED = ("feed", "flush", "mapper", "engine")
 
 
 def _run(*modes: str) -> Any:
-    process = python_process("-m", "tests.support.forking", *modes, cwd=Path(__file__).parent.parent)
+    process = python_process("-m", "tests.forking", *modes, cwd=Path(__file__).parent.parent)
     assert process.returncode == 0, process.stderr.decode()
     return json.loads(process.stdout)
 

@@ -22,7 +22,7 @@ from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 
 from .support.clips import raw_bytes, write
-from .support.geometry import use_shape
+from .support.devices.geometry import use_shape
 from .support.pictures import Picture, clip
 
 pytestmark = pytest.mark.usefixtures("shared_device")

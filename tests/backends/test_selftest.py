@@ -36,7 +36,7 @@ from vkssim.shaders import load_module
 from vkssim.shaders.interface import Precision, SampleCode, Shape
 from vkssim.types import FrameFormat
 
-from ..support.faults import Layer, layer, wrong_readback
+from ..support.devices.faults import Layer, layer, wrong_readback
 from ..support.pictures import clip
 
 FRAMES = clip(2)

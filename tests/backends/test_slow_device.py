@@ -31,7 +31,7 @@ from vkssim.torch import ms_ssim
 from vkssim.types import FrameFormat
 
 from ..host.kinds import KINDS, pretend
-from ..support.geometry import use_shape
+from ..support.devices.geometry import use_shape
 from ..support.pictures import clip
 from ..torch import stand_in
 

@@ -20,7 +20,7 @@ from vkssim.host.pipelines import PipelineBuilder
 from vkssim.report.results import ScoreReport
 
 from ..support.clips import write, y4m_bytes
-from ..support.faults import RESULTS, Fault, layer
+from ..support.devices.faults import RESULTS, Fault, layer
 from ..support.pictures import clip
 
 FEATURE = "float_psnr"  # whose kernel compiles soonest

@@ -45,8 +45,8 @@ from vkssim.shaders.interface import Shape
 from ..support import vapoursynth_stand_in as stand_in
 from ..support.clips import write, y4m_bytes
 from ..support.commands import vkssim as command
-from ..support.faults import RESULTS, Fault, Reuse
-from ..support.faults import layer as new_layer
+from ..support.devices.faults import RESULTS, Fault, Reuse
+from ..support.devices.faults import layer as new_layer
 from ..support.pictures import clip
 
 FRAMES = clip(20)

@@ -24,7 +24,7 @@ from vkssim.host.device import Device
 from vkssim.shaders.interface import Shape
 
 from ..support.clips import write, y4m_bytes
-from ..support.faults import RESULTS, Fault, layer
+from ..support.devices.faults import RESULTS, Fault, layer
 from ..support.pictures import clip
 
 OPTIONS = ScoreOptions(("float_ssim=scale=1:precision=fast",))

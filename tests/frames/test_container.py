@@ -24,10 +24,10 @@ from vkssim.types import plane_shapes
 
 from ..support.children import in_child
 from ..support.clips import raw_bytes, raw_flags, write
+from ..support.coded.boxes import with_clap, with_pixel_crop
 from ..support.commands import TINY, vkssim
 from ..support.golden import FIXTURES, clip_paths
 from ..support.pictures import Picture, clip
-from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, flat_chroma, noise_planes, video_frame
 from .reading import assert_frames, open_source, read, read_file, read_planes, read_with_notes
 

@@ -22,11 +22,11 @@ from vkssim.frames.decode.sample_index import PacketScan
 from vkssim.storage.containers import open_container
 from vkssim.utils import ffmpeg_log
 
-from ..support import coded_clips
 from ..support.clips import write
-from ..support.coded_clip import CodedClip
+from ..support.coded import corpus
+from ..support.coded.clip import CodedClip
+from ..support.coded.damage import remux, video_packets
 from ..support.commands import TINY, vkssim
-from ..support.damage import remux, video_packets
 from .encoding import encode_frames, moving_frames
 from .reading import open_source, read_planes
 
@@ -445,7 +445,7 @@ def test_errors_and_marks_show_the_damage_that_messages_tell_of(
     assert told > DAMAGED_CLIPS // 4
 
 
-@pytest.mark.parametrize("clip", coded_clips.HEVC, ids=lambda clip: clip.name)
+@pytest.mark.parametrize("clip", corpus.HEVC, ids=lambda clip: clip.name)
 def test_sound_streams_give_no_sign_of_damage(folder: Path, clip: CodedClip) -> None:
     clip.write(folder)
     assert _strictly_decoded(folder / clip.name) == (clip.frames, False)

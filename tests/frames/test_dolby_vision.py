@@ -15,8 +15,8 @@ from vkssim.search.source import Source
 from ..search.clips import ASKED as QUICK
 from ..search.clips import arguments
 from ..support.clips import write
+from ..support.coded.boxes import with_dolby_vision
 from ..support.commands import TINY, fail, succeed
-from ..support.shown import with_dolby_vision
 from .encoding import encode_frames, moving_frames
 from .reading import open_source
 

@@ -40,8 +40,8 @@ from vkssim.utils.choices import DECODERS
 
 from ..engine.in_ranges import small_ranges
 from ..ladder.ladders import encode
+from ..support.coded.damage import video_packets
 from ..support.commands import vkssim
-from ..support.damage import video_packets
 from ..support.pictures import clip
 from .encoding import encode_frames
 from .reading import read_planes

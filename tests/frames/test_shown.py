@@ -14,8 +14,8 @@ from vkssim.frames.transforms import orientation
 
 from ..ladder.ladders import encode
 from ..support.clips import write
+from ..support.coded.boxes import with_clap, with_pixel_crop
 from ..support.pictures import clip
-from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import open_source, read_planes, read_with_notes
 

@@ -25,9 +25,9 @@ from vkssim.types import ExternalPlane, FrameFormat, Rows
 from vkssim.utils.av_frames import plane_samples
 
 from ..engine.in_ranges import small_ranges
-from ..support import host_cuda
 from ..support.clips import raw_bytes, write
-from ..support.host_cuda import Gpu, HostCopies, HostTimeline, Surface
+from ..support.devices import host_cuda
+from ..support.devices.host_cuda import Gpu, HostCopies, HostTimeline, Surface
 from ..support.pictures import clip
 from . import test_hardware
 from .encoding import colour_frame, encode_colours

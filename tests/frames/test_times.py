@@ -18,7 +18,7 @@ from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.decode.packets import FrameTimes
 
 from ..support.clips import write
-from ..support.damage import remux, video_packets
+from ..support.coded.damage import remux, video_packets
 from ..support.pictures import clip
 from .encoding import encode_frames, flat_chroma
 from .fields import write_fields

@@ -9,7 +9,7 @@ import pytest
 from vkssim.host.device import Device
 from vkssim.host.instance import Instance
 
-from ..support.compiled import opened_device
+from ..support.devices.compiled import opened_device
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from vkssim.frames.decode.hardware import HardwareDecoder
 from ..frames import test_surfaces
 from ..frames.encoding import encode_colours
 from ..frames.test_surfaces import FEATURES, ON_DEVICE
-from ..support.host_cuda import Gpu, HostCopies
+from ..support.devices.host_cuda import Gpu, HostCopies
 
 stand_in, surfaces, copies = test_surfaces.stand_in, test_surfaces.surfaces, test_surfaces.copies
 

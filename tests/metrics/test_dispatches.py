@@ -23,7 +23,7 @@ from vkssim.types import FrameFormat
 
 from ..host.made_up import device_info
 from ..shaders.harness import push_of
-from ..support.geometry import GROUPS_ACROSS, columns_of_a_group
+from ..support.devices.geometry import GROUPS_ACROSS, columns_of_a_group
 
 SIDES = st.integers(11, 4400)
 SHAPES = st.sampled_from([KernelShape(Shape.STRIP, 4), KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)])

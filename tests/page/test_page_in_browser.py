@@ -25,7 +25,7 @@ from vkssim.report import write
 from vkssim.report.results import ScoreReport
 from vkssim.types import BackendInfo
 
-from ..support.browser import keep_priority, launch, visit, visit_in
+from .browser import keep_priority, launch, visit, visit_in
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
 
 FRAMES = 12

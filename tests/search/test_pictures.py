@@ -21,7 +21,7 @@ from vkssim.search.source import Source
 from vkssim.utils.av_frames import plane_of
 
 from ..frames.encoding import encode_frames, flat_chroma, video_frame
-from ..support.coded_clip import marked, woven
+from ..support.coded.clip import marked, woven
 from ..support.commands import refuse, run_program, succeed
 from ..support.pictures import clip as moving
 from .clips import ASKED, WORDS, arguments

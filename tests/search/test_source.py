@@ -30,8 +30,8 @@ from vkssim.utils.av_frames import plane_of
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import open_source
-from ..support.damage import with_stray_bytes
-from ..support.shown import with_clap, with_matrix, with_pixel_crop
+from ..support.coded.boxes import with_clap, with_matrix, with_pixel_crop
+from ..support.coded.damage import with_stray_bytes
 from .clips import ASKED, FRAMES, arguments, pictures, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")

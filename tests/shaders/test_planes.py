@@ -16,8 +16,8 @@ from vkssim.metrics.dispatches import KernelShape, PlanePair, decimate, deinterl
 from vkssim.shaders.interface import Precision, Shape
 from vkssim.types import FloatPlane, FrameFormat
 
+from ..support.devices.geometry import columns_of_a_group
 from ..support.differences import check_array
-from ..support.geometry import columns_of_a_group
 from ..support.pictures import Picture
 from ..support.tolerances import DECIMATE_EXACT, DECIMATE_FAST, DOWNSCALE, INGEST, Tolerance
 from .harness import FORMATS, make_planes, pack, run, run_buffers, run_planes

@@ -17,7 +17,7 @@ from vkssim.metrics.float_psnr import FloatPsnrScorer
 from vkssim.metrics.samples import ingest, noise
 from vkssim.types import FrameFormat
 
-from ..support.geometry import columns_of_a_group
+from ..support.devices.geometry import columns_of_a_group
 from ..support.pictures import Picture
 from .harness import FORMATS, make_planes, pack, run
 

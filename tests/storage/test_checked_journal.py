@@ -14,8 +14,8 @@ import pytest
 from vkssim.errors import InputError, OutputError
 from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines, journal_path
 
+from ..support.coded.damage import flipped_bits
 from ..support.commands import python_process
-from ..support.damage import flipped_bits
 
 HEAD = {"of": "a run"}
 ENTRIES = [[0, None, [0.5]], {"key": "a"}, "text", 1.0]

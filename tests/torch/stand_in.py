@@ -19,8 +19,8 @@ from vkssim.host.instance import shared_instance
 from vkssim.shaders.interface import Shape
 from vkssim.torch import cuda
 
-from ..support.geometry import use_shape
-from ..support.host_cuda import HostCuda
+from ..support.devices.geometry import use_shape
+from ..support.devices.host_cuda import HostCuda
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 """The device of the tensors for which memory is shared."""

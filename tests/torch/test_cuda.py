@@ -33,8 +33,8 @@ from vkssim.torch import cuda
 from vkssim.torch.cuda import Sharing
 
 from ..loss.images import images, relative, twin
+from ..support.devices.faults import RESULTS, Fault, layer, wrong_readback
 from ..support.differences import check_number
-from ..support.faults import RESULTS, Fault, layer, wrong_readback
 from ..support.tolerances import LOSS_GRADIENT, LOSS_VALUE
 from . import stand_in
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .coded_clip import DAMAGE, RATE, CodedClip, Damaged, Encoded, FieldCoded, Joined, Stored
+from .clip import DAMAGE, RATE, CodedClip, Damaged, Encoded, FieldCoded, Joined, Stored
 
 
 def _encoded(encoder: str, name: str, stresses: str, options: Mapping[str, str] | None = None, **facts: Any) -> Encoded:

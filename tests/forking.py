@@ -28,9 +28,9 @@ from vkssim.maps.mapper import SsimMapper
 from vkssim.types import FrameFormat
 from vkssim.utils import thread_pool
 
-from .pictures import pair
+from .support.pictures import pair
 
-CLIPS = [str(Path(__file__).parents[2] / "fixtures" / f"bbb_576x324_{which}.mp4") for which in ("ref", "dis")]
+CLIPS = [str(Path(__file__).parents[1] / "fixtures" / f"bbb_576x324_{which}.mp4") for which in ("ref", "dis")]
 PAIR = pair(180, 190)
 IMAGES = [image[None, None].astype(np.float32) / 255 for image in PAIR]
 WINDOW = "uniform8"  # whose kernel compiles sooner than the Gaussian's, in each process anew

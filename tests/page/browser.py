@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Playwright, expect
 
-from .waiting import PATIENCE
+from ..support.waiting import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 

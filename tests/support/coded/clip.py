@@ -1,4 +1,4 @@
-"""Kinds of small clips for comparing decoders: what each is, and how its file is written. The table is coded_clips.py.
+"""Kinds of small clips for comparing decoders: what each is, and how its file is written. The table is corpus.py.
 
 Their pictures are a real clip, made smaller, moved by a steady pan, with a little noise and one cut.
 """
@@ -21,12 +21,12 @@ import numpy as np
 
 from vkssim.types import CHROMA_STEPS, Planes
 
-from ..frames.encoding import encode_frames, video_frame
-from ..frames.fields import write_fields
-from .children import in_child
+from ...frames.encoding import encode_frames, video_frame
+from ...frames.fields import write_fields
+from ..children import in_child
 from .damage import remux, with_stray_bytes
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 RATE = 25
 
 

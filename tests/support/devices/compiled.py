@@ -26,7 +26,7 @@ from vkssim.shaders import load_module
 
 _OPEN_DEVICE = sessions.open_device
 
-_KEPT = Path(__file__).resolve().parents[2] / "build" / "mesa-cache"
+_KEPT = Path(__file__).resolve().parents[3] / "build" / "mesa-cache"
 _OF_MESA = ("mesa_shader_cache*", "vkssim/mesa-*")  # in a user's folder of caches: Mesa's own, and those by width
 _MAX_FILES = 2000  # a run of all tests makes 140, some 20 KiB each
 
