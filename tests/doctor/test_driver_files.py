@@ -23,7 +23,8 @@ from vkssim.doctor.system import Machine
 from vkssim.host.gpus import FILTERS, NAMED_FILES
 
 from ..support.commands import vkssim_process
-from ..support.machines import Registry, machine, write_driver_file, write_file
+from ..support.machines import machine, write_driver_file, write_file
+from .registry import Registry
 
 
 def _names(described: Machine) -> list[str]:

@@ -14,7 +14,8 @@ from vkssim.doctor.survey import Survey
 from vkssim.doctor.system import Machine
 
 from ..host.made_up import device_info
-from ..support.machines import Registry, machine, write_driver_file, write_file
+from ..support.machines import machine, write_driver_file, write_file
+from .registry import Registry
 
 NVIDIA = "libGLX_nvidia.so.0"
 NO_X11 = "libX11.so.6: cannot open shared object file: No such file or directory"

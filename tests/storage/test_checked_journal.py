@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,11 +14,18 @@ import pytest
 from vkssim.errors import InputError, OutputError
 from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, CheckedLines, journal_path
 
-from ..support.coded.damage import flipped_bits
 from ..support.commands import python_process
 
 HEAD = {"of": "a run"}
 ENTRIES = [[0, None, [0.5]], {"key": "a"}, "text", 1.0]
+
+
+def _flipped_bits(data: bytes) -> Iterator[bytes]:
+    """Yield the data with one bit flipped, for each bit in turn."""
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        yield bytes(damaged)
 
 
 @pytest.fixture
@@ -58,7 +65,7 @@ def test_any_bit_that_is_another_is_found(path: Path, kind: bytes) -> None:
     """All entries before the line with that bit are read, and the file is still recognised as a journal."""
     whole = _written(path, kind)
     ends = [end for end, byte in enumerate(whole) if byte == ord("\n")]
-    for bit, data in [(8 * len(whole), whole), *enumerate(flipped_bits(whole))]:
+    for bit, data in [(8 * len(whole), whole), *enumerate(_flipped_bits(whole))]:
         path.write_bytes(data)
         entries: list[Any] = []
         with _opened(path, kind, entries) as journal:
@@ -71,7 +78,7 @@ def test_a_record_is_for_one_kind() -> None:
     data = CheckedLines(BATCH).pack(ENTRIES)
     assert CheckedLines(BATCH).unpack(data) == ENTRIES
     others = [(RUN, data), (BATCH, data * 2), (BATCH, b"")]
-    for kind, other in others + [(BATCH, damaged) for damaged in flipped_bits(data)]:
+    for kind, other in others + [(BATCH, damaged) for damaged in _flipped_bits(data)]:
         with pytest.raises(ValueError, match="torn, altered or out of place"):
             CheckedLines(kind).unpack(other)
 

@@ -1,23 +1,15 @@
-"""Damage to files: single bits, and the packets of a video stream."""
+"""Damage to the packets of a video stream."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import av
 
 _STRAY_BYTES = 24
-
-
-def flipped_bits(data: bytes, every: int = 1) -> Iterator[bytes]:
-    """Yield the data with one bit flipped, for each bit in turn, or for each so many."""
-    for bit in range(0, 8 * len(data), every):
-        damaged = bytearray(data)
-        damaged[bit // 8] ^= 1 << bit % 8
-        yield bytes(damaged)
 
 
 def video_packets(path: Path) -> list[bytes]:
