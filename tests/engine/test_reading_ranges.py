@@ -101,7 +101,7 @@ def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_every_kind(folder: Path, other: str, kind: str) -> None:
+def test_clips_of_every_kind_have_the_same_scores_in_ranges(folder: Path, other: str, kind: str) -> None:
     """As the reference and as the distorted clip: cuts are before key frames of the one or of the other.
 
     A metric that compares frames reads one pair before and one after each range too.
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_in_ranges_is_one(folder: Path, other: str, kind: st
     assert same_in_ranges(_encode(folder / f"{kind}.{ending}", codec, options), other) == 1
 
 
-def test_prores(folder: Path) -> None:
+def test_prores_of_two_profiles_is_read_in_ranges(folder: Path) -> None:
     luma = clip(12, HEIGHT, WIDTH, 10)
     chroma = np.full((HEIGHT, WIDTH // 2), 512, np.uint16)
     frames = [video_frame(WIDTH, HEIGHT, "yuv422p10le", [picture, chroma, chroma]) for picture in luma]
@@ -181,7 +181,9 @@ def test_prores(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"sync": "pts"}], ids=["index", "pts"])
-def test_frames_of_varying_duration(folder: Path, other: str, options: dict[str, Any]) -> None:
+def test_frames_of_varying_duration_are_read_in_ranges_by_index_alone(
+    folder: Path, other: str, options: dict[str, Any]
+) -> None:
     times = np.cumsum(np.random.default_rng(3).integers(1, 9, FRAMES)) / 50
     path = _encode(folder / "vfr.mp4", *_x264(GOP, *OPEN), times=times.tolist())
     assert (same_in_ranges(path, path, **options) > 1) == (not options)
@@ -275,7 +277,7 @@ def test_a_damaged_first_frame_is_not_decoded_alone(folder: Path) -> None:
         clip.close()
 
 
-def test_an_edit_list(folder: Path, other: str) -> None:
+def test_a_clip_with_an_edit_list_is_read_in_ranges(folder: Path, other: str) -> None:
     path = _edited(_encode(folder / "whole.mp4", *_x264(GOP, *OPEN)), folder / "edited.mp4", 13)
     with open_source(path) as source:
         assert len(read(source)) < FRAMES
@@ -283,7 +285,7 @@ def test_an_edit_list(folder: Path, other: str) -> None:
     assert same_in_ranges(other, path) > 1
 
 
-def test_a_clip_cut_at_a_key_frame_of_an_open_gop(folder: Path, other: str) -> None:
+def test_a_clip_cut_at_a_key_frame_of_an_open_gop_is_read_in_ranges(folder: Path, other: str) -> None:
     """The frames before it that refer to the GOP before are there, and cannot be decoded."""
     source = _encode(folder / "open.mkv", *_x264(GOP, *OPEN))
     path = _remuxed(source, folder / "cut.mkv", begin=0.5)
@@ -291,14 +293,14 @@ def test_a_clip_cut_at_a_key_frame_of_an_open_gop(folder: Path, other: str) -> N
     assert same_in_ranges(other, path) > 1
 
 
-def test_times_that_begin_below_zero(folder: Path, other: str) -> None:
+def test_a_clip_whose_times_begin_below_zero_is_read_in_ranges(folder: Path, other: str) -> None:
     source = _encode(folder / "zero.nut", *_x264(GOP, "bframes=3"))
     path = _remuxed(source, folder / "below.nut", shifts=(-25 * 512,))
     assert same_in_ranges(path, other) > 1
 
 
 @pytest.mark.parametrize("codec", ["mpeg2video", "libx264"])
-def test_a_transport_stream_cut_between_key_frames(folder: Path, other: str, codec: str) -> None:
+def test_a_transport_stream_cut_between_key_frames_is_read_in_ranges(folder: Path, other: str, codec: str) -> None:
     options = {"mpeg2video": {"g": str(GOP), "bf": "2", "b": "2M"}, "libx264": _x264(GOP, *OPEN)[1]}[codec]
     data = Path(_encode(folder / f"{codec}.ts", codec, options)).read_bytes()
     packets = len(data) // 188
@@ -306,7 +308,7 @@ def test_a_transport_stream_cut_between_key_frames(folder: Path, other: str, cod
     assert same_in_ranges(path, other) > 1
 
 
-def test_a_recording_with_a_gap(folder: Path) -> None:
+def test_a_recording_with_a_gap_is_read_in_ranges(folder: Path) -> None:
     """Behind a gap of time is a second recording."""
     first = _encode(folder / "first.ts", "mpeg2video", {"g": str(GOP), "bf": "2"})
     path = _remuxed(first, folder / "gap.ts", shifts=(0, round((30 + FRAMES / 25) * 90000)))
@@ -314,7 +316,7 @@ def test_a_recording_with_a_gap(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [30, -0.8], ids=["a gap", "an overlap"])
-def test_recordings_put_together(folder: Path, seconds: float) -> None:
+def test_recordings_put_together_are_one_range(folder: Path, seconds: float) -> None:
     """Where two files were put together FFmpeg takes a packet for lost; or times overlap, so that one is at two places."""
     first = _encode(folder / "first.ts", "mpeg2video", {"g": str(GOP), "bf": "2"})
     shift = round((seconds + FRAMES / 25) * 90000) + (0 if seconds > 0 else 900)
@@ -323,7 +325,7 @@ def test_recordings_put_together(folder: Path, seconds: float) -> None:
     assert same_in_ranges(path, path) == 1
 
 
-def test_a_size_that_changes(folder: Path) -> None:
+def test_a_clip_whose_size_changes_is_one_range(folder: Path) -> None:
     """A problem in the middle is one, with the frames before it."""
     first = _encode(folder / "large.ts", *_x264(GOP, "bframes=2"))
     second = encode_frames(folder / "small.ts", moving_frames(10, 48, 64), "libx264")
@@ -331,7 +333,7 @@ def test_a_size_that_changes(folder: Path) -> None:
     assert same_in_ranges(path, first) == 1
 
 
-def test_two_video_streams(folder: Path, other: str) -> None:
+def test_a_clip_with_two_video_streams_is_read_in_ranges(folder: Path, other: str) -> None:
     path = folder / "two.mkv"
     _encode_two(path)
     assert same_in_ranges(path, other) > 1
@@ -384,7 +386,9 @@ def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: s
 
 @pytest.mark.parametrize("codec", ["mpeg2video", "libx264", "libx265", "libvpx-vp9"])
 @pytest.mark.parametrize("place", [0.3, 0.6])
-def test_damage(folder: Path, monkeypatch: pytest.MonkeyPatch, codec: str, place: float) -> None:
+def test_damage_changes_no_score_between_ranges(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, codec: str, place: float
+) -> None:
     """Bytes flipped in the middle: in one range, or in ranges with the same scores. Threads may conceal them in another way."""
     monkeypatch.setattr("vkssim.frames.decode.clip_decoder.threads_help", lambda: False)
     options = {
