@@ -1,4 +1,4 @@
-"""Encoders run in child processes with a time limit, so that none of them can hold up the tests.
+"""Encoders of other projects run in child processes with a time limit, so that none of them can hold up the tests.
 
 libx265 once stood still within `encode` for good. A child is a fork, so the frames need not be sent to it. It may be forked
 while drivers have threads, because it encodes and writes files, and uses no device.
@@ -26,19 +26,23 @@ class ChildError(Exception):
     """A child crashed, or every child stood still."""
 
 
+OF_FFMPEG = frozenset({"ffv1", "mjpeg", "mpeg2video", "mpeg4", "png"})
+"""Encoders of FFmpeg itself, none of which has ever stood still: a fork would take longer than they do."""
+
 _is_child = False
 
 
 def in_child(encode: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Decorate a function that encodes: a child calls it, and a second one if the first one stands still.
 
-    The result or the error comes back; changes of the arguments do not. Raises ChildError.
+    A call that has an encoder of OF_FFMPEG among its arguments needs no child. The result or the error comes back; changes of
+    the arguments do not. Raises ChildError.
     """
 
     @wraps(encode)
     def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
         work = partial(encode, *arguments, **options)
-        if _is_child:
+        if _is_child or any(isinstance(it, str) and it in OF_FFMPEG for it in (*arguments, *options.values())):
             return work()
         for _ in range(TRIES):
             try:
