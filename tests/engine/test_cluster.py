@@ -275,7 +275,7 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
         run = _score(engine, jobs, tmp_path, remove)
         nodes.add_node(node_ip_address=joining, **NODE)
         until(lambda: any(joining in worker.label for worker in engine.workers()))
-        assert not [worker for worker in engine.workers() if doomed in worker.label]
+        until(lambda: not [worker for worker in engine.workers() if doomed in worker.label])
     assert removed
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
