@@ -1,4 +1,4 @@
-"""Children that encode: what they return, raise and leave, and what becomes of one that stands still."""
+"""Children that encode: what they return, raise and leave, and what becomes of one that stands still or crashes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,18 @@ from .support import children
 from .support.children import ChildError, in_child
 
 
+def _crash() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @in_child
-def _written(path: Path, *, stands_still: int = 0) -> int:
-    """Count the calls in a file; the first ones stand still, as an encoder did."""
+def _written(path: Path, fault: Callable[[], None], faulty: int = 0) -> int:
+    """Count the calls in a file; the first ones have a fault, as encoders had."""
     with path.open("a") as file:
         file.write("x")
     calls = path.stat().st_size
-    if calls <= stands_still:
-        signal.pause()
+    if calls <= faulty:
+        fault()
     return calls
 
 
@@ -38,21 +43,16 @@ def test_a_child_returns_its_result_or_its_error(tmp_path: Path) -> None:
     def refused() -> None:
         raise ValueError(os.getpid())
 
-    @in_child
-    def crashed() -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    assert _written(tmp_path / "file") == 1
+    assert _written(tmp_path / "file", _crash) == 1
     with pytest.raises(ValueError, match=r"\d") as caught:
         refused()
     assert caught.value.args != (os.getpid(),)
-    with pytest.raises(ChildError, match=r"crashed, exit code -9"):
-        crashed()
 
 
-def test_an_encoder_that_stands_still_holds_up_no_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("fault", "told"), [(signal.pause, "did not end within 1 s"), (_crash, "crashed, exit code -9")])
+def test_a_second_child_is_tried(fault: Callable[[], None], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "LIMIT", 1.0)
-    assert _written(tmp_path / "once", stands_still=1) == 2
-    with pytest.raises(ChildError, match=r"_written: 2 children did not end within 1 s each"):
-        _written(tmp_path / "always", stands_still=9)
+    assert _written(tmp_path / "once", fault, faulty=1) == 2
+    with pytest.raises(ChildError, match=told):
+        _written(tmp_path / "always", fault, faulty=9)
     assert not multiprocessing.active_children()

@@ -1,7 +1,7 @@
-"""Encoders of other projects run in child processes with a time limit, so that none of them can hold up the tests.
+"""Encoders of other projects run in child processes with a time limit, so that none of them can hold up or end the tests.
 
-libx265 once stood still within `encode` for good. A child is a fork, so the frames need not be sent to it. It may be forked
-while drivers have threads, because it encodes and writes files, and uses no device.
+libx265 once stood still within `encode` for good, and libx264 once crashed there. A child is a fork, so the frames need not be
+sent to it. It may be forked while drivers have threads, because it encodes and writes files, and uses no device.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
 from multiprocessing.connection import Connection
 from typing import ParamSpec, TypeVar
@@ -16,14 +17,12 @@ from typing import ParamSpec, TypeVar
 LIMIT = 90.0
 """Seconds that a child has. The clips of tests take a few at most."""
 
-TRIES = 2
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
 class ChildError(Exception):
-    """A child crashed, or every child stood still."""
+    """A child crashed or stood still."""
 
 
 OF_FFMPEG = frozenset({"ffv1", "mjpeg", "mpeg2video", "mpeg4", "png"})
@@ -33,7 +32,7 @@ _is_child = False
 
 
 def in_child(encode: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorate a function that encodes: a child calls it, and a second one if the first one stands still.
+    """Decorate a function that encodes: a child calls it, and a second one if the first one stands still or crashes.
 
     A call that has an encoder of OF_FFMPEG among its arguments needs no child. The result or the error comes back; changes of
     the arguments do not. Raises ChildError.
@@ -44,18 +43,15 @@ def in_child(encode: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         work = partial(encode, *arguments, **options)
         if _is_child or any(isinstance(it, str) and it in OF_FFMPEG for it in (*arguments, *options.values())):
             return work()
-        for _ in range(TRIES):
-            try:
-                return _call(work)
-            except TimeoutError:
-                continue
-        raise ChildError(f"{encode.__qualname__}: {TRIES} children did not end within {LIMIT:g} s each")
+        with suppress(ChildError):
+            return _call(work)
+        return _call(work)
 
     return call
 
 
 def _call(work: Callable[[], Result]) -> Result:
-    """Call a function in a child. Raises its error, TimeoutError if the child stands still, and ChildError if it crashes."""
+    """Call a function in a child. Raises its error, and ChildError if the child stands still or crashes."""
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
     child = context.Process(target=_answer, args=(work, send), daemon=True)
@@ -65,7 +61,7 @@ def _call(work: Callable[[], Result]) -> Result:
             child.start()
         try:
             if not receive.poll(LIMIT):
-                raise TimeoutError
+                raise ChildError(f"the child that encodes did not end within {LIMIT:g} s")
             result, error = receive.recv()
         except EOFError:
             child.join()
