@@ -130,11 +130,7 @@ class Executor(Closable):
             self._families = {device.queue_family} if upload_family is None else {device.queue_family, upload_family}
             self._pool = self._make_command_pool(self._stack, device.queue_family)
             self._upload_pool = self._make_command_pool(self._stack, upload_family) if upload_family is not None else self._pool
-            self._work = {
-                spec.name: Buffer(device, self._stack, spec.frame_bytes * batch, MemoryClass.WORK)
-                for spec in plan.buffers
-                if spec.role is Role.WORK
-            }
+            self._work = {spec.name: self._make_work(spec) for spec in plan.buffers if spec.role is Role.WORK}
             self._leads = [spec for spec in plan.buffers if spec.role is Role.LEAD]
             self._work |= {spec.name: self._make_lead(self._stack, spec) for spec in self._leads}
             tables = [spec for spec in plan.buffers if spec.role is Role.TABLE]
@@ -164,17 +160,29 @@ class Executor(Closable):
             return staging
 
         table = Buffer(device, self._stack, spec.frame_bytes, MemoryClass.WORK)
+        region = vk.VkBufferCopy(size=spec.frame_bytes)
+        self._start_transfer(lambda commands: vk.vkCmdCopyBuffer(commands, staging.handle, table.handle, 1, [region]))
+        return table
+
+    def _make_work(self, spec: BufferSpec) -> Buffer:
+        buffer = Buffer(self._device, self._stack, spec.frame_bytes * self.batch, MemoryClass.WORK)
+        if spec.begins_with_zeros:
+            size = buffer.size // 4 * 4
+            self._start_transfer(lambda commands: vk.vkCmdFillBuffer(commands, buffer.handle, 0, size, 0))
+        return buffer
+
+    def _start_transfer(self, record: Callable[[Any], None]) -> None:
+        """Submit a transfer for which nobody waits; kernels come after it."""
         info = vk.VkCommandBufferAllocateInfo(
             commandPool=self._pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
         )
-        (commands,) = vk.vkAllocateCommandBuffers(device.handle, info)
+        (commands,) = vk.vkAllocateCommandBuffers(self._device.handle, info)
         flags = vk.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
         vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=flags))
-        vk.vkCmdCopyBuffer(commands, staging.handle, table.handle, 1, [vk.VkBufferCopy(size=spec.frame_bytes)])
+        record(commands)
         vk.vkEndCommandBuffer(commands)
-        self._started = True  # nobody waits for the copy; kernels come after it
-        device.submit(device.queue, [_submission(commands)], None)
-        return table
+        self._started = True
+        self._device.submit(self._device.queue, [_submission(commands)], None)
 
     def bind(self, stack: ExitStack, buffers: Mapping[str, Buffer]) -> Slot:
         """Return a slot over buffers of the caller's, for `start`: one for each input and output of the plan.

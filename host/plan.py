@@ -34,6 +34,8 @@ class BufferSpec:
     """The input of whose frames a lead has the first bytes; other buffers have none."""
     frames: int = 1
     """The number of frames that a lead has."""
+    begins_with_zeros: bool = False
+    """Whether a buffer of WORK is filled with zeros when it is made; kernels leave zeros there at the end of a batch."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,9 @@ class Dispatch:
     """One run of a kernel over every frame of a batch.
 
     `sources` and `targets` are the names of the buffers that it reads and writes, in the order of their bindings. A buffer that
-    is changed in place is a target. `push` has the bytes of the push constants. The next two int32 are the first workgroup in y
-    and in z. `groups` has the workgroups in x and y, and `layers` the workgroups in z for one frame. `label` is the name of the
-    stage in profiles.
+    is changed in place is a target, and a source too if the kernel reads it as texels. `push` has the bytes of the push
+    constants. The next two int32 are the first workgroup in y and in z. `groups` has the workgroups in x and y, and `layers`
+    the workgroups in z for one frame. `label` is the name of the stage in profiles.
     """
 
     label: str
@@ -109,7 +111,7 @@ class Plan:
             if bound != (kernel.sources, kernel.targets):
                 raise ValueError(f"{dispatch.label}: {bound} buffers for ({kernel.sources}, {kernel.targets}) bindings")
         for step in self.steps:
-            read = {name for dispatch in step for name in dispatch.sources}
+            read = {name for dispatch in step for name in dispatch.sources if name not in dispatch.targets}
             written = {name for dispatch in step for name in dispatch.targets}
             if not read | written <= names:
                 raise ValueError(f"unknown buffers: {sorted((read | written) - names)}")

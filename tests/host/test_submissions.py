@@ -36,6 +36,14 @@ def test_a_plan_that_contradicts_itself_is_refused(inconsistent: Plan, message: 
         inconsistent.validate()
 
 
+def test_a_kernel_may_read_what_it_changes_itself() -> None:
+    """Another one of the same step may not."""
+    in_place = replace(dispatch("between", "between"), kernel=Kernel("nothing", texel_input=True))
+    plan((in_place,)).validate()
+    with pytest.raises(ValueError, match=r"both reads and writes \['between'\]"):
+        plan((in_place, dispatch("between", "out"))).validate()
+
+
 def _plan() -> Plan:
     """A frame reads 16 bytes in each of three dispatches. They have 6, 10 and 1 workgroups."""
     wide = replace(dispatch("in", "between"), groups=(2, 3))
