@@ -1,4 +1,4 @@
-"""libvmaf's own float_ms_ssim and vmaf by FFmpeg, beside vkssim: the same raw files, in turns, in one run.
+"""libvmaf's own float_ms_ssim and vmaf, of both versions, by FFmpeg beside vkssim: the same raw files, in turns, in one run.
 
 Both give the same scores, or the section fails. FFmpeg is found on the PATH or in the package imageio-ffmpeg.
 """
@@ -17,8 +17,14 @@ from spreads import Row, compared
 
 from vkssim import score_files
 from vkssim.frames.options import RawDescription
+from vkssim.metrics.vmaf_model import model_folder
 
-_FILTERS = {"float_ms_ssim": "model=:feature=name=float_ms_ssim", "vmaf": "model=version=vmaf_v0.6.1"}
+_V1 = "vmaf_v1.0.16_3d0h"
+_FILTERS = {
+    "float_ms_ssim": "model=:feature=name=float_ms_ssim",
+    "vmaf": "model=version=vmaf_v0.6.1",
+    f"vmaf=model={_V1}": f"model=path={_V1}.json",
+}
 """The filter's options for each feature; an empty model leaves the feature alone to be computed."""
 
 _ROUNDS = 5
@@ -44,7 +50,7 @@ def _of_feature(feature: str, program: str, width: int, height: int, frames: int
 
         def ours() -> Scores:
             report = score_files(reference, distorted, features=[feature], raw=raw, device=device)
-            return [frame.metrics[feature] or 0.0 for frame in report.frames]
+            return [frame.metrics[_metric(feature)] or 0.0 for frame in report.frames]
 
         def theirs() -> Scores:
             return _run(feature, program, width, height, reference, distorted)
@@ -84,10 +90,16 @@ def _ffmpeg() -> str | None:
 
 def _run(feature: str, program: str, width: int, height: int, reference: Path, distorted: Path) -> Scores:
     """Return libvmaf's scores."""
-    log = reference.with_name("libvmaf.json")
+    log, models = reference.with_name("libvmaf.json"), model_folder()
+    if models is not None:
+        shutil.copy(models / f"{_V1}.json", log.parent)  # a path within a filter has its own rules of quotes
     raw = ("-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", f"{width}x{height}", "-i")
     options = f"{_FILTERS[feature]}:n_threads={cores()}:log_fmt=json:log_path={log.name}"
     command = [program, "-nostdin", "-loglevel", "error", *raw, str(distorted), *raw, str(reference)]
     subprocess.run([*command, "-lavfi", f"[0:v][1:v]libvmaf={options}", "-f", "null", "-"], cwd=log.parent, check=True)
     frames = json.loads(log.read_text(encoding="utf-8"))["frames"]
-    return [float(frame["metrics"][feature]) for frame in frames]
+    return [float(frame["metrics"][_metric(feature)]) for frame in frames]
+
+
+def _metric(feature: str) -> str:
+    return feature.partition("=")[0]
