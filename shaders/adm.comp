@@ -6,7 +6,8 @@
 //
 // A word of approximations of scale 0 has the reference in its lower and the distorted plane in its upper half. Later scales have
 // two planes of words. Of the bands, only the inner part counts. A row of a workgroup has six sums of 64 bits: the masked
-// horizontal, vertical and diagonal bands, and those of the reference. With ADDITIONS the masked bands are those of the additions.
+// horizontal, vertical and diagonal bands, and those of the reference. With ADDITIONS the masked bands are those of the additions,
+// there are no approximations, and the sums of the reference are 0: both are those of the run without.
 // adm_rows.comp adds them, because libvmaf rounds each row.
 // Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0004).
 // Constants: 0 workgroup size (strip), 1 sample format (scale 0), 5 scale, 6 additions. z: frame.

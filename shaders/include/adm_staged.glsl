@@ -60,7 +60,8 @@ void main() {
     [[unroll]] for (int i = 0; i < 4; ++i) columns[i] = reflected(2 * band_column - 1 + i, width);
     Strip rows = strip_of_workgroup();
 
-    for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
+    int outer_rows = ADDITIONS == 0u ? rows.rows - (rows.end - rows.begin) : 0;
+    for (int i = 0; i < outer_rows; ++i) {
         int row = outer_row(rows, i);
         ivec4 low[2];
         [[unroll]] for (int side = 0; side < 2; ++side) {
@@ -92,7 +93,7 @@ void main() {
             kept[side][0] = third;
             kept[side][1] = fourth;
         }
-        if (exists && row >= rows.begin && row < rows.end) store_approximations(low, row, column);
+        if (ADDITIONS == 0u && exists && row >= rows.begin && row < rows.end) store_approximations(low, row, column);
 
         Place place = decouple(bands[0], bands[1]);
         shared_neighbours[row & 1][thread] = place.neighbour;
@@ -117,7 +118,9 @@ void main() {
         here = next;
         own = place.own;
         restored = place.restored;
-        [[unroll]] for (int band = 0; band < BANDS; ++band) cubes[band] = band_cube(bands[0][band]);
+        [[unroll]] for (int band = 0; band < BANDS; ++band) {
+            if (ADDITIONS == 0u) cubes[band] = band_cube(bands[0][band]);
+        }
     }
     barrier();
     store_workgroup(rows.end - 1);

@@ -98,7 +98,8 @@ void main() {
     bool exists = first < band_width();
     Strip rows = strip_of_workgroup();
 
-    for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
+    int outer_rows = ADDITIONS == 0u ? rows.rows - (rows.end - rows.begin) : 0;
+    for (int i = 0; i < outer_rows; ++i) {
         int row = outer_row(rows, i);
         int values[2][COLUMNS];
         [[unroll]] for (int side = 0; side < 2; ++side) {
@@ -178,13 +179,13 @@ void main() {
                 uvec2 cube = masked_cube(restored[band][c], above + here[c] + below + own[c], band);
                 bool counts = first + c >= left && first + c < band_width() - left;
                 masked = add(masked, counts ? cube : uvec2(0u));
-                whole = add(whole, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
+                if (ADDITIONS == 0u) whole = add(whole, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
             }
             sums[band] = add_subgroup(masked);
             sums[BANDS + band] = wholes[band];
             wholes[band] = add_subgroup(whole);
         }
-        if (exists && row >= rows.begin && row < rows.end) store_approximations(values, row, first);
+        if (ADDITIONS == 0u && exists && row >= rows.begin && row < rows.end) store_approximations(values, row, first);
         if (row > rows.begin) store_rows(row - 1 - top, sums);
         before = here;
         here = next;

@@ -184,7 +184,7 @@ class _Scale:
     strip: int
     parts: int
     additions: bool = False
-    """Whether the masked bands are those of the additions, for aim. Approximations are made once more, alike."""
+    """Whether the masked bands are those of the additions, for aim. Approximations are those that the other run has made."""
 
     @property
     def approximations(self) -> BufferSpec:
