@@ -11,19 +11,13 @@
 // A count of the window is the sum of those of its columns. Memory has room for some levels, so the strip is walked once per
 // band of levels that places of its columns have.
 // `table` has the brightest levels at which each contrast is visible, the weights, and 1 / n rounded to float32.
-// Constants: 0 workgroup size (strip). y: strip. z: frame.
+// The workgroup size is fixed, and there are no constants. y: strip. z: frame. For CPUs, cambi_walk.comp does the same.
 
 #include "integer_constants.glsl"
 
-#ifdef STAGED
-#define THREADS CAMBI_WORKGROUP
-#define MEMORY CAMBI_STAGED_WORDS
+const int THREADS = CAMBI_WORKGROUP;
+const int MEMORY = CAMBI_STAGED_WORDS;
 layout(local_size_x = CAMBI_WORKGROUP) in;
-#else
-#define THREADS int(gl_WorkGroupSize.x)
-#define MEMORY CAMBI_STRIP_WORDS
-layout(local_size_x_id = 0) in;
-#endif
 layout(push_constant) uniform Push {
     int width;
     int height;

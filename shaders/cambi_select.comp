@@ -9,7 +9,8 @@
 //
 // A workgroup's partials are the sum and the number of its contrasts that are larger; after those of all come the k-th largest of
 // the scales. `scales` has for each scale the place of its contrasts, their number, and k.
-// The workgroup size is fixed, and there are no constants. y: scale. z: frame.
+// The places are multiples of four, and contrasts are read by fours. The workgroup size is fixed, and there are no constants.
+// y: scale. z: frame.
 
 #include "integer_constants.glsl"
 
@@ -26,8 +27,15 @@ layout(push_constant) uniform Push {
 
 #include "workgroup.glsl"
 
-layout(std430, set = 0, binding = 0) readonly restrict buffer Values { uint values[]; };
+#include "blocks.glsl"
+
+#ifdef STAGED
 layout(std430, set = 0, binding = 1) readonly restrict buffer Scales { uvec4 scales[]; };
+uvec4 scale_of(int number) { return scales[number]; }
+#else
+layout(set = 0, binding = 1) uniform usamplerBuffer scales;
+uvec4 scale_of(int number) { return texelFetch(scales, number); }
+#endif
 layout(std430, set = 0, binding = 2) restrict buffer Histograms { uint histograms[]; };
 layout(std430, set = 0, binding = 3) writeonly restrict buffer Partials { float partials[]; };
 
@@ -70,8 +78,8 @@ void find_digit(int number, uint wanted, int first) {
 
 void main() {
     int thread = int(gl_LocalInvocationIndex), scale = workgroup_id().y, group = int(gl_WorkGroupID.x);
-    uvec4 of_scale = scales[scale];
-    int first = workgroup_id().z * frame_values + int(of_scale.x);
+    uvec4 of_scale = scale_of(scale);
+    int first = (workgroup_id().z * frame_values + int(of_scale.x)) / 4;
     int bins = (workgroup_id().z * int(CAMBI_SCALES) + scale) * ALL_BINS;
     int begin = group * part, end = min(begin + part, int(of_scale.y));
 
@@ -86,13 +94,17 @@ void main() {
     }
 
     if (run == RUNS) {
-        float sum = 0.0;
+        precise float sum = 0.0, excess = 0.0;  // that rounding has added: W. Kahan, "Further remarks on reducing truncation errors"
         uint larger = 0u;
-        for (int i = begin + thread; i < end; i += THREADS) {
-            uint bits = values[first + i];
-            if (bits > known) {
-                sum += uintBitsToFloat(bits);
-                ++larger;
+        for (int i = begin + 4 * thread; i < end; i += 4 * THREADS) {
+            uvec4 four = block_at(first + i / 4);
+            [[unroll]] for (int j = 0; j < 4; ++j) {
+                bool counts_here = i + j < end && four[j] > known;
+                precise float value = (counts_here ? uintBitsToFloat(four[j]) : 0.0) - excess;
+                precise float rounded = sum + value;
+                excess = (rounded - sum) - value;
+                sum = rounded;
+                larger += uint(counts_here);
             }
         }
         added[thread] = sum;
@@ -117,9 +129,11 @@ void main() {
     for (int i = thread; i < BINS[run]; i += THREADS) counts[i] = 0u;
     barrier();
     uint before = run == 0 ? 0u : 0xffffffffu << FIRST_BIT[max(run - 1, 0)];
-    for (int i = begin + thread; i < end; i += THREADS) {
-        uint bits = values[first + i];
-        if (bits != 0u && (bits & before) == known) atomicAdd(counts[digit_of(bits, run)], 1u);
+    for (int i = begin + 4 * thread; i < end; i += 4 * THREADS) {
+        uvec4 four = block_at(first + i / 4);
+        [[unroll]] for (int j = 0; j < 4; ++j) {
+            if (i + j < end && four[j] != 0u && (four[j] & before) == known) atomicAdd(counts[digit_of(four[j], run)], 1u);
+        }
     }
     barrier();
     for (int i = thread; i < BINS[run]; i += THREADS) {

@@ -143,8 +143,14 @@ CAMBI_WORKGROUP = 64
 CAMBI_STAGED_WORDS = 3072
 """Words of the histograms of a staged workgroup: 12 KiB, since every device has 16. With the largest window, 96 levels fit."""
 
-CAMBI_STRIP_WORDS = 6144
-"""Words of the histograms of a strip workgroup: 24 KiB."""
+CAMBI_WALK_COLUMNS = 32
+"""Columns along which a thread of cambi_walk walks."""
+
+CAMBI_WALK_CONTRASTS = 4
+"""The most contrasts that cambi_walk compares."""
+
+CAMBI_WALK_GROUPS = 66
+"""Groups of 16 levels of the histograms of cambi_walk: for levels up to 1024, those around them, and a second group of each."""
 
 CAMBI_REACH = 32
 """The largest reach of cambi's window, to either side."""

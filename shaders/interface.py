@@ -56,6 +56,7 @@ PYRAMID_CONSTANT = 3
 MAP_CONSTANT = 4
 SCALE_CONSTANT = 5
 ADDITIONS_CONSTANT = 6
+SCALED_CONSTANT = 7
 
 
 class Input(Enum):
@@ -166,40 +167,40 @@ INTERFACES: dict[str, Interface] = {
         constants=frozenset(),
         input=Input.STORAGE,
     ),
-    "speed": Interface((*_SOURCE, "scale", "columns", "taps", "middle"), sources=2),
+    "speed": Interface((*_SOURCE, "scale", "columns", "taps", "middle", "difference"), sources=2),
     "speed_blocks": Interface(
         ("width", "height", "pitch", "plane", "frame_partials"),
-        sources=2,
         own_workgroup=frozenset(Shape),
         constants=frozenset(),
-        input=Input.STORAGE,
     ),
     "cambi_levels": Interface(
-        (
-            *("width", "height", "pitch", "plane", "target_pitch", "target_plane"),
-            *("columns", "rows", "bits", "sample_shift", "dither", "cleared"),
-        ),
+        (*_SOURCE[1:], "strip", "columns", "rows", "bits", "sample_shift", "dither", "cleared"),
         sources=2,
         targets=2,
-        input=Input.STORAGE,
+        constants=frozenset({FORMAT_CONSTANT, SCALED_CONSTANT}),
     ),
-    "cambi_flat": Interface(
-        ("width", "height", "pitch", "plane", "strip", "needed"), constants=frozenset(), input=Input.STORAGE
-    ),
-    "cambi_mode": Interface(
-        ("pitch", "plane", "target_pitch", "target_plane", "columns", "rows", "stride"),
-        constants=frozenset(),
-        input=Input.STORAGE,
-    ),
+    "cambi_flat": Interface((*_SOURCE, "strip", "needed"), constants=frozenset()),
+    "cambi_mode": Interface((*_SOURCE[1:], "strip", "columns", "rows", "stride"), constants=frozenset()),
     "cambi": Interface(
         (
             *("width", "height", "pitch", "plane", "strip", "reach"),
             *("first_value", "frame_values", "contrasts", "darkest"),
         ),
         sources=2,
+        shapes=(Shape.STAGED,),
         own_workgroup=_STAGED,
         constants=frozenset(),
         input=Input.STORAGE,
+    ),
+    "cambi_walk": Interface(
+        (
+            *("width", "height", "pitch", "plane", "strip", "reach"),
+            *("first_value", "frame_values", "frame_columns", "contrasts", "darkest", "first_row", "rows"),
+        ),
+        sources=3,
+        targets=2,
+        shapes=(Shape.STRIP,),
+        constants=frozenset(),
     ),
     "cambi_select": Interface(
         ("run", "part", "frame_values", "frame_partials"),
@@ -207,7 +208,6 @@ INTERFACES: dict[str, Interface] = {
         targets=2,
         own_workgroup=frozenset(Shape),
         constants=frozenset(),
-        input=Input.STORAGE,
     ),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
     "loss_gradient": Interface(

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 // Blurs planes of speed_chroma: to the small planes, which are every 16th sample of every 16th row of the scaled and blurred
-// planes, and from them to the means of each sample's neighbours.
+// planes, and from them to how far each sample is above the mean of its neighbours.
 //
 // The filter takes columns first. Each tap of either axis has an entry in `table`: the two samples between which its place lies
 // in the plane, how far it is from the first one, and the tap. So a plane is scaled and mirrored without a step of its own, and
@@ -21,6 +21,7 @@ layout(push_constant) uniform Push {
     int columns;  // of the target
     int taps;
     float middle;  // of the range
+    int difference;  // 1: write how far samples are above their means
     int first_workgroup_y;
     int first_workgroup_z;
 };
@@ -78,5 +79,6 @@ void main() {
         }
         across += rounded_product(x.tap, down);
     }
-    target[z * target_plane + row * target_pitch + column] = across;
+    precise float above = level_at(z * plane + row * pitch, column) - across;
+    target[z * target_plane + row * target_pitch + column] = difference != 0 ? above : across;
 }

@@ -17,7 +17,7 @@ layout(local_size_x = SPEED_WORKGROUP) in;
 layout(push_constant) uniform Push {
     int width;  // of the small planes
     int height;
-    int pitch;  // floats
+    int pitch;
     int plane;
     int frame_partials;
     int first_workgroup_y;
@@ -28,9 +28,20 @@ layout(push_constant) uniform Push {
 #include "rounding.glsl"
 #include "exact_division.glsl"
 
-layout(std430, set = 0, binding = 0) readonly restrict buffer Small { float small[]; };
-layout(std430, set = 0, binding = 1) readonly restrict buffer Means { float means[]; };
-layout(std430, set = 0, binding = 2) writeonly restrict buffer Partials { float partials[]; };
+#ifdef STAGED
+layout(std430, set = 0, binding = 0) readonly restrict buffer Contrasts { float contrasts[]; };
+
+float contrast_at(int row, int column) {
+    return contrasts[workgroup_id().z * plane + row * pitch + column];
+}
+#else
+layout(set = 0, binding = 0) uniform usamplerBuffer contrasts;
+
+float contrast_at(int row, int column) {
+    return uintBitsToFloat(texelFetch(contrasts, workgroup_id().z * plane + row * pitch + (column >> 2))[column & 3]);
+}
+#endif
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Partials { float partials[]; };
 
 const int BLOCK = 5;
 const int N = BLOCK * BLOCK;
@@ -49,11 +60,6 @@ shared bool singular;
 
 int thread_index() {
     return int(gl_LocalInvocationIndex);
-}
-
-float contrast_at(int row, int column) {
-    int place = workgroup_id().z * plane + row * pitch + column;
-    return small[place] - means[place];
 }
 
 // Returns N. No compiler knows it, and unrolls loops that end there: lavapipe would take ten seconds.
@@ -98,18 +104,32 @@ void make_covariance(int rows, int columns) {
         vector[part] = quotient(sum, count);
     }
     barrier();
-    for (int pair = thread_index(); pair < N * N; pair += THREADS) {
-        int i = pair / N, j = pair % N;
-        if (j > i) continue;
-        vec2 total = vec2(0.0);
+    // A turn has a place of the blocks and a row of places, so that a step along the plane reads two samples for five products.
+    for (int turn = thread_index(); turn < N * BLOCK; turn += THREADS) {
+        int i = turn / BLOCK, row = turn % BLOCK;
+        if (row > i / BLOCK) continue;
+        vec2 totals[BLOCK], others[BLOCK];
+        float means[BLOCK];
+        [[unroll]] for (int k = 0; k < BLOCK; ++k) {
+            totals[k] = vec2(0.0);
+            means[k] = vector[BLOCK * row + k];
+        }
         for (int y = 0; y < rows; ++y) {
+            float samples[BLOCK];
+            [[unroll]] for (int k = 1; k < BLOCK; ++k) samples[k] = contrast_at(y + row, k - 1);
             for (int x = 0; x < columns; ++x) {
-                vec2 first = whole_sum(contrast_at(y + i / BLOCK, x + i % BLOCK), -vector[i]);
-                vec2 second = whole_sum(contrast_at(y + j / BLOCK, x + j % BLOCK), -vector[j]);
-                total = add_product(total, first, second);
+                [[unroll]] for (int k = 1; k < BLOCK; ++k) samples[k - 1] = samples[k];
+                samples[BLOCK - 1] = contrast_at(y + row, x + BLOCK - 1);
+                vec2 own = whole_sum(contrast_at(y + i / BLOCK, x + i % BLOCK), -vector[i]);
+                [[unroll]] for (int k = 0; k < BLOCK; ++k) {
+                    totals[k] = add_product(totals[k], own, whole_sum(samples[k], -means[k]));
+                }
             }
         }
-        covariance[i][j] = covariance[j][i] = divided(total, count);
+        [[unroll]] for (int k = 0; k < BLOCK; ++k) {
+            int j = BLOCK * row + k;
+            if (j <= i) covariance[i][j] = covariance[j][i] = divided(totals[k], count);
+        }
     }
     barrier();
 }
@@ -275,52 +295,53 @@ void make_eigenvalues() {
 
 // -- solution -------------------------------------------------------------------------------------------------------------
 
-// Makes Q' in `rotated` by Householder's reflections of `left`.
+float norm(const float numbers[N]) {
+    precise float sum = rounded_product(numbers[0], numbers[0]);
+    [[unroll]] for (int i = 1; i < N; ++i) sum += rounded_product(numbers[i], numbers[i]);
+    return root(sum);
+}
+
+// Makes Q' in `rotated` by Householder's reflections of the covariance. A thread has a column of the matrix that is reduced, or,
+// if it is one of the next 25 threads, a column of Q'.
 void make_rotation() {
-    int i = thread_index();
-    for (int place = i; place < N * N; place += THREADS) {
-        left[place / N][place % N] = covariance[place / N][place % N];
-        rotated[place / N][place % N] = place / N == place % N ? 1.0 : 0.0;
+    int i = thread_index(), column = i % N;
+    bool reduces = i < N;
+    float numbers[N], reflected[N], direction[N];
+    [[unroll]] for (int j = 0; j < N; ++j) numbers[j] = reduces ? covariance[j][column] : float(j == column);
+    for (int k = 0; k < size_of_blocks() - 1; ++k) {
+        [[unroll]] for (int j = 0; j < N; ++j) {
+            if (reduces && min(j, column) < k) numbers[j] = float(j == column);
+        }
+        if (i == k) {
+            [[unroll]] for (int j = 0; j < N; ++j) vector[j] = numbers[j];
+        }
+        barrier();
+        [[unroll]] for (int j = 0; j < N; ++j) direction[j] = vector[j];
+        barrier();
+        float length_of = norm(direction);
+        float change = covariance[k][k] >= 0.0 ? length_of : -length_of;
+        [[unroll]] for (int j = 0; j < N; ++j) {
+            precise float end = direction[j] + change;
+            direction[j] = j == k ? end : direction[j];
+        }
+        length_of = norm(direction);
+        [[unroll]] for (int j = 0; j < N; ++j) direction[j] = quotient(direction[j], length_of);
+        for (int row = 0; row < size_of_blocks(); ++row) {
+            float twice = -2.0 * direction[row];
+            precise float sum = 0.0;
+            [[unroll]] for (int j = 0; j < N; ++j) {
+                float product = rounded_product(twice, direction[j]);
+                precise float more = product + 1.0;
+                sum += rounded_product(row == j ? more : product, numbers[j]);
+            }
+            reflected[row] = sum;
+        }
+        [[unroll]] for (int j = 0; j < N; ++j) numbers[j] = reflected[j];
+    }
+    if (i >= N && i < 2 * N) {
+        [[unroll]] for (int j = 0; j < N; ++j) rotated[j][column] = numbers[j];
     }
     barrier();
-    for (int k = 0; k < size_of_blocks() - 1; ++k) {
-        for (int place = i; place < N * N; place += THREADS) {
-            int row = place / N, column = place % N;
-            if (min(row, column) < k) left[row][column] = row == column ? 1.0 : 0.0;
-        }
-        barrier();
-        if (i < N) vector[i] = left[i][k];
-        barrier();
-        float length_of = norm_from(0);
-        barrier();
-        if (i == k) {
-            precise float end = vector[k] + (covariance[k][k] >= 0.0 ? length_of : -length_of);
-            vector[k] = end;
-        }
-        barrier();
-        length_of = norm_from(0);
-        barrier();
-        if (i < N) vector[i] = quotient(vector[i], length_of);
-        barrier();
-        for (int place = i; place < N * N; place += THREADS) {
-            int row = place / N, column = place % N;
-            precise float left_sum = 0.0, rotated_sum = 0.0;
-            for (int j = 0; j < size_of_blocks(); ++j) {
-                precise float reflected = rounded_product(-2.0 * vector[row], vector[j]);
-                if (row == j) reflected += 1.0;
-                left_sum += rounded_product(reflected, left[j][column]);
-                rotated_sum += rounded_product(reflected, rotated[j][column]);
-            }
-            targets[place] = left_sum;
-            targets[N * N + place] = rotated_sum;
-        }
-        barrier();
-        for (int place = i; place < N * N; place += THREADS) {
-            left[place / N][place % N] = targets[place];
-            rotated[place / N][place % N] = targets[N * N + place];
-        }
-        barrier();
-    }
     // The upper triangle, made anew from the covariance.
     for (int place = i; place < N * N; place += THREADS) {
         int row = place / N, column = place % N;

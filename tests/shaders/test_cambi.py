@@ -15,6 +15,7 @@ from vkssim.metrics import cambi, make_scorer
 from vkssim.metrics.base import FeaturePlan
 from vkssim.metrics.cambi import CambiOptions
 from vkssim.metrics.dispatches import KernelShape, PlanePair
+from vkssim.shaders.constants import CAMBI_SCALES
 from vkssim.types import FrameFormat, Samples
 
 from .harness import pack, push_of, run_buffers, stem_of
@@ -51,7 +52,10 @@ class Kernels:
         frame = frame.in_surfaces() if shift else frame
         source = PlanePair.raw(frame)
         plan = make_scorer(feature, frame).plan(self.shape, source)
-        written = tuple(replace(spec, role=Role.OUTPUT) if spec.role is Role.WORK else spec for spec in plan.buffers)
+        written = tuple(
+            replace(spec, role=Role.OUTPUT) if spec.role is Role.WORK and not spec.begins_with_zeros else spec
+            for spec in plan.buffers
+        )
         contents = {source.buffer: pack(source, planes << shift).view(np.float32)}
         return plan, run_buffers(self.device, Plan((source.spec(Role.INPUT), *written), plan.steps), contents, self.pipelines)
 
@@ -61,8 +65,8 @@ def kernels(device: Device, kernel_shape: KernelShape, pipelines: PipelineBuilde
     return Kernels(device, kernel_shape, pipelines)
 
 
-def _dispatches(plan: FeaturePlan, stem: str) -> list[Dispatch]:
-    return [dispatch for step in plan.steps for dispatch in step if stem_of(dispatch) == stem]
+def _dispatches(plan: FeaturePlan, *stems: str) -> list[Dispatch]:
+    return [dispatch for step in plan.steps for dispatch in step if stem_of(dispatch) in stems]
 
 
 def _rows(buffer: npt.NDArray[np.float32], width: int, height: int) -> npt.NDArray[np.uint16]:
@@ -82,7 +86,10 @@ def _assert_stages(kernels: Kernels, planes: Samples, bits: int, settings: Cambi
     np.testing.assert_array_equal(_rows(made["cambi.flat"], width, height), plane | flat << 15)
 
     side = cambi.window_side(width, height, settings)
-    for number, dispatch in enumerate(_dispatches(plan, "cambi")):
+    steps = _dispatches(plan, "cambi", "cambi_walk")
+    scales = [dispatch for dispatch in steps if push_of(dispatch).get("first_row", 0) == 0]
+    assert len(scales) == CAMBI_SCALES
+    for number, dispatch in enumerate(scales):
         if number > 0 or cambi.is_halved(width, height, settings):
             plane, flat = plane[::2, ::2], flat[::2, ::2]
         plane = cambi.without_specks(plane)
@@ -121,11 +128,11 @@ def test_options(kernels: Kernels, settings: CambiOptions) -> None:
 
 
 def test_the_largest_window_of_flat_places(kernels: Kernels) -> None:
-    """Counts of 4,225 places, and white of 16 bits, which is rounded up to 1024."""
+    """Counts of 4,225 places, contrasts of over a thousand, and white of 16 bits, which is rounded up to 1024."""
     planes = np.full((1, 2, 80, 2990), 65535, np.uint16)
     planes[..., ::130] = 1018 << 6
-    planes[..., 200:] = 400 << 6
-    planes[..., 60:, 1500:] = 402 << 6
+    planes[..., 200:] = 100 << 6
+    planes[..., 40:, 1500:] = 102 << 6
     settings = CambiOptions(window_size=127)
     assert cambi.window_side(2990, 80, settings) == cambi.LARGEST_WINDOW
     _assert_stages(kernels, planes, 16, settings)

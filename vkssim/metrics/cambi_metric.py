@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch, Role
-from ..shaders.constants import CAMBI_CONTRASTS, CAMBI_SCALES, CAMBI_WORKGROUP
-from ..shaders.interface import SampleCode, Shape
+from ..shaders.constants import (
+    CAMBI_CONTRASTS,
+    CAMBI_SCALES,
+    CAMBI_WALK_COLUMNS,
+    CAMBI_WALK_CONTRASTS,
+    CAMBI_WALK_GROUPS,
+    CAMBI_WORKGROUP,
+)
+from ..shaders.interface import SCALED_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, IntegerScorer
@@ -39,9 +47,11 @@ from .vmaf_model import output_name
 _DEFAULTS = CambiOptions()
 
 _ROWS = 128  # of a strip of the contrasts at most
-_FLAT_ROWS = 32
+_POINTWISE_ROWS = 32  # of a strip of the kernels that make planes
 _PARTS = {Shape.STRIP: 1 << 17, Shape.STAGED: 1 << 14}  # contrasts of a workgroup that selects
 _BINS = 4096  # of the histograms of a scale
+_TURNS = 60_000  # of loops that a thread of cambi_walk may have; lavapipe ends them after 65,535
+_COLUMNS = "cambi.columns"  # the buffer of the histograms of the columns
 
 
 class CambiMetricOptions(TypedDict, total=False):
@@ -110,7 +120,7 @@ class CambiScorer(IntegerScorer):
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return the steps: levels, flat places, the contrasts of each scale while the next one is made, the strongest ones."""
         scales = self._scales()
-        values = BufferSpec("cambi.values", Role.WORK, aligned(4 * sum(scale.places for scale in scales)))
+        values = BufferSpec("cambi.values", Role.WORK, aligned(4 * (scales[-1].first + scales[-1].places)))
         histograms = BufferSpec("cambi.histograms", Role.WORK, 4 * CAMBI_SCALES * _BINS)
         groups = ceil_div(scales[0].places, _PARTS[shape.shape])
         target = partials("cambi.partials", CAMBI_SCALES * (2 * groups + 1))
@@ -139,12 +149,17 @@ class CambiScorer(IntegerScorer):
             for scale, source, plane in zip(scales, (flat, *modes), modes, strict=False)
         ]
         found = [self._contrasts(shape, scale, plane, tables[1], values) for scale, plane in zip(scales, modes, strict=True)]
+        columns = []
+        if self._walks(shape):  # each scale uses the same buffer
+            texels = max(_Walk.of(plane, shape.workgroup, self._side // 2).texels for plane in modes)
+            columns = [BufferSpec(_COLUMNS, Role.WORK, 16 * texels, begins_with_zeros=True)]
         steps: list[tuple[Dispatch, ...]] = [(self._levels(shape, planes, levels, tables[0], histograms),)]
         steps += [(_flat(shape, levels, flat),), (made[0],)]
-        steps += [(*made[number + 1 : number + 2], dispatch) for number, dispatch in enumerate(found)]
+        for number, (first, *rest) in enumerate(found):
+            steps += [(*made[number + 1 : number + 2], first), *((part,) for part in rest)]
         steps += [(select(run),) for run in range(4)]
         planes_of_levels = [plane.spec(Role.WORK) for plane in (levels, flat, *modes)]
-        return FeaturePlan((*planes_of_levels, values, histograms, *tables, target), tuple(steps), target, (groups,))
+        return FeaturePlan((*planes_of_levels, *columns, values, histograms, *tables, target), tuple(steps), target, (groups,))
 
     def _scales(self) -> list[_Scale]:
         width, height = self._size
@@ -154,7 +169,7 @@ class CambiScorer(IntegerScorer):
             if halves:
                 width, height = ceil_div(width, 2), ceil_div(height, 2)
             scales.append(_Scale(number, width, height, halves, first))
-            first += scales[-1].places
+            first += ceil_div(scales[-1].places, 4) * 4
         return scales
 
     def _levels(
@@ -165,9 +180,11 @@ class CambiScorer(IntegerScorer):
             "cambi_levels",
             planes,
             target,
-            _groups_of_words(shape, target, target.height),
+            _groups_of_blocks(shape, target),
             sources=(planes.buffer, nearest_table.name),
             targets=(target.buffer, histograms.name),
+            constants={SCALED_CONSTANT: int((planes.width, planes.height) != self._size)},
+            strip=_POINTWISE_ROWS,
             columns=target.width,
             rows=target.height,
             bits=self._bits,
@@ -178,26 +195,36 @@ class CambiScorer(IntegerScorer):
 
     def _contrasts(
         self, shape: KernelShape, scale: _Scale, plane: PlaneLayout, table: BufferSpec, values: BufferSpec
-    ) -> Dispatch:
+    ) -> tuple[Dispatch, ...]:
+        """Return the steps of a scale, one after the other."""
         darkest, limits = visible_levels(self._settings)
-        groups_x = ceil_div(plane.width, shape.workgroup if shape.shape is Shape.STRIP else CAMBI_WORKGROUP)
-        strip = strip_rows(_ROWS, plane.height, groups_x)
-        return dispatch(
-            shape,
-            "cambi",
-            plane,
-            plane,
-            (groups_x, ceil_div(plane.height, strip)),
-            sources=(plane.buffer, table.name),
-            targets=(values.name,),
+        reach = self._side // 2
+        step = partial(
+            dispatch,
+            source=plane,
+            target=plane,
             label=f"cambi scale {scale.number}",
-            strip=strip,
-            reach=self._side // 2,
+            reach=reach,
             first_value=scale.first,
             frame_values=values.frame_bytes // 4,
             contrasts=len(limits),
             darkest=darkest,
         )
+        sources, targets = (plane.buffer, table.name), (values.name,)
+        if self._walks(shape):
+            walk = _Walk.of(plane, shape.workgroup, reach)
+            step = partial(step, shape, "cambi_walk", groups=walk.groups, strip=walk.strip, rows=walk.rows)
+            step = partial(step, sources=(*sources, _COLUMNS), targets=(*targets, _COLUMNS), frame_columns=walk.texels)
+            return tuple(step(first_row=first) for first in range(0, walk.strip, walk.rows))
+        groups_x = ceil_div(plane.width, CAMBI_WORKGROUP)
+        strip = strip_rows(_ROWS, plane.height, groups_x)
+        groups = groups_x, ceil_div(plane.height, strip)
+        staged = replace(shape, shape=Shape.STAGED)
+        return (step(staged, "cambi", groups=groups, sources=sources, targets=targets, strip=strip),)
+
+    def _walks(self, shape: KernelShape) -> bool:
+        """Return whether `cambi_walk` computes the contrasts."""
+        return shape.shape is Shape.STRIP and len(visible_levels(self._settings)[1]) <= CAMBI_WALK_CONTRASTS
 
     def _nearest_table(self, planes: PlanePair) -> BufferSpec:
         sides = zip((planes.width, planes.height), self._size, strict=True)
@@ -236,7 +263,10 @@ class CambiScorer(IntegerScorer):
 
 @dataclass(frozen=True)
 class _Scale:
-    """A scale, whether it is half of the plane before it, and the place of its contrasts among those of a frame."""
+    """A scale, whether it is half of the plane before it, and the place of its contrasts among those of a frame.
+
+    The place is a multiple of 4.
+    """
 
     number: int
     width: int
@@ -249,6 +279,28 @@ class _Scale:
         return self.width * self.height
 
 
+@dataclass(frozen=True)
+class _Walk:
+    """The workgroups of `cambi_walk` for a plane: their rows, those of a part, and the texels of all histograms of a frame."""
+
+    groups: tuple[int, int]
+    strip: int
+    rows: int
+    texels: int
+
+    @classmethod
+    def of(cls, plane: PlaneLayout, threads: int, reach: int) -> Self:
+        tile = CAMBI_WALK_COLUMNS * threads
+        columns = tile + 2 * (reach // 8 + 1) * 8
+        groups_x = ceil_div(plane.width, tile)
+        strip = strip_rows(plane.height, plane.height, groups_x)
+        groups = groups_x, ceil_div(plane.height, strip)
+        turns_of_counting = ceil_div(columns, threads) + 3
+        turns = turns_of_counting + CAMBI_WALK_COLUMNS * (2 * reach + 3)  # of a row, if each place counts its window anew
+        rows = (_TURNS - 2 * (2 * reach + 1) * turns_of_counting) // turns  # two more windows enter or leave only
+        return cls(groups, strip, rows, groups[0] * groups[1] * CAMBI_WALK_GROUPS * columns)
+
+
 def _level_plane(name: str, width: int, height: int) -> PlaneLayout:
     return PlaneLayout(f"cambi.{name}", width, height, SampleCode.UINT16, aligned(2 * width))
 
@@ -258,16 +310,26 @@ def _table(name: str, numbers: npt.NDArray[np.integer]) -> BufferSpec:
     return BufferSpec(f"cambi.{name}", Role.TABLE, aligned(len(content)), content.ljust(aligned(len(content)), b"\0"))
 
 
-def _groups_of_words(shape: KernelShape, plane: PlaneLayout, rows: int) -> tuple[int, int]:
-    return ceil_div(ceil_div(plane.width, 2), shape.workgroup), rows
+def _groups_of_blocks(shape: KernelShape, target: PlaneLayout) -> tuple[int, int]:
+    """Return the workgroups of a kernel whose threads have a block of 16 bytes in each row of a strip."""
+    return ceil_div(target.row_bytes // 16, shape.workgroup), ceil_div(target.height, _POINTWISE_ROWS)
 
 
 def _flat(shape: KernelShape, levels: PlaneLayout, flat: PlaneLayout) -> Dispatch:
-    groups = _groups_of_words(shape, levels, ceil_div(levels.height, _FLAT_ROWS))
     needed = needed_equals(levels.width, levels.height)
-    return dispatch(shape, "cambi_flat", levels, flat, groups, strip=_FLAT_ROWS, needed=needed)
+    groups = _groups_of_blocks(shape, flat)
+    return dispatch(shape, "cambi_flat", levels, flat, groups, strip=_POINTWISE_ROWS, needed=needed)
 
 
 def _mode(shape: KernelShape, source: PlaneLayout, target: PlaneLayout, stride: int) -> Dispatch:
-    groups = _groups_of_words(shape, target, target.height)
-    return dispatch(shape, "cambi_mode", source, target, groups, columns=target.width, rows=target.height, stride=stride)
+    return dispatch(
+        shape,
+        "cambi_mode",
+        source,
+        target,
+        _groups_of_blocks(shape, target),
+        strip=_POINTWISE_ROWS,
+        columns=target.width,
+        rows=target.height,
+        stride=stride,
+    )

@@ -90,9 +90,9 @@ class SpeedPlaneScorer(IntegerScorer):
         self.names = _names_of_plane(self._options)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the steps: the small planes, the means of neighbours, the statistics of blocks, which are its partial sums."""
+        """Return the steps: the small planes, their contrasts, the statistics of blocks, which are its partial sums."""
         columns, rows = small_size(self._width, self._height, self._settings)
-        small, means = (PlanePair.floats(f"speed.{name}", columns, rows) for name in ("small", "means"))
+        small, contrasts = (PlanePair.floats(f"speed.{name}", columns, rows) for name in ("small", "contrasts"))
         tables = (
             _table("filter", small_plane_entries(self._width, self._height, self._settings)),
             _table("neighbours", mean_entries(columns, rows, self._settings)),
@@ -112,25 +112,25 @@ class SpeedPlaneScorer(IntegerScorer):
                 columns=columns,
                 taps=taps,
                 middle=middle,
+                difference=int(made is contrasts),
             )
 
         count = dispatch(
             shape,
             "speed_blocks",
-            small,
-            small,
+            contrasts,
+            contrasts,
             (1, 1),
-            small.count,
-            sources=(small.buffer, means.buffer),
+            contrasts.count,
             targets=(target.name,),
             frame_partials=target.frame_bytes // 4,
         )
         steps = (
             (blur(planes, small, tables[0], len(wide_taps(self._settings)), 128.0),),
-            (blur(small, means, tables[1], len(mean_taps(self._settings)), 0.0),),
+            (blur(small, contrasts, tables[1], len(mean_taps(self._settings)), 0.0),),
             (count,),
         )
-        buffers = *(plane.spec(Role.WORK) for plane in (small, means)), *tables, target
+        buffers = *(plane.spec(Role.WORK) for plane in (small, contrasts)), *tables, target
         return FeaturePlan(buffers, steps, target, (2 * self._statistics,))
 
     @property
