@@ -128,6 +128,7 @@ def test_two_models_need_two_names() -> None:
         ("vmaf=transform=tv", "transform is 'tv'; it must be none or phone"),
         ("vmaf=name=2", "name is '2'; it must be letters"),
         ("vmaf=size=1", "vmaf has no option 'size'"),
+        ("vmaf=enc_width=1280:enc_height=720", "vmaf_v0.6.1 does not judge banding, and has no enc_width, enc_height"),
     ],
 )
 def test_what_is_refused(feature: str, message: str) -> None:
@@ -163,6 +164,10 @@ def test_frames_that_it_cannot_score() -> None:
         ("version=vmaf_v0.6.1neg:name=neg", "vmaf=model=vmaf_v0.6.1neg:name=neg"),
         ("path=model/own.json:enable_transform=true", "vmaf=model=model/own.json:transform=phone"),
         ("version=vmaf_v0.6.1:enable_transform=false", "vmaf=model=vmaf_v0.6.1:transform=none"),
+        (
+            "path=vmaf_v1.json:cambi.enc_width=1280:cambi.enc_height=720:cambi.enc_bitdepth=8",
+            "vmaf=model=vmaf_v1.json:enc_width=1280:enc_height=720:enc_bitdepth=8",
+        ),
     ],
 )
 def test_models_as_libvmaf_names_them(model: str, feature: str) -> None:
@@ -173,7 +178,7 @@ def test_models_as_libvmaf_names_them(model: str, feature: str) -> None:
     ("model", "message"),
     [
         ("name=neg", "names no model; give version=NAME, such as version=vmaf_v0.6.1, or path=FILE"),
-        ("version=vmaf_v0.6.1:disable_clip=true", "disable_clip is not supported"),
+        ("version=vmaf_v0.6.1:disable_clip=true", r"disable_clip is not supported; version, .*, cambi\.enc_width, "),
         ("vmaf_v0.6.1", "not of the form option=value"),
         ("version=vmaf_v0.6.1:enable_transform=1", "enable_transform is 1; it must be true or false"),
         ("version=vmaf_v0.6.1:path=own.json", "names two models; give version or path"),

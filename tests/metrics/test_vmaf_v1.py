@@ -103,6 +103,17 @@ def test_eight_bits_at_ten() -> None:
     assert eight.frames[0].metrics != ten.frames[0].metrics
 
 
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [({}, 69.272780), ({"enc_bitdepth": 8}, 69.273698), ({"enc_width": 384, "enc_height": 216, "enc_bitdepth": 8}, 69.275144)],
+)
+def test_the_encoding_of_a_rung(encoding: dict[str, int], expected: float) -> None:
+    """The numbers are libvmaf's, with `cambi.enc_width` and the like after the model (86da14d)."""
+    options = "".join(f":{name}={value}" for name, value in encoding.items())
+    report = score_files(*clip_paths(CLIPS[1]), features=f"{V1}{options}", selection=Selection(count=2))
+    assert report.frames[0].metrics["vmaf"] == pytest.approx(expected, abs=1e-6)
+
+
 def test_the_report_names_the_model() -> None:
     reports = [score_files(*clip_paths(CLIPS[0]), features=f, selection=Selection(count=2)) for f in ("vmaf=model=v1", V1)]
     features = [report.scoring.features[0] for report in reports if report.scoring is not None]

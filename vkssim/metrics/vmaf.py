@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -18,13 +19,15 @@ from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
 from .options import OptionValue, split_feature
 from .speed_chroma import SpeedChromaMetric
-from .vmaf_model import DEFAULT_MODEL, FeatureOptions, is_file, model_of_size, predict, read_model
+from .vmaf_model import DEFAULT_MODEL, FeatureOptions, VmafModel, is_file, model_of_size, predict, read_model
 
 _EXTRACTORS: Mapping[str, type[Metric]] = {
     metric.name: metric for metric in (VifScorer, AdmScorer, MotionScorer, CambiScorer, SpeedChromaMetric)
 }
 
 _ADVISED_BITS = 10  # for models of version 1
+
+_OF_ENCODING = ("enc_width", "enc_height", "enc_bitdepth")  # options of cambi that tell how the clip was encoded
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 
@@ -49,6 +52,18 @@ class VmafOptions(TypedDict, total=False):
         ),
     ]
     name: Annotated[str, Value(default="vmaf", help="the name of the score, to tell several models apart")]
+    enc_width: Annotated[
+        int,
+        Value(
+            default=0,
+            help="the width at which the distorted clip was encoded, if it was scaled up later; for models of version 1",
+            choices=range(7681),
+        ),
+    ]
+    enc_height: Annotated[int, Value(default=0, help="the height of the encoding", choices=range(7681))]
+    enc_bitdepth: Annotated[
+        int, Value(default=0, help="the bit depth of the encoding; 0 for that of the frames", choices=range(17))
+    ]
 
 
 class VmafMetric(Metric):
@@ -73,7 +88,7 @@ class VmafMetric(Metric):
         model = model_of_size(self._options["model"], frame.width, frame.height)
         if model != self._options["model"]:
             self.settings["model"], self.automatic = model, ("model",)
-        self._model = read_model(model)
+        self._model = self._with_encoding(read_model(model))
         self._inputs = [feature.name for feature in self._model.features]
         of_extractors: dict[str, FeatureOptions] = {}
         for feature in self._model.features:
@@ -83,11 +98,27 @@ class VmafMetric(Metric):
             self._parts = tuple(_EXTRACTORS[extractor](frame, given) for extractor, given in of_extractors.items())
         except OptionError as error:
             raise OptionError(f"model {self._model.name} cannot be used: {error}") from None
-        if frame.peak < 2**_ADVISED_BITS - 1 and CambiScorer.name in of_extractors:
+        bits = int(frame.peak).bit_length()
+        if bits < _ADVISED_BITS and CambiScorer.name in of_extractors:
             self.advice = (
                 f"{name}: libvmaf's guide advises {_ADVISED_BITS} bits for {self._model.name}, which judges banding, also for"
-                f" clips of less: `--bits {_ADVISED_BITS}`"
+                f" clips of less: `--bits {_ADVISED_BITS}`, and enc_bitdepth={bits} among the options of the feature"
             )
+
+    def _with_encoding(self, model: VmafModel) -> VmafModel:
+        """Return the model with the size and the depth of the encoding, if they are given, among the options of cambi."""
+        encoding = {name: self._options[name] for name in _OF_ENCODING if self._options[name]}
+        if not encoding:
+            return model
+        if all(feature.extractor != CambiScorer.name for feature in model.features):
+            raise OptionError(f"model {model.name} does not judge banding, and has no {', '.join(encoding)}; leave it out")
+        return replace(
+            model,
+            features=tuple(
+                replace(feature, options={**feature.options, **encoding}) if feature.extractor == CambiScorer.name else feature
+                for feature in model.features
+            ),
+        )
 
     @classmethod
     def files(cls, options: Mapping[str, OptionValue]) -> list[str]:
@@ -119,7 +150,12 @@ class VmafMetric(Metric):
         return {self.names[0]: predict(self._model, features, transform=self._options["transform"] == "phone")}
 
 
-_OF_MODEL = {"version": "model", "path": "model", "name": "name"}
+_OF_MODEL = {
+    "version": "model",
+    "path": "model",
+    "name": "name",
+    **{f"{CambiScorer.name}.{name}": name for name in _OF_ENCODING},
+}
 """The option of vmaf for each key of libvmaf's --model that has one of the same value."""
 
 _TRANSFORMS = {"true": "phone", "false": "none"}
@@ -142,7 +178,7 @@ def feature_of_model(text: str) -> str:
                 raise OptionError(f"--model {text} names two models; give version or path")
             options[_OF_MODEL[key]] = str(value)
         else:
-            raise OptionError(f"--model {text}: {key} is not supported; version, path, name and enable_transform are")
+            raise OptionError(f"--model {text}: {key} is not supported; {', '.join(_OF_MODEL)} and enable_transform are")
     if "model" not in options:
         raise OptionError(f"--model {text} names no model; give version=NAME, such as version={DEFAULT_MODEL}, or path=FILE")
     return f"{VmafMetric.name}={':'.join(f'{key}={value}' for key, value in options.items())}"
