@@ -1,6 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_vote : require
 // Computes what cambi.comp does, on CPUs: the strongest contrast of each flat place of a scale with its window.
 //
 // A software driver stores lane by lane and adds in vectors. So a workgroup keeps a histogram of each column of its windows, of
@@ -64,6 +65,17 @@ int flat_level(int row, int column) {
     return within ? int(found & LEVEL) + OFFSET : NONE;
 }
 
+// Returns whether a row has a flat place in the part of it along which this thread walks, if that begins at a column.
+bool has_flat_place(int row, int column) {
+    uint found = 0u;
+    [[unroll]] for (int i = 0; i < CAMBI_WALK_COLUMNS / BLOCK; ++i) {
+        int block = min((column >> 3) + i, pitch - 1);
+        uvec4 words = texelFetch(blocks, workgroup_id().z * plane + row * pitch + block);
+        found |= words.x | words.y | words.z | words.w;
+    }
+    return (found & (FLAT | FLAT << 16)) != 0u;
+}
+
 // Adds `change` to the count of a level.
 void change_count(int first, int columns, int column, int level, int change) {
     if (level == NONE) return;
@@ -98,11 +110,17 @@ void main() {
         memoryBarrierBuffer();
         if (y < top || y >= bottom) continue;
 
+        int left_column = left + lane * CAMBI_WALK_COLUMNS, value_place = workgroup_id().z * frame_values + first_value + y * width;
+        bool walks = subgroupAny(has_flat_place(y, left_column));
+        for (int i = walks ? CAMBI_WALK_COLUMNS : 0; i < CAMBI_WALK_COLUMNS; ++i) {
+            if (left_column + i < width) values[computed(value_place + left_column + i)] = 0.0;
+        }
+
         int begin = -1;  // the first group of the window's counts
         uint even[WORDS], odd[WORDS];  // two counts each, of levels 4 i, 4 i + 2 and 4 i + 1, 4 i + 3
         [[unroll]] for (int i = 0; i < WORDS; ++i) even[i] = odd[i] = 0u;
-        for (int i = 0; i < CAMBI_WALK_COLUMNS; ++i) {
-            int column = margin + lane * CAMBI_WALK_COLUMNS + i, x = left + column - margin;
+        for (int i = walks ? 0 : CAMBI_WALK_COLUMNS; i < CAMBI_WALK_COLUMNS; ++i) {
+            int column = margin + lane * CAMBI_WALK_COLUMNS + i, x = left_column + i;
             int level = flat_level(y, x);
             bool counted = level <= brightest;
             int room = level - CONTRASTS - begin * GROUP;
@@ -160,7 +178,7 @@ void main() {
                 precise float contrast = float(weights[d - 1] * own * other) * reciprocal;
                 if (visible) strongest = max(strongest, contrast);
             }
-            int place = computed(workgroup_id().z * frame_values + first_value + y * width + x);
+            int place = computed(value_place + x);
             if (x < width) values[place] = counted ? strongest : 0.0;
         }
     }
