@@ -51,7 +51,7 @@ from ..support.pictures import clip
 
 FRAMES = clip(20)
 DISTORTED = np.roll(FRAMES, 1, axis=2)
-FEATURE = "float_ssim=scale=1:precision=fast"
+FEATURE = "float_ssim=scale=1:window=uniform8"  # which compiles soonest
 LOST = RESULTS["DEVICE_LOST"]
 FULL = RESULTS["OUT_OF_DEVICE_MEMORY"]
 TIMEOUT = 2
@@ -70,7 +70,7 @@ def reuse() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def expected() -> list[float]:
-    return [float(score) for score in vkssim.ssim(FRAMES, DISTORTED, backend="cpu")]  # type: ignore[union-attr]
+    return [float(score) for score in vkssim.ssim(FRAMES, DISTORTED, window="uniform8", backend="cpu")]  # type: ignore[union-attr]
 
 
 @pytest.fixture
@@ -128,8 +128,8 @@ def test_arrays_and_scorers_warn(expected: list[float]) -> None:
     with layer() as made:
         made.largest = 4000
         with pytest.warns(SmallerBatchWarning, match="batches of 8 frames; batches of 2 are used"):
-            _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
-        _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type] # has said so
+            _close(vkssim.ssim(FRAMES, DISTORTED, window="uniform8"), expected)  # type: ignore[arg-type]
+        _close(vkssim.ssim(FRAMES, DISTORTED, window="uniform8"), expected)  # type: ignore[arg-type] # has said so
         close_sessions()
         with pytest.warns(SmallerBatchWarning):
             vkssim.Scorer(32, 24, bits=8, features=[FEATURE]).close()
@@ -257,20 +257,20 @@ def test_a_scorer_says_what_it_did_not_score(expected: list[float]) -> None:
 def test_arrays_are_scored_again(expected: list[float], function: str) -> None:
     close_sessions()
     with layer(Fault(function, 0, LOST)) as made:
-        _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
+        _close(vkssim.ssim(FRAMES, DISTORTED, window="uniform8"), expected)  # type: ignore[arg-type]
         close_sessions()
     assert (made.injected, made.left) == (1, {})
     with layer(Fault(function, 0, LOST, forever=True)) as made, pytest.raises(DeviceLostError):
-        vkssim.ssim(FRAMES, DISTORTED, precision="fast")
+        vkssim.ssim(FRAMES, DISTORTED, window="uniform8")
     assert not made.left
-    _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
+    _close(vkssim.ssim(FRAMES, DISTORTED, window="uniform8"), expected)  # type: ignore[arg-type]
 
 
 def test_maps_are_made_again() -> None:
-    right = vkssim.ssim(FRAMES, DISTORTED, precision="fast", return_map=True)
+    right = vkssim.ssim(FRAMES, DISTORTED, window="uniform8", return_map=True)
     close_sessions()
     with layer(Fault("vkWaitForFences", 1, LOST)) as made:
-        again = vkssim.ssim(FRAMES, DISTORTED, precision="fast", return_map=True)
+        again = vkssim.ssim(FRAMES, DISTORTED, window="uniform8", return_map=True)
         close_sessions()
     assert (made.injected, made.left) == (1, {})
     for one, other in zip(right, again, strict=True):

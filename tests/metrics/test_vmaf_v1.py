@@ -18,6 +18,8 @@ from vkssim.types import FrameFormat
 from ..support.golden import CLIPS, clip_paths, clip_planes, clip_report
 from ..support.vmaf_golden import scores_of
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FEATURES = {
     "v1_1080p": "vmaf=model=vmaf_v1.0.16_3d0h:name=v1_1080p",
     "v1_phone": "vmaf=model=vmaf_v1.0.16_5d0h:name=v1_phone",
