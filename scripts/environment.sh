@@ -16,8 +16,8 @@ unset PYTHONDONTWRITEBYTECODE # each of the many processes that the scripts star
 PATH="$PATH:/usr/sbin:/sbin" # ldconfig lies there, and not every user's PATH has them
 
 # One worker more than cores, because many tests wait for a process or a thread; each takes seconds to import the tests. A file's
-# tests stay with one worker, because what they share (clips, a browser, a cluster) is made once for each worker. The files keep
-# their order: slow ones come early.
+# tests stay with one worker, because what they share (clips, a browser, a cluster) is made once for each worker, and so do the files
+# that need the same kernels (SAME_KERNELS in tests/conftest.py). The files keep their order: slow ones come early.
 # A worker that crashes ends the run, which then names the test. If another worker took its place, the run could wait for ever:
 # pytest-xdist 3.8 hands out tests that are already done, and waits for their results (issue 1378 of pytest-dev/pytest-xdist).
 RUN_TESTS=(

@@ -75,6 +75,40 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.config.workeroutput["differences"] = differences.largest()
 
 
+SAME_KERNELS = frozenset(
+    f"tests/{name}.py"
+    for name in (
+        "metrics/test_integer_adm",
+        "metrics/test_integer_vif",
+        "metrics/test_plane_metrics",
+        "metrics/test_vmaf",
+        "metrics/test_vmaf_v1",
+        "test_arrays",
+        "test_golden",
+        "test_libvmaf",
+        "test_precision",
+        "test_properties",
+        "test_same_bits",
+    )
+)
+"""Files that take most of their time to compile the kernels of all metrics: in one worker they compile them once."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give the files of SAME_KERNELS to one worker, with `--dist loadfile`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # the tests run without it too
+
+    class KernelsOnce(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "the kernels of all metrics" if file in SAME_KERNELS else file
+
+    return KernelsOnce(config, log)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     differences.add(getattr(node, "workeroutput", {}).get("differences", []))
