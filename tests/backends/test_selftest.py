@@ -39,6 +39,8 @@ from vkssim.types import FrameFormat
 from ..support.devices.faults import Layer, layer, wrong_readback
 from ..support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FRAMES = clip(2)
 FEATURE = "float_ssim=scale=1:window=uniform8"
 GAUSSIAN = "float_ssim=scale=1:precision=fast"
@@ -160,6 +162,7 @@ def _wrong_width(made: Layer) -> None:
     made.before["vkCmdPushConstants"] = push
 
 
+@pytest.mark.usefixtures("own_devices")  # of whose objects none is left
 @pytest.mark.parametrize("spoil", [wrong_readback, _wrong_width, _fewer_groups])
 def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any) -> None:
     with layer() as made:
