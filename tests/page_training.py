@@ -1,4 +1,7 @@
-"""The training loop of docs/loss.md, run by two processes as its page says; tests/test_docs.py runs it in one."""
+"""The training loop of docs/loss.md, run by two processes as its page says; tests/test_docs.py runs it in one.
+
+`ci/docs` runs this file.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ import re
 import sys
 from pathlib import Path
 
-from ..support.commands import run_program
+from .support.commands import run_program
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "loss.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "loss.md"
 
 
 def test_the_loop_of_the_page_trains(tmp_path: Path) -> None:
