@@ -1,7 +1,7 @@
 """Devices as the tests open them: one for many tests, on which each kernel is compiled once, in 0.1 s to 2 s on lavapipe.
 
-Mesa's cache of compiled kernels is kept from run to run. It names an entry by the kernel and the build of the driver, so a
-change of either is compiled anew.
+Mesa's cache of compiled kernels is kept from run to run, and `ci/lavapipe_gate` adds to it. It names an entry by the kernel and
+the build of the driver, so a change of either is compiled anew.
 """
 
 from __future__ import annotations
