@@ -91,7 +91,8 @@ def test_beside_similarities() -> None:
 def test_names_and_settings() -> None:
     metric = make_metric("vmaf=model=vmaf_v0.6.1neg:name=neg", FRAME)
     assert (metric.names, metric.similarities, metric.limit_db) == (("neg",), (), None)
-    assert metric.settings == {"model": "vmaf_v0.6.1neg", "transform": "none", "name": "neg"}
+    encoding = {"enc_width": 0, "enc_height": 0, "enc_bitdepth": 0}
+    assert metric.settings == {"model": "vmaf_v0.6.1neg", "transform": "none", "name": "neg", **encoding}
     assert make_metric("vmaf", FRAME).text == "vmaf"
 
 
