@@ -20,7 +20,7 @@ from .support.commands import python_process
 
 ROOT = Path(__file__).resolve().parent.parent
 
-SMALL = ("--size", "192x176", "--frames", "2")
+SMALL = ("--size", "224x176", "--frames", "2")
 
 
 def _bench(*words: str, cwd: Path = ROOT) -> tuple[int, str]:
@@ -38,8 +38,8 @@ def test_libvmaf_beside_vkssim_gives_the_same_scores(tmp_path: Path) -> None:
     code, said = _bench("--section", "libvmaf", *SMALL, "-o", str(output))
     assert code == 0, said
     rows = {row["name"]: row for row in json.loads(output.read_text())["figures"]}
-    assert len(rows) == 12
-    for feature in ("float_ms_ssim", "vmaf"):
+    assert len(rows) == 18
+    for feature in ("float_ms_ssim", "vmaf", "vmaf=model=vmaf_v1.0.16_3d0h"):
         for program in ("vkssim", "libvmaf by FFmpeg"):
             assert rows[f"{program}, {feature}, CPU time"]["value"] > 0
         assert {"value", "text"} & rows[f"libvmaf against vkssim, {feature}, CPU time"].keys()
@@ -57,7 +57,7 @@ def test_the_bench_continues_after_a_section_that_fails(tmp_path: Path) -> None:
     code, said = _bench(*words, cwd=tmp_path)
     assert code == 1, said
     assert "Traceback" not in said
-    assert said.count("arrays 192x176, 8 bit failed: ") == 2, said  # when it happens, and at the end
+    assert said.count("arrays 224x176, 8 bit failed: ") == 2, said  # when it happens, and at the end
     result = json.loads(output.read_text())
     assert [row["name"] for row in result["figures"]] == [f"peak host memory, {frames} frames" for frames in (32, 128)]
     assert [failure["section"] for failure in result["failures"]] == ["arrays"]
