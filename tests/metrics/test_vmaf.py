@@ -129,6 +129,7 @@ def test_two_models_need_two_names() -> None:
         ("vmaf=transform=tv", "transform is 'tv'; it must be none or phone"),
         ("vmaf=name=2", "name is '2'; it must be letters"),
         ("vmaf=size=1", "vmaf has no option 'size'"),
+        ("vmaf=model=vmaf_v1.0.16_3d0h:enc_width=1280", "is enc_width and enc_height, got enc_width"),
         ("vmaf=enc_width=1280:enc_height=720", "vmaf_v0.6.1 does not judge banding, and has no enc_width, enc_height"),
     ],
 )

@@ -112,6 +112,8 @@ class VmafMetric(Metric):
             return model
         if all(feature.extractor != CambiScorer.name for feature in model.features):
             raise OptionError(f"model {model.name} does not judge banding, and has no {', '.join(encoding)}; leave it out")
+        if ("enc_width" in encoding) != ("enc_height" in encoding):
+            raise OptionError(f"{self.name}: the size of the encoding is enc_width and enc_height, got {', '.join(encoding)}")
         return replace(
             model,
             features=tuple(
