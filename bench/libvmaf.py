@@ -17,6 +17,7 @@ from spreads import Row, compared
 
 from vkssim import score_files
 from vkssim.frames.options import RawDescription
+from vkssim.metrics.options import split_feature
 from vkssim.metrics.vmaf_model import model_folder
 
 _V1 = "vmaf_v1.0.16_3d0h"
@@ -47,13 +48,17 @@ def _of_feature(feature: str, program: str, width: int, height: int, frames: int
         raw = RawDescription(width, height, "420", 8)
         where = {"section": "libvmaf", "size": f"{width}x{height}", "bits": 8, "feature": feature, "frames": frames}
         where["cores"] = cores()
+        metric, _ = split_feature(feature)
+        models = model_folder()
+        if models is not None:
+            shutil.copy(models / f"{_V1}.json", reference.parent)  # a path within a filter has its own rules of quotes
 
         def ours() -> Scores:
             report = score_files(reference, distorted, features=[feature], raw=raw, device=device)
-            return [frame.metrics[_metric(feature)] or 0.0 for frame in report.frames]
+            return [frame.metrics[metric] or 0.0 for frame in report.frames]
 
         def theirs() -> Scores:
-            return _run(feature, program, width, height, reference, distorted)
+            return _run(feature, metric, program, width, height, reference, distorted)
 
         runs: dict[str, Callable[[], Scores]] = {"vkssim": ours, "libvmaf by FFmpeg": theirs}
         scores = [run() for run in runs.values()]
@@ -88,18 +93,12 @@ def _ffmpeg() -> str | None:
     return None
 
 
-def _run(feature: str, program: str, width: int, height: int, reference: Path, distorted: Path) -> Scores:
+def _run(feature: str, metric: str, program: str, width: int, height: int, reference: Path, distorted: Path) -> Scores:
     """Return libvmaf's scores."""
-    log, models = reference.with_name("libvmaf.json"), model_folder()
-    if models is not None:
-        shutil.copy(models / f"{_V1}.json", log.parent)  # a path within a filter has its own rules of quotes
+    log = reference.with_name("libvmaf.json")
     raw = ("-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", f"{width}x{height}", "-i")
     options = f"{_FILTERS[feature]}:n_threads={cores()}:log_fmt=json:log_path={log.name}"
     command = [program, "-nostdin", "-loglevel", "error", *raw, str(distorted), *raw, str(reference)]
     subprocess.run([*command, "-lavfi", f"[0:v][1:v]libvmaf={options}", "-f", "null", "-"], cwd=log.parent, check=True)
     frames = json.loads(log.read_text(encoding="utf-8"))["frames"]
-    return [float(frame["metrics"][_metric(feature)]) for frame in frames]
-
-
-def _metric(feature: str) -> str:
-    return feature.partition("=")[0]
+    return [float(frame["metrics"][metric]) for frame in frames]

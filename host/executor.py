@@ -167,8 +167,7 @@ class Executor(Closable):
     def _make_work(self, spec: BufferSpec) -> Buffer:
         buffer = Buffer(self._device, self._stack, spec.frame_bytes * self.batch, MemoryClass.WORK)
         if spec.begins_with_zeros:
-            size = buffer.size // 4 * 4
-            self._start_transfer(lambda commands: vk.vkCmdFillBuffer(commands, buffer.handle, 0, size, 0))
+            self._start_transfer(lambda commands: vk.vkCmdFillBuffer(commands, buffer.handle, 0, buffer.size, 0))
         return buffer
 
     def _start_transfer(self, record: Callable[[Any], None]) -> None:

@@ -369,8 +369,8 @@ MUTATIONS = (
     Mutation(
         "cambi walk: histograms that begin with other numbers",
         "host/executor.py",
-        "buffer.handle, 0, size, 0)",
-        "buffer.handle, 0, size, 1)",
+        "buffer.handle, 0, buffer.size, 0)",
+        "buffer.handle, 0, buffer.size, 1)",
     ),
     Mutation(
         "cambi walk: rows that enter twice, in each part of a strip",
