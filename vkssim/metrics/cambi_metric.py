@@ -54,6 +54,15 @@ _TURNS = 60_000  # of loops that a thread of cambi_walk may have; lavapipe ends 
 _COLUMNS = "cambi.columns"  # the buffer of the histograms of the columns
 
 
+EncodedWidth = Annotated[
+    int, Value(default=_DEFAULTS.enc_width, help="the encoding's width, if it was scaled up later", choices=range(7681))
+]
+EncodedHeight = Annotated[int, Value(default=_DEFAULTS.enc_height, help="the encoding's height", choices=range(7681))]
+EncodedBits = Annotated[
+    int, Value(default=_DEFAULTS.enc_bitdepth, help="the encoding's bit depth; 0 for that of the frames", choices=range(17))
+]
+
+
 class CambiMetricOptions(TypedDict, total=False):
     """The options of cambi."""
 
@@ -91,13 +100,9 @@ class CambiMetricOptions(TypedDict, total=False):
     window_size: Annotated[
         int, Value(default=_DEFAULTS.window_size, help="the window's side at 3840x2160", choices=range(15, 128))
     ]
-    enc_width: Annotated[
-        int, Value(default=_DEFAULTS.enc_width, help="the encoding's width, if it was scaled up later", choices=range(7681))
-    ]
-    enc_height: Annotated[int, Value(default=_DEFAULTS.enc_height, help="the encoding's height", choices=range(7681))]
-    enc_bitdepth: Annotated[
-        int, Value(default=_DEFAULTS.enc_bitdepth, help="the encoding's bit depth; 0 for that of the frames", choices=range(17))
-    ]
+    enc_width: EncodedWidth
+    enc_height: EncodedHeight
+    enc_bitdepth: EncodedBits
 
 
 class CambiScorer(IntegerScorer):

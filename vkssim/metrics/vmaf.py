@@ -13,7 +13,7 @@ from ..errors import OptionError
 from ..types import Doubles, FrameFormat
 from ..utils.values import Value, values_of
 from .base import FrameScorer, Metric
-from .cambi_metric import CambiScorer
+from .cambi_metric import CambiScorer, EncodedBits, EncodedHeight, EncodedWidth
 from .integer_adm import AdmScorer
 from .integer_motion import MotionScorer
 from .integer_vif import VifScorer
@@ -52,18 +52,9 @@ class VmafOptions(TypedDict, total=False):
         ),
     ]
     name: Annotated[str, Value(default="vmaf", help="the name of the score, to tell several models apart")]
-    enc_width: Annotated[
-        int,
-        Value(
-            default=0,
-            help="the width at which the distorted clip was encoded, if it was scaled up later; for models of version 1",
-            choices=range(7681),
-        ),
-    ]
-    enc_height: Annotated[int, Value(default=0, help="the height of the encoding", choices=range(7681))]
-    enc_bitdepth: Annotated[
-        int, Value(default=0, help="the bit depth of the encoding; 0 for that of the frames", choices=range(17))
-    ]
+    enc_width: EncodedWidth
+    enc_height: EncodedHeight
+    enc_bitdepth: EncodedBits
 
 
 class VmafMetric(Metric):
