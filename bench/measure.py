@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,10 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
     with VulkanBackend(FrameMetrics(feature, [frame]).planes, device=device, batch=batch, slots=1, profile=True) as backend:
         count = backend.batch_size
         current = backend.batches[0]
-        references, distorted = pairs(width, height, bits)
-        for i in range(count):
-            current.reference[0][i], current.distorted[0][i] = references[i % _DISTINCT], distorted[i % _DISTINCT]
+        for reference, distorted in zip(current.reference, current.distorted, strict=True):
+            plane_height, plane_width = reference.shape[1:]
+            for i, pair in zip(range(count), cycle(zip(*pairs(plane_width, plane_height, bits), strict=True)), strict=False):
+                reference[i], distorted[i] = pair
         samples: list[dict[str, float]] = []
         spent: dict[str, float] = {}
         for _ in range(_WARM_UP + 15):
@@ -132,12 +134,12 @@ def raw_clips(width: int, height: int, bits: int, frames: int) -> Iterator[tuple
     """Write a pair of raw 4:2:0 files into `folder_in_memory`."""
     with folder_in_memory() as folder:
         paths = Path(folder, "reference.yuv"), Path(folder, "distorted.yuv")
-        chroma = bytes(2 * ((width + 1) // 2) * ((height + 1) // 2) * (1 if bits == 8 else 2))
-        for path, planes in zip(paths, pairs(width, height, bits), strict=True):
+        chroma = pairs((width + 1) // 2, (height + 1) // 2, bits)
+        for path, luma, of_chroma in zip(paths, pairs(width, height, bits), chroma, strict=True):
             with path.open("wb") as file:
                 for i in range(frames):
-                    file.write(planes[i % _DISTINCT].tobytes())
-                    file.write(chroma)
+                    file.write(luma[i % _DISTINCT].tobytes())
+                    file.write(of_chroma[i % _DISTINCT].tobytes() + of_chroma[(i + 1) % _DISTINCT].tobytes())
         yield paths
 
 
