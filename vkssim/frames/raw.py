@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import InputError, ReadError, TruncatedInputError
 from ..storage.urls import read_ranges
-from ..types import PIXEL_FORMATS, DepthCheck, Planes, Samples, plane_shapes
+from ..types import PIXEL_FORMATS, DepthCheck, Planes, plane_shapes
 from ..utils.choices import BIT_DEPTHS
 from ..utils.interruption import check
 from ..utils.wording import counted
@@ -175,23 +175,25 @@ class RawFile(_RawFrames):
 
     def _read_frames(self, starts: Sequence[int], targets: Sequence[Planes]) -> int:
         for count, (start, target) in enumerate(zip(starts, targets, strict=True)):
-            places = zip(self._offsets, target, strict=False)
-            if not all(_read_into(plane, partial(self._fill, start + offset)) for offset, plane in places):
+            if not _read_into(target, partial(self._fill, start)):
                 return count
         return len(starts)
 
-    def _fill(self, offset: int, memory: memoryview) -> bool:
-        done = 0
+    def _fill(self, offset: int, memory: list[memoryview]) -> bool:
         try:
-            while done < len(memory):
-                count = _read_at(self._descriptor, memory[done:], offset + done)
+            while memory:
+                count = _read_at(self._descriptor, memory, offset)
                 if not count:
-                    self.problem = self._shorter(offset + done)
+                    self.problem = self._shorter(offset)
                     return False
-                done += count
+                offset += count
+                while memory and count >= len(memory[0]):
+                    count -= len(memory.pop(0))
+                if count:
+                    memory[0] = memory[0][count:]
         except OSError as error:
             self.problem = unreadable(self.info.path, error)
-        return done == len(memory)
+        return not memory
 
     def close(self) -> None:
         """Close the file."""
@@ -200,22 +202,22 @@ class RawFile(_RawFrames):
             self._descriptor = -1
 
 
-def _read_into(target: Samples, fill: Callable[[memoryview], bool]) -> bool:
-    """Have the memory of a plane filled, and return whether it was. A plane with padded rows is read without padding first."""
-    if target.flags.c_contiguous:
-        return fill(target.data.cast("B"))
-    plane = np.empty(target.shape, target.dtype)
-    complete = fill(plane.data.cast("B"))
-    target[:] = plane
+def _read_into(target: Planes, fill: Callable[[list[memoryview]], bool]) -> bool:
+    """Have the memory of planes filled, and return whether it was. Planes with padded rows are read without padding first."""
+    planes = [plane if plane.flags.c_contiguous else np.empty(plane.shape, plane.dtype) for plane in target]
+    complete = fill([plane.data.cast("B") for plane in planes])
+    for plane, read in zip(target, planes, strict=True):
+        if read is not plane:
+            plane[:] = read
     return complete
 
 
-def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
+def _read_at(descriptor: int, targets: list[memoryview], offset: int) -> int:
     if hasattr(os, "preadv"):
-        return os.preadv(descriptor, [target], offset)
+        return os.preadv(descriptor, targets, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)  # Windows: one reader at a time, see `concurrent`
-    data = os.read(descriptor, len(target))
-    target[: len(data)] = data
+    data = os.read(descriptor, len(targets[0]))
+    targets[0][: len(data)] = data
     return len(data)
 
 
@@ -301,7 +303,7 @@ class PlanarStream(SequentialSource):
         super().__init__()
         self.info = info
         self._stream = stream
-        self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
+        self._frame_bytes = layout.frame_bytes
         self._offset = position
 
     def _frame_header(self) -> bool:
@@ -320,16 +322,16 @@ class PlanarStream(SequentialSource):
         if not self._frame_header():
             return False
         start = self._offset
-        complete = all(
-            self._skip(start + offset - self._offset) and _read_into(plane, self._fill)
-            for offset, plane in zip(self._offsets, target or (), strict=False)
-        ) and self._skip(start + self._frame_bytes - self._offset)
+        complete = _read_into(target or (), self._fill_all) and self._skip(start + self._frame_bytes - self._offset)
         if not complete and self._offset > begin:
             self.problem = truncated(self.info.path, self._position, start, self._offset, self._frame_bytes)
         return complete
 
     def _was_last(self, position: int) -> bool:
         return self._offset == position + self._frame_bytes
+
+    def _fill_all(self, memory: list[memoryview]) -> bool:
+        return all(map(self._fill, memory))
 
     def _fill(self, memory: memoryview) -> bool:
         done = self._stream.readinto(memory)  # less at the end alone, because the stream is buffered
