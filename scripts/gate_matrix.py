@@ -222,6 +222,9 @@ VMAF = ("vmaf", "vmaf=model=vmaf_v0.6.1neg:name=vmaf_neg", "motion")
 VMAF_V1 = ("vmaf=model=vmaf_v1.0.16_3d0h:name=v1_1080p", "vmaf=model=vmaf_v1.0.16_5d0h:name=v1_phone")
 """Metrics that read chroma."""
 
+CAMBI = ("cambi=max_log_contrast=5",)
+"""For CPUs this is a kernel of its own. There are no stored scores of it."""
+
 V1_FRAMES = 4
 """Frames of a clip with chroma. The scores of the last one are those of the end of the clip, and are not compared."""
 
@@ -454,17 +457,22 @@ def _score_clips_with_chroma(device: str | None, shapes: Sequence[Shape]) -> Ite
     for name in CLIPS:
         clips = [_planes_of(FIXTURES / f"{name}_{side}.mp4", V1_FRAMES) for side in ("ref", "dis")]
         (_, height, width), bits = clips[0][0].shape, 10 if "10bit" in name else 8
-        metrics = FrameMetrics(VMAF_V1, [FrameFormat.of_bits(width, height, bits)])
-        frames = json.loads((FIXTURES / f"{name}.vmaf_v1.json").read_text("utf-8"))["frames"][: V1_FRAMES - 1]
-        stored = {number: {score: frame[score] for score in metrics.names} for number, frame in enumerate(frames)}
-        with CpuBackend(metrics.planes) as cpu:
-            trusted = _score_frames(cpu, metrics, clips)
-        for shape in shapes:
-            with VulkanBackend(metrics.planes, device=device, batch=2, slots=2, shape=shape) as vulkan:
-                tested = _score_frames(vulkan, metrics, clips)
-            row = f"{name}, {bits} bit {width}x{height}, {counted(len(frames), 'frame')}, vmaf v1, {shape.value} exact"
-            first, right = ({number: scores[number] for number in stored} for scores in (tested, trusted))
-            yield GateRow(row, EXACT_PLACES, _compare_sides(first, right, stored, EXACT_PLACES))
+        stored = json.loads((FIXTURES / f"{name}.vmaf_v1.json").read_text("utf-8"))["frames"][: V1_FRAMES - 1]
+        for what, features, frames in (("vmaf v1", VMAF_V1, stored), (CAMBI[0], CAMBI, None)):
+            metrics = FrameMetrics(features, [FrameFormat.of_bits(width, height, bits)])
+            libvmaf = frames and {
+                number: {score: frame[score] for score in metrics.names} for number, frame in enumerate(frames)
+            }
+            read = [planes[: len(metrics.planes)] for planes in clips]
+            with CpuBackend(metrics.planes) as cpu:
+                trusted = _score_frames(cpu, metrics, read)
+            for shape in shapes:
+                with VulkanBackend(metrics.planes, device=device, batch=2, slots=2, shape=shape) as vulkan:
+                    tested = _score_frames(vulkan, metrics, read)
+                row = f"{name}, {bits} bit {width}x{height}, {counted(len(stored), 'frame')}, {what}, {shape.value} exact"
+                first, right = ({number: scores[number] for number in range(len(stored))} for scores in (tested, trusted))
+                sides = _compare_sides(first, right, libvmaf, EXACT_PLACES)
+                yield GateRow(row, EXACT_PLACES, sides)
 
 
 def _planes_of(path: Path, count: int) -> list[Samples]:

@@ -11,12 +11,14 @@
 // A count of the window is the sum of those of its columns. Memory has room for some levels, so the strip is walked once per
 // band of levels that places of its columns have.
 // `table` has the brightest levels at which each contrast is visible, the weights, and 1 / n rounded to float32.
-// The workgroup size is fixed, and there are no constants. y: strip. z: frame. For CPUs, cambi_walk.comp does the same.
+// The workgroup size is fixed, and there are no constants. y: strip. z: frame. For CPUs, cambi_walk.comp does the same if d is at
+// most CAMBI_WALK_CONTRASTS.
 
 #include "integer_constants.glsl"
 
 const int THREADS = CAMBI_WORKGROUP;
 const int MEMORY = CAMBI_STAGED_WORDS;
+const int MOST_WORDS = (2 * CAMBI_REACH + 3) / 4;  // of a window, before the last one
 layout(local_size_x = CAMBI_WORKGROUP) in;
 layout(push_constant) uniform Push {
     int width;
@@ -73,12 +75,17 @@ int count_of(int level, int first, int width_words) {
     int last = first + 2 * reach, word = level * width_words + (first >> 2), last_word = level * width_words + (last >> 2);
     uint sums = 0u;  // of the first and third, and of the second and fourth columns of the words
     uint kept = 0xffffffffu << (8 * (first & 3));
+#ifdef STAGED
     for (; word < last_word; ++word) {
+#else  // lavapipe ends the loops of a thread after 65,535 turns: this is none
+    [[unroll]] for (int i = 0; i < MOST_WORDS; ++i, ++word) {
+        if (word >= last_word) continue;
+#endif
         uint counts = histograms[word] & kept;
         sums += (counts & 0x00ff00ffu) + (counts >> 8 & 0x00ff00ffu);
         kept = 0xffffffffu;
     }
-    uint counts = histograms[word] & kept & 0xffffffffu >> (24 - 8 * (last & 3));
+    uint counts = histograms[last_word] & kept & 0xffffffffu >> (24 - 8 * (last & 3));
     sums += (counts & 0x00ff00ffu) + (counts >> 8 & 0x00ff00ffu);
     return int((sums & 0xffffu) + (sums >> 16));
 }
@@ -118,6 +125,7 @@ void main() {
 
     for (uint left_over = bands; left_over != 0u; left_over &= left_over - 1u) {
         int band = findLSB(left_over), lowest = band * of_band - contrasts;
+        barrier();  // until the last row of the band before is read
         for (int i = thread; i < levels * width_words; i += THREADS) histograms[i] = 0u;
         for (int row = top - reach; row < bottom + reach; ++row) {
             int y = row - reach;

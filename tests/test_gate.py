@@ -73,7 +73,7 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
                 for kernel in plan.kernels:
                     run.add(kernel.module)
                     formats.setdefault(kernel.module, set()).update(value for number, value in kernel.constants if number == 1)
-    metrics = FrameMetrics((*gate_matrix.VMAF, *gate_matrix.VMAF_V1), [FrameFormat.of_bits(576, 324, 8)])
+    metrics = FrameMetrics((*gate_matrix.VMAF, *gate_matrix.VMAF_V1, *gate_matrix.CAMBI), [FrameFormat.of_bits(576, 324, 8)])
     run |= {kernel.module for shape in Shape for kernel in frame_plan(metrics.planes, KernelShape(shape, 8))[0].kernels}
     assert run == needed
     for shape in Shape:

@@ -127,15 +127,26 @@ def test_options(kernels: Kernels, settings: CambiOptions) -> None:
     _assert_stages(kernels, _planes(260, 100, 8, seed=1), 8, settings)
 
 
-def test_the_largest_window_of_flat_places(kernels: Kernels) -> None:
-    """Counts of 4,225 places, contrasts of over a thousand, and white of 16 bits, which is rounded up to 1024."""
+def _wide_planes() -> Samples:
+    """White of 16 bits, which is rounded up to 1024, beside darker levels, mostly flat: the window has 65 columns."""
     planes = np.full((1, 2, 80, 2990), 65535, np.uint16)
     planes[..., ::130] = 1018 << 6
     planes[..., 200:] = 100 << 6
     planes[..., 40:, 1500:] = 102 << 6
+    return planes
+
+
+def test_the_largest_window_of_flat_places(kernels: Kernels) -> None:
+    """Counts of 4,225 places, and contrasts of over a thousand."""
     settings = CambiOptions(window_size=127)
     assert cambi.window_side(2990, 80, settings) == cambi.LARGEST_WINDOW
-    _assert_stages(kernels, planes, 16, settings)
+    _assert_stages(kernels, _wide_planes(), 16, settings)
+
+
+def test_the_most_contrasts_of_the_largest_window(device: Device, pipelines: PipelineBuilder) -> None:
+    """With a loop over the words of a window, lavapipe would end the strips early. GPUs have that loop."""
+    kernels = Kernels(device, KernelShape.for_device(device.info), pipelines)
+    _assert_stages(kernels, _wide_planes(), 16, CambiOptions(window_size=127, max_log_contrast=5))
 
 
 def test_samples_in_the_upper_bits(kernels: Kernels) -> None:

@@ -247,6 +247,7 @@ CASES = (
     ),
     *_scores("motion", 2.894804, 2.997776),
     *_of_bands("cambi", 19.734012, 20.143009),
+    *_of_bands("cambi=max_log_contrast=5", 21.325606, 21.807634),
     *_scores("speed_chroma", 10.530090, 10.528410),
     _largest_sample(" of 10 bits", 1500.0),
     _largest_sample(" of range 250", 252.0),

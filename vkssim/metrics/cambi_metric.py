@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Annotated, Self, TypedDict
 
 import numpy as np
@@ -46,7 +47,9 @@ from .vmaf_model import output_name
 
 _DEFAULTS = CambiOptions()
 
-_ROWS = 128  # of a strip of the contrasts at most
+_ROWS = {Shape.STRIP: 64, Shape.STAGED: 128}
+"""Rows of a strip of `cambi.comp` at most. lavapipe ends the loops of a thread after 65,535 turns: with 32 contrasts, 32 bands
+of 64 rows and the window's 64 have 5 turns a row, and 64 rows have 33 for each of up to 16 bands of the threads of a vector."""
 _POINTWISE_ROWS = 32  # of a strip of the kernels that make planes
 _PARTS = {Shape.STRIP: 1 << 17, Shape.STAGED: 1 << 14}  # contrasts of a workgroup that selects
 _BINS = 4096  # of the histograms of a scale
@@ -123,7 +126,7 @@ class CambiScorer(IntegerScorer):
         self.names = (output_name(self.name, self._options),)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the steps: levels, flat places, the contrasts of each scale while the next one is made, the strongest ones."""
+        """Return the steps: levels, flat places, the planes of the scales, their contrasts, the strongest ones."""
         scales = self._scales()
         values = BufferSpec("cambi.values", Role.WORK, aligned(4 * (scales[-1].first + scales[-1].places)))
         histograms = BufferSpec("cambi.histograms", Role.WORK, 4 * CAMBI_SCALES * _BINS)
@@ -154,15 +157,14 @@ class CambiScorer(IntegerScorer):
             for scale, source, plane in zip(scales, (flat, *modes), modes, strict=False)
         ]
         found = [self._contrasts(shape, scale, plane, tables[1], values) for scale, plane in zip(scales, modes, strict=True)]
-        columns = []
+        contrasts = tuple(chain.from_iterable(found))
+        columns, contrast_steps = [], [contrasts]
         if self._walks(shape):  # each scale uses the same buffer
             texels = max(_Walk.of(plane, shape.workgroup, self._side // 2).texels for plane in modes)
             columns = [BufferSpec(_COLUMNS, Role.WORK, 16 * texels, begins_with_zeros=True)]
-        steps: list[tuple[Dispatch, ...]] = [(self._levels(shape, planes, levels, tables[0], histograms),)]
-        steps += [(_flat(shape, levels, flat),), (made[0],)]
-        for number, (first, *rest) in enumerate(found):
-            steps += [(*made[number + 1 : number + 2], first), *((part,) for part in rest)]
-        steps += [(select(run),) for run in range(4)]
+            contrast_steps = [(part,) for part in contrasts]
+        planes_made = self._levels(shape, planes, levels, tables[0], histograms), _flat(shape, levels, flat), *made
+        steps = [*((dispatch,) for dispatch in planes_made), *contrast_steps, *((select(run),) for run in range(4))]
         planes_of_levels = [plane.spec(Role.WORK) for plane in (levels, flat, *modes)]
         return FeaturePlan((*planes_of_levels, *columns, values, histograms, *tables, target), tuple(steps), target, (groups,))
 
@@ -222,10 +224,9 @@ class CambiScorer(IntegerScorer):
             step = partial(step, sources=(*sources, _COLUMNS), targets=(*targets, _COLUMNS), frame_columns=walk.texels)
             return tuple(step(first_row=first) for first in range(0, walk.strip, walk.rows))
         groups_x = ceil_div(plane.width, CAMBI_WORKGROUP)
-        strip = strip_rows(_ROWS, plane.height, groups_x)
+        strip = strip_rows(_ROWS[shape.shape], plane.height, groups_x)
         groups = groups_x, ceil_div(plane.height, strip)
-        staged = replace(shape, shape=Shape.STAGED)
-        return (step(staged, "cambi", groups=groups, sources=sources, targets=targets, strip=strip),)
+        return (step(shape, "cambi", groups=groups, sources=sources, targets=targets, strip=strip),)
 
     def _walks(self, shape: KernelShape) -> bool:
         """Return whether `cambi_walk` computes the contrasts."""
