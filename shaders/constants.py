@@ -162,4 +162,7 @@ CAMBI_SELECT_WORKGROUP = 256
 """Threads of a workgroup that looks for the largest contrasts."""
 
 SPEED_WORKGROUP = 64
-"""Threads of a workgroup that computes the statistics of a small plane of speed_chroma."""
+"""Threads of a workgroup that computes the statistics of a small plane of speed_chroma, on CPUs."""
+
+SPEED_STAGED_WORKGROUP = 256
+"""The same on GPUs, where few planes wait for the covariance: three threads share the work of one."""

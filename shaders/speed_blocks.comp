@@ -12,8 +12,13 @@
 
 #include "integer_constants.glsl"
 
+#ifdef STAGED
+const int THREADS = SPEED_STAGED_WORKGROUP;
+layout(local_size_x = SPEED_STAGED_WORKGROUP) in;
+#else
 const int THREADS = SPEED_WORKGROUP;
 layout(local_size_x = SPEED_WORKGROUP) in;
+#endif
 layout(push_constant) uniform Push {
     int width;  // of the small planes
     int height;
@@ -47,6 +52,11 @@ const int BLOCK = 5;
 const int N = BLOCK * BLOCK;
 const float SMALL = 1e-6;
 const int MAX_ITERATIONS = 500;
+const int TURNS = N * (BLOCK + 1) / 2;         // of the covariance: a place, and a row of places up to its own
+const int PARTS = max(THREADS / TURNS, 1);     // of the rows of the plane, each with threads of its own
+const int TURNS_AT_ONCE = THREADS / PARTS;
+const int AT_ONCE = 8;                         // samples of a turn along a row: lavapipe ends the loops of a thread after 65,535
+const int BLOCKS_AT_ONCE = SPEED_WORKGROUP;
 
 shared float covariance[N][N];
 shared float left[N][N];      // the matrix that is reduced
@@ -55,7 +65,7 @@ shared float vector[N];
 shared float image[N];
 shared float diagonal[N];
 shared float below[N];
-shared float targets[N * SPEED_WORKGROUP];  // (places, threads); before that, both matrices of a step
+shared float targets[N * BLOCKS_AT_ONCE];  // (places, threads); before that, sums of a part
 shared bool singular;
 
 int thread_index() {
@@ -100,35 +110,64 @@ void make_covariance(int rows, int columns) {
     for (int part = thread_index(); part < size_of_blocks(); part += THREADS) {
         precise float sum = 0.0;
         for (int y = 0; y < rows; ++y)
-            for (int x = 0; x < columns; ++x) sum += contrast_at(y + part / BLOCK, x + part % BLOCK);
+            for (int x = 0; x < columns; x += AT_ONCE) {
+                [[unroll]] for (int i = 0; i < AT_ONCE; ++i) {
+                    if (x + i < columns) sum += contrast_at(y + part / BLOCK, x + i + part % BLOCK);
+                }
+            }
         vector[part] = quotient(sum, count);
     }
     barrier();
     // A turn has a place of the blocks and a row of places, so that a step along the plane reads two samples for five products.
-    for (int turn = thread_index(); turn < N * BLOCK; turn += THREADS) {
-        int i = turn / BLOCK, row = turn % BLOCK;
-        if (row > i / BLOCK) continue;
-        vec2 totals[BLOCK], others[BLOCK];
+    int part = thread_index() / TURNS_AT_ONCE;
+    for (int first_turn = 0; first_turn < TURNS; first_turn += TURNS_AT_ONCE) {
+        int place = thread_index() % TURNS_AT_ONCE, turn = first_turn + place;
+        int block_row = int(turn >= 5) + int(turn >= 15) + int(turn >= 30) + int(turn >= 50);  // a row of i has one j row more
+        int rest = turn - BLOCK * block_row * (block_row + 1) / 2;
+        int i = BLOCK * block_row + rest % BLOCK, row = rest / BLOCK;
+        bool works = turn < TURNS && part < PARTS;
+        int begin = works ? rows * part / PARTS : 0, end = works ? rows * (part + 1) / PARTS : 0;
+        vec2 totals[BLOCK];
         float means[BLOCK];
         [[unroll]] for (int k = 0; k < BLOCK; ++k) {
             totals[k] = vec2(0.0);
-            means[k] = vector[BLOCK * row + k];
+            means[k] = works ? vector[BLOCK * row + k] : 0.0;
         }
-        for (int y = 0; y < rows; ++y) {
+        float mean = works ? vector[i] : 0.0;
+        for (int y = begin; y < end; ++y) {
             float samples[BLOCK];
             [[unroll]] for (int k = 1; k < BLOCK; ++k) samples[k] = contrast_at(y + row, k - 1);
-            for (int x = 0; x < columns; ++x) {
-                [[unroll]] for (int k = 1; k < BLOCK; ++k) samples[k - 1] = samples[k];
-                samples[BLOCK - 1] = contrast_at(y + row, x + BLOCK - 1);
-                vec2 own = whole_sum(contrast_at(y + i / BLOCK, x + i % BLOCK), -vector[i]);
-                [[unroll]] for (int k = 0; k < BLOCK; ++k) {
-                    totals[k] = add_product(totals[k], own, whole_sum(samples[k], -means[k]));
+            for (int first = 0; first < columns; first += AT_ONCE) {
+                [[unroll]] for (int step = 0; step < AT_ONCE; ++step) {
+                    int x = first + step;
+                    if (x >= columns) continue;
+                    [[unroll]] for (int k = 1; k < BLOCK; ++k) samples[k - 1] = samples[k];
+                    samples[BLOCK - 1] = contrast_at(y + row, x + BLOCK - 1);
+                    vec2 own = whole_sum(contrast_at(y + i / BLOCK, x + i % BLOCK), -mean);
+                    [[unroll]] for (int k = 0; k < BLOCK; ++k) {
+                        totals[k] = add_product(totals[k], own, whole_sum(samples[k], -means[k]));
+                    }
                 }
+            }
+        }
+        [[unroll]] for (int other = 1; other < PARTS; ++other) {
+            barrier();
+            if (part == other) {
+                [[unroll]] for (int k = 0; k < BLOCK; ++k) {
+                    targets[(2 * k) * TURNS_AT_ONCE + place] = totals[k].x;
+                    targets[(2 * k + 1) * TURNS_AT_ONCE + place] = totals[k].y;
+                }
+            }
+            barrier();
+            [[unroll]] for (int k = 0; k < BLOCK; ++k) {
+                vec2 sum = whole_sum(totals[k].x, targets[(2 * k) * TURNS_AT_ONCE + place]);
+                precise float low = sum.y + (totals[k].y + targets[(2 * k + 1) * TURNS_AT_ONCE + place]);
+                if (part == 0) totals[k] = whole_sum(sum.x, low);
             }
         }
         [[unroll]] for (int k = 0; k < BLOCK; ++k) {
             int j = BLOCK * row + k;
-            if (j <= i) covariance[i][j] = covariance[j][i] = divided(totals[k], count);
+            if (works && part == 0 && j <= i) covariance[i][j] = covariance[j][i] = divided(totals[k], count);
         }
     }
     barrier();
@@ -306,6 +345,7 @@ float norm(const float numbers[N]) {
 void make_rotation() {
     int i = thread_index(), column = i % N;
     bool reduces = i < N;
+    int rows = i < 2 * N ? size_of_blocks() : 0;
     float numbers[N], reflected[N], direction[N];
     [[unroll]] for (int j = 0; j < N; ++j) numbers[j] = reduces ? covariance[j][column] : float(j == column);
     for (int k = 0; k < size_of_blocks() - 1; ++k) {
@@ -326,7 +366,7 @@ void make_rotation() {
         }
         length_of = norm(direction);
         [[unroll]] for (int j = 0; j < N; ++j) direction[j] = quotient(direction[j], length_of);
-        for (int row = 0; row < size_of_blocks(); ++row) {
+        for (int row = 0; row < rows; ++row) {
             float twice = -2.0 * direction[row];
             precise float sum = 0.0;
             [[unroll]] for (int j = 0; j < N; ++j) {
@@ -361,19 +401,21 @@ void make_rotation() {
 // Returns the variance of the block whose first sample is at a place.
 float variance(int y, int x) {
     int i = thread_index();
+    float samples[N];
+    [[unroll]] for (int j = 0; j < N; ++j) samples[j] = contrast_at(y + j / BLOCK, x + j % BLOCK);
     for (int row = 0; row < size_of_blocks(); ++row) {
         precise float sum = 0.0;
-        for (int j = 0; j < size_of_blocks(); ++j) sum += rounded_product(rotated[row][j], contrast_at(y + j / BLOCK, x + j % BLOCK));
-        targets[row * THREADS + i] = sum;
+        [[unroll]] for (int j = 0; j < N; ++j) sum += rounded_product(rotated[row][j], samples[j]);
+        targets[row * BLOCKS_AT_ONCE + i] = sum;
     }
     for (int row = size_of_blocks() - 1; row >= 0; --row) {
-        precise float rest = targets[row * THREADS + i];
-        for (int j = row + 1; j < size_of_blocks(); ++j) rest -= rounded_product(targets[j * THREADS + i], left[row][j]);
-        targets[row * THREADS + i] = quotient(rest, left[row][row]);
+        precise float rest = targets[row * BLOCKS_AT_ONCE + i];
+        for (int j = row + 1; j < size_of_blocks(); ++j) rest -= rounded_product(targets[j * BLOCKS_AT_ONCE + i], left[row][j]);
+        targets[row * BLOCKS_AT_ONCE + i] = quotient(rest, left[row][row]);
     }
     precise float sum = 0.0;
-    for (int j = 0; j < size_of_blocks(); ++j) {
-        sum += quotient(rounded_product(targets[j * THREADS + i], contrast_at(y + j / BLOCK, x + j % BLOCK)), float(N));
+    [[unroll]] for (int j = 0; j < N; ++j) {
+        sum += quotient(rounded_product(targets[j * BLOCKS_AT_ONCE + i], samples[j]), float(N));
     }
     return sum;
 }
@@ -388,7 +430,7 @@ void main() {
     int first = (z >> 1) * frame_partials + (z & 1) * (N + 1 + across * down);
     if (i < N) partials[first + i] = diagonal[i];
     if (i == N) partials[first + N] = float(singular);
-    for (int block = i; block < across * down; block += THREADS) {
+    for (int block = i; i < BLOCKS_AT_ONCE && block < across * down; block += BLOCKS_AT_ONCE) {
         partials[first + N + 1 + block] = singular ? 0.0 : variance(block / across * BLOCK, block % across * BLOCK);
     }
 }

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from vkssim.errors import FrameError
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
 from vkssim.host.plan import Plan, Role
 from vkssim.metrics import make_scorer
+from vkssim.metrics.base import FeaturePlan
 from vkssim.metrics.dispatches import KernelShape, PlanePair
 from vkssim.metrics.speed import BLOCK, PLACES, SpeedOptions, blocks, local_contrast, small_plane
+from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat, Samples
 
 from .harness import pack, run_buffers
@@ -83,6 +86,23 @@ def test_every_size(kernels: Kernels, width: int, height: int) -> None:
 )
 def test_options_and_depths(kernels: Kernels, options: SpeedOptions, bits: int) -> None:
     _assert_every_float(kernels, _noise(170, 140, bits), bits, options)
+
+
+def test_chroma_of_8k(kernels: Kernels) -> None:
+    """With a turn of its loops for each sample, lavapipe would end them before the last one."""
+    _assert_every_float(kernels, _noise(960, 540, 8)[:1], 8, SpeedOptions(prescale=4.0))
+
+
+def test_chroma_that_lavapipe_would_not_add_up(kernels: Kernels) -> None:
+    shape = replace(kernels.shape, shape=Shape.STRIP)
+
+    def plan(side: int) -> FeaturePlan:
+        frame = FrameFormat.of_bits(side, side, 8)
+        return make_scorer("speed_chroma", frame).plan(shape, PlanePair.raw(frame))
+
+    assert plan(4096).steps
+    with pytest.raises(FrameError, match="chroma of 4608x4608, scaled by 1, is larger than the 4096x4096"):
+        plan(4608)
 
 
 def test_planes_with_little_information(kernels: Kernels) -> None:

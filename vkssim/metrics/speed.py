@@ -387,11 +387,14 @@ def blocks(contrast: FloatPlane) -> Blocks:
 
 def entropies(statistics: Blocks, sigma: float) -> Floats:
     """Return the entropies of blocks in bits, (..., blocks)."""
+    values = np.moveaxis(np.maximum(statistics.eigenvalues, 0), -1, 0)
+    noisy = values[..., None] * statistics.variances
+    noisy += np.float32(sigma)
+    bits = np.log2(noisy, dtype=np.float64)
+    bits += _ENTROPY_OF_GAUSSIAN
     total = np.zeros_like(statistics.variances)
-    for place in range(PLACES):
-        value = np.maximum(statistics.eigenvalues[..., place, None], 0)
-        noisy = (value * statistics.variances + np.float32(sigma)).astype(np.float64)
-        total = (total + (np.log2(noisy) + _ENTROPY_OF_GAUSSIAN)).astype(np.float32)
+    for of_place in bits:
+        np.add(total, of_place, out=total, casting="same_kind")  # in double precision, then rounded
     return total
 
 
@@ -423,25 +426,29 @@ def speed(reference: Samples, distorted: Samples, bits: int, options: SpeedOptio
     options = options or SpeedOptions()
     check_size(reference.shape[1], reference.shape[0], options.prescale)
     small = (small_plane(plane, bits, options) for plane in (reference, distorted))
-    first, second = (blocks(local_contrast(plane, options)) for plane in small)
-    score, singular = speed_of_blocks(first, second, options).tolist()
+    both = (blocks(local_contrast(plane, options)) for plane in small)
+    score, singular = speed_of_blocks(Blocks(*map(np.array, zip(*both, strict=True))), options).tolist()
     return Speed(score, bool(singular))
 
 
-def speed_of_blocks(reference: Blocks, distorted: Blocks, options: SpeedOptions) -> Doubles:
-    """Return (..., 2) scores, and 1 if a covariance is singular, from the blocks of planes of shape (...); see `speed`."""
-    first, second = (entropies(part, options.sigma_nn) for part in (reference, distorted))
+def speed_of_blocks(pairs: Blocks, options: SpeedOptions) -> Doubles:
+    """Return (..., 2) scores, and 1 if a covariance is singular; see `speed`.
+
+    The planes are of shape (..., 2), of the reference and of the distorted frame.
+    """
+    first, second = np.moveaxis(entropies(pairs, options.sigma_nn), -2, 0)
+    reference, distorted = np.moveaxis(pairs.variances, -2, 0)
     noise = float((np.float32(1) + np.float32(options.nn_floor)) * np.float32(options.sigma_nn))
     base = np.float32(PLACES * (math.log2(noise) + _ENTROPY_OF_GAUSSIAN))
     weighted = (
-        _weighted(part, reference.variances, distorted.variances, share)
+        _weighted(part, reference, distorted, share)
         for part, share in zip((first, second), _REFERENCE_SHARES[options.weight_var_mode], strict=True)
     )
     differences = np.abs(np.subtract(*weighted))
     differences[(first < base) & (second < base)] = 0
     means = np.add.accumulate(differences, axis=-1, dtype=np.float32)[..., -1] / np.float32(differences.shape[-1])
-    scores = np.where(reference.singular == distorted.singular, means.astype(np.float64), 0.0)
-    return np.stack([scores, (reference.singular | distorted.singular).astype(np.float64)], axis=-1)
+    scores = np.where(pairs.singular[..., 0] == pairs.singular[..., 1], means.astype(np.float64), 0.0)
+    return np.stack([scores, pairs.singular.any(axis=-1).astype(np.float64)], axis=-1)
 
 
 def combined(cb: npt.NDArray[np.float64], cr: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -9,7 +9,10 @@ from typing import Annotated, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
+from ..shaders.constants import SPEED_WORKGROUP
+from ..shaders.interface import Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, FrameScorer, IntegerScorer, Metric
@@ -35,6 +38,9 @@ from .speed import (
 from .vmaf_model import output_name
 
 _DEFAULTS = SpeedOptions()
+
+_TURNS = 65_000
+"""Turns of all loops of a thread of `speed_blocks.comp` at most. lavapipe ends them after 65,535."""
 
 
 class SpeedChromaOptions(TypedDict, total=False):
@@ -71,6 +77,13 @@ def _table(name: str, entries: Entries) -> BufferSpec:
     return BufferSpec(f"speed.{name}", Role.TABLE, entries.nbytes, entries.tobytes())
 
 
+def _turns(columns: int, rows: int) -> int:
+    """Return how many turns the loops of a thread have in strips, for small planes of this size."""
+    sums = 3 * rows * (ceil_div(columns, 8) + 1)  # the means, and two parts of the covariance
+    variances = 400 * ceil_div((columns // BLOCK) * (rows // BLOCK), SPEED_WORKGROUP)
+    return sums + variances + 15_000  # most for 500 rotations of 24 places
+
+
 class SpeedPlaneScorer(IntegerScorer):
     """The score of a plane of chroma, and whether its covariance is singular.
 
@@ -90,8 +103,16 @@ class SpeedPlaneScorer(IntegerScorer):
         self.names = _names_of_plane(self._options)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the steps: the small planes, their contrasts, the statistics of blocks, which are its partial sums."""
+        """Return the steps: the small planes, their contrasts, the statistics of blocks, which are its partial sums.
+
+        Raises FrameError on CPUs if the small planes have more samples than lavapipe adds.
+        """
         columns, rows = small_size(self._width, self._height, self._settings)
+        if shape.shape is Shape.STRIP and _turns(columns, rows) > _TURNS:
+            raise FrameError(
+                f"speed_chroma: chroma of {self._width}x{self._height}, scaled by {self._settings.prescale:g}, is larger than"
+                " the 4096x4096 that lavapipe computes; use a GPU, `backend=cpu`, or a smaller speed_prescale"
+            )
         small, contrasts = (PlanePair.floats(f"speed.{name}", columns, rows) for name in ("small", "contrasts"))
         tables = (
             _table("filter", small_plane_entries(self._width, self._height, self._settings)),
@@ -142,10 +163,8 @@ class SpeedPlaneScorer(IntegerScorer):
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 2) scores and singularities from statistics of blocks."""
         found = partial_sums[:, : plan.groups[0]].reshape(-1, 2, self._statistics)
-        first, second = (
-            Blocks(plane[:, :PLACES], plane[:, PLACES + 1 :], plane[:, PLACES] != 0) for plane in (found[:, 0], found[:, 1])
-        )
-        return speed_of_blocks(first, second, self._settings)
+        pairs = Blocks(found[..., :PLACES], found[..., PLACES + 1 :], found[..., PLACES] != 0)
+        return speed_of_blocks(pairs, self._settings)
 
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return the (2,) score of a plane, and 1 if its covariance is singular."""
