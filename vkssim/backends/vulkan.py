@@ -27,7 +27,7 @@ from .cuda import CudaInputs
 from .failures import fit_batch, largest_batch
 from .sessions import Session, opened_session
 
-_BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
+_BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 25}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 # Batches of frames that are already on the GPU are larger: nothing is uploaded while they are collected, and more frames share
@@ -265,7 +265,7 @@ class VulkanBackend(Backend):
 def _choose_batch(planes: Sequence[PlaneMetrics], plan: Plan, shape: Shape, max_storage_bytes: int, possible: int) -> int:
     """Return how many frames a batch has. For `possible` frames the device could have memory."""
     largest_buffer = max(spec.frame_bytes for spec in plan.buffers)
-    pixels = sum(plane.format.width * plane.format.height for plane in planes)
+    pixels = planes[0].format.width * planes[0].format.height
     wanted = _BATCH_PIXELS[shape] // pixels
     if planes[0].format.external:
         wanted = max(wanted, min(_BATCH_PIXELS_ON_DEVICE // pixels, possible // _PART_OF_MEMORY))
