@@ -167,7 +167,11 @@ INTERFACES: dict[str, Interface] = {
         constants=frozenset(),
         input=Input.STORAGE,
     ),
-    "speed": Interface((*_SOURCE, "scale", "columns", "taps", "middle", "difference"), sources=2),
+    "speed": Interface(
+        (*_SOURCE, "scale", "columns", "taps", "middle", "difference"),
+        sources=2,
+        constants=frozenset({FORMAT_CONSTANT, SCALED_CONSTANT}),
+    ),
     "speed_blocks": Interface(
         ("width", "height", "pitch", "plane", "frame_partials"),
         own_workgroup=frozenset(Shape),

@@ -7,9 +7,10 @@
 // The filter takes columns first. Each tap of either axis has an entry in `table`: the two samples between which its place lies
 // in the plane, how far it is from the first one, and the tap. So a plane is scaled and mirrored without a step of its own, and
 // every number is rounded as in libvmaf's speed.c. The entries of the columns come first, those of a sample one after the other.
-// Constants: 0 workgroup size, 1 sample format. y: row. z: plane.
+// Constants: 0 workgroup size, 1 sample format, 7 whether places lie between samples. y: row. z: plane.
 
 layout(local_size_x_id = 0) in;
+layout(constant_id = 7) const uint SCALED = 0;
 layout(push_constant) uniform Push {
     int width;
     int height;
@@ -55,9 +56,10 @@ float level_at(int row, int column) {
     return sample_at(row, column) - middle;
 }
 
-// Returns the sample between four others; one of them if the distances are 0.
+// Returns the sample between four others.
 float interpolated(Place x, Place y, int first_row) {
     int top = first_row + y.first * pitch, bottom = first_row + y.second * pitch;
+    if (SCALED == 0) return level_at(top, x.first);
     precise float near_x = 1.0 - x.distance, near_y = 1.0 - y.distance;
     precise float sum = rounded_product(rounded_product(near_y, near_x), level_at(top, x.first));
     sum += rounded_product(rounded_product(near_y, x.distance), level_at(top, x.second));

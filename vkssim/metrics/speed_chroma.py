@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import SPEED_WORKGROUP
-from ..shaders.interface import Shape
+from ..shaders.interface import SCALED_CONSTANT, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .base import FeaturePlan, FrameScorer, IntegerScorer, Metric
@@ -120,7 +120,9 @@ class SpeedPlaneScorer(IntegerScorer):
         )
         target = partials("speed.partials", 2 * self._statistics)
 
-        def blur(source: PlanePair, made: PlanePair, table: BufferSpec, taps: int, middle: float) -> Dispatch:
+        def blur(
+            source: PlanePair, made: PlanePair, table: BufferSpec, taps: int, *, middle: float, scaled: bool = False
+        ) -> Dispatch:
             return dispatch(
                 shape,
                 "speed",
@@ -130,6 +132,7 @@ class SpeedPlaneScorer(IntegerScorer):
                 made.count,
                 sources=(source.buffer, table.name),
                 label=table.name,
+                constants={SCALED_CONSTANT: int(scaled)},
                 columns=columns,
                 taps=taps,
                 middle=middle,
@@ -146,9 +149,10 @@ class SpeedPlaneScorer(IntegerScorer):
             targets=(target.name,),
             frame_partials=target.frame_bytes // 4,
         )
+        wide, narrow = len(wide_taps(self._settings)), len(mean_taps(self._settings))
         steps = (
-            (blur(planes, small, tables[0], len(wide_taps(self._settings)), 128.0),),
-            (blur(small, contrasts, tables[1], len(mean_taps(self._settings)), 0.0),),
+            (blur(planes, small, tables[0], wide, middle=128.0, scaled=self._settings.prescale != 1),),
+            (blur(small, contrasts, tables[1], narrow, middle=0.0),),
             (count,),
         )
         buffers = *(plane.spec(Role.WORK) for plane in (small, contrasts)), *tables, target
