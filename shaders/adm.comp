@@ -6,14 +6,13 @@
 //
 // A word of approximations of scale 0 has the reference in its lower and the distorted plane in its upper half. Later scales have
 // two planes of words. Of the bands, only the inner part counts. A row of a workgroup has six sums of 64 bits: the masked
-// horizontal, vertical and diagonal bands, and those of the reference. With ADDITIONS the masked bands are those of the additions,
-// there are no approximations, and the sums of the reference are 0: both are those of the run without.
-// adm_rows.comp adds them, because libvmaf rounds each row.
+// horizontal, vertical and diagonal bands of the restored part, and those of the reference. With AIM it has three more: the masked
+// bands of the additions. adm_rows.comp adds them, because libvmaf rounds each row.
 // Every step gives the integers of libvmaf's integer_adm.c, without 64-bit integers and doubles (docs/adr/0004).
-// Constants: 0 workgroup size (strip), 1 sample format (scale 0), 5 scale, 6 additions. z: frame.
+// Constants: 0 workgroup size (strip), 1 sample format (scale 0), 5 scale, 6 aim. z: frame.
 
 layout(constant_id = 5) const uint SCALE = 0u;  // that is made; scale 3 has the kernel of scale 2
-layout(constant_id = 6) const uint ADDITIONS = 0u;  // 1 for aim: additions are masked by restored bands
+layout(constant_id = 6) const uint AIM = 0u;    // 1: additions are masked by restored bands, too
 
 #include "constants.glsl"
 #include "integer_constants.glsl"
@@ -58,10 +57,15 @@ const int GROUP_COLUMNS = THREADS - 2;
 const int COLUMNS = STRIP_COLUMNS;
 const int GROUP_COLUMNS = COLUMNS * int(gl_WorkGroupSize.x);
 #endif
-const int SUMS = 2 * BANDS;
+const int MOST_SUMS = 3 * BANDS;
+const int PARTS = 2;  // the restored part, and the additions
 
 int band_width() {
     return (width + 1) >> 1;
+}
+
+bool column_counts(int column) {
+    return column >= left && column < band_width() - left;
 }
 
 int band_height() {
@@ -107,10 +111,15 @@ int outer_row(Strip rows, int number) {
     return row < rows.begin ? row : row + rows.end - rows.begin;
 }
 
+// Returns the sums of a row.
+int sum_count() {
+    return 2 * BANDS + int(AIM) * BANDS;
+}
+
 // Returns the place of a sum of a row, which is counted from `top`.
 int row_place(int sum, int row) {
     int first_part = left / GROUP_COLUMNS, parts = (band_width() - left - 1) / GROUP_COLUMNS + 1 - first_part;
-    int place = (workgroup_id().z * SUMS + sum) * parts + workgroup_id().x - first_part;
+    int place = (workgroup_id().z * sum_count() + sum) * parts + workgroup_id().x - first_part;
     return place * (band_height() - 2 * top) + row;
 }
 

@@ -55,7 +55,7 @@ TERM_CONSTANT = 2
 PYRAMID_CONSTANT = 3
 MAP_CONSTANT = 4
 SCALE_CONSTANT = 5
-ADDITIONS_CONSTANT = 6
+AIM_CONSTANT = 6
 SCALED_CONSTANT = 7
 
 
@@ -159,10 +159,10 @@ INTERFACES: dict[str, Interface] = {
         ),
         targets=2,
         own_workgroup=_STAGED,
-        constants=_SCALE_CONSTANTS | {ADDITIONS_CONSTANT},
+        constants=_SCALE_CONSTANTS | {AIM_CONSTANT},
     ),
     "adm_rows": Interface(
-        ("rows", "parts", "mask_shift", "band_shift", "first_partial", "frame_partials"),
+        ("rows", "parts", "kinds", "mask_shift", "band_shift", "first_partial", "frame_partials"),
         own_workgroup=_STAGED,
         constants=frozenset(),
         input=Input.STORAGE,

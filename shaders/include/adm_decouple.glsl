@@ -1,12 +1,17 @@
 // Decouples a place of the bands of adm: the part of the distorted plane that restores the reference, and the addition. Both are
-// weighted. Constant 5 is the scale; constant 6 exchanges both parts, for aim. docs/shaders.md has the bounds.
+// weighted, and each masks the other. Constant 5 is the scale; constant 6 is 1 if additions are masked too. docs/shaders.md has the bounds.
 
 const int BANDS = 3;  // horizontal, vertical, diagonal
 
+struct Part {
+    uint magnitudes[BANDS];  // of the bands that are masked, weighted
+    uint neighbour;          // a thirtieth of those that mask them, which its neighbours add to their thresholds
+    uint own;                // a fifteenth of them, less `neighbour`
+};
+
 struct Place {
-    uint restored[BANDS];  // the magnitude of the bands that are masked, weighted
-    uint neighbour;        // a thirtieth of those that mask them, which its neighbours add to their thresholds
-    uint own;              // a fifteenth of them, less `neighbour`
+    Part restored;
+    Part added;  // for aim
 };
 
 // Returns floor(2^30 / divisor) for 1 to 2^15. The float32 quotient is wrong by less than 2^-21 of itself.
@@ -96,6 +101,25 @@ uint portion(uint value, uint factor) {
     return product.y + (product.x >> 31);
 }
 
+// Adds the magnitude of a band that masks a part.
+void mask(inout Part part, uint size) {
+    uint neighbour, own;
+    if (SCALE == 0u) {
+        neighbour = (ADM_THIRTIETH[0] * size + 2048u) >> 12;
+        own = uint(bitfieldExtract(int((ADM_FIFTEENTH[0] * size + 2048u) >> 12), 0, 16));
+    } else {
+        neighbour = portion(size, ADM_THIRTIETH[1]) - 1u;
+        own = portion(size, ADM_FIFTEENTH[1]) - 1u;
+    }
+    part.neighbour += neighbour;
+    part.own += own - neighbour;
+}
+
+// Returns the magnitude of a weighted sample of scale 0.
+uint weighted_size(int value, uint weight, int band) {
+    return uint(abs((value * int(weight) + (band == 2 ? 65535 : 16384)) >> (band == 2 ? 17 : 15)));
+}
+
 void decouple_band(inout Place place, int band, int reference, int distorted, bool parallel) {
     bool negative = reference < 0;
     uint magnitude = uint(abs(reference));
@@ -108,14 +132,12 @@ void decouple_band(inout Place place, int band, int reference, int distorted, bo
         uint restored = (gain * magnitude + 16384u - uint(negative)) >> 15;
         restored = parallel ? min(restored * uint(gain_limit), kept) : restored;
         int addition = along - int(restored);
-        int masking = ADDITIONS == 0u ? addition : int(restored);
-        masking = negative ? -masking : masking;
-        int weighted = (masking * int(weight) + (band == 2 ? 65535 : 16384)) >> (band == 2 ? 17 : 15);
-        uint size = uint(abs(weighted));
-        uint neighbour = (ADM_THIRTIETH[0] * size + 2048u) >> 12;
-        place.restored[band] = (ADDITIONS == 0u ? restored : uint(abs(addition))) * weight;
-        place.neighbour += neighbour;
-        place.own += uint(bitfieldExtract(int((ADM_FIFTEENTH[0] * size + 2048u) >> 12), 0, 16)) - neighbour;
+        place.restored.magnitudes[band] = restored * weight;
+        mask(place.restored, weighted_size(negative ? -addition : addition, weight, band));
+        if (AIM != 0u) {
+            place.added.magnitudes[band] = uint(abs(addition)) * weight;
+            mask(place.added, weighted_size(negative ? -int(restored) : int(restored), weight, band));
+        }
     } else {
         uint restored = gain * (magnitude >> 15) + ((gain * (magnitude & 0x7fffu) + 16384u - uint(negative)) >> 15);
         if (gain_limit > 1) {
@@ -128,16 +150,18 @@ void decouple_band(inout Place place, int band, int reference, int distorted, bo
         int addition = along - int(restored);
         uint added = weigh(uint(abs(addition)), weight, negative ? addition > 0 : addition < 0);
         uint kept_part = weigh(restored, weight, negative);
-        uint size = ADDITIONS == 0u ? added : kept_part;
-        uint neighbour = portion(size, ADM_THIRTIETH[1]) - 1u;
-        place.restored[band] = ADDITIONS == 0u ? kept_part : added;
-        place.neighbour += neighbour;
-        place.own += portion(size, ADM_FIFTEENTH[1]) - 1u - neighbour;
+        place.restored.magnitudes[band] = kept_part;
+        mask(place.restored, added);
+        if (AIM != 0u) {
+            place.added.magnitudes[band] = added;
+            mask(place.added, kept_part);
+        }
     }
 }
 
 Place decouple(ivec3 reference, ivec3 distorted) {
-    Place place = Place(uint[](0u, 0u, 0u), 0u, 0u);
+    Part nothing = Part(uint[](0u, 0u, 0u), 0u, 0u);
+    Place place = Place(nothing, nothing);
     bool parallel = nearly_parallel(reference.xy, distorted.xy);
     [[unroll]] for (int band = 0; band < BANDS; ++band) {
         decouple_band(place, band, reference[band], distorted[band], parallel);
@@ -145,11 +169,11 @@ Place decouple(ivec3 reference, ivec3 distorted) {
     return place;
 }
 
-// Returns the cube of a weighted restored band above its threshold. All words wrap as libvmaf's.
-uvec2 masked_cube(uint restored, uint threshold, int band) {
+// Returns the cube of a weighted band above its threshold. All words wrap as libvmaf's.
+uvec2 masked_cube(uint magnitude, uint threshold, int band) {
     if (SCALE == 0u) threshold <<= band == 2 ? 12 : 10;
     int square_shift = SCALE == 0u && band < 2 ? 29 : 30;
-    uint excess = uint(max(int(restored - threshold), 0));
+    uint excess = uint(max(int(magnitude - threshold), 0));
     uint square = low_word(add(multiply(excess, excess), uvec2(1u << (square_shift - 1), 0u)), square_shift);
     uvec2 cube = multiply(square, excess);
     cube.y -= int(square) < 0 ? excess : 0u;  // of a square that has wrapped

@@ -6,8 +6,8 @@ const int MAX_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { uint target[]; };
 layout(std430, set = 0, binding = 2) writeonly restrict buffer Rows { uvec2 row_sums[]; };
 
-shared uint shared_neighbours[2][THREADS];
-shared uvec2 subgroup_sums[2][SUMS][MAX_SUBGROUPS];
+shared uint shared_neighbours[2][PARTS][THREADS];
+shared uvec2 subgroup_sums[2][MOST_SUMS][MAX_SUBGROUPS];
 
 // Returns four samples of a row.
 ivec4 samples_of(int side, int row, const int columns[4]) {
@@ -43,7 +43,7 @@ void store_approximations(ivec4 low[2], int row, int column) {
 
 void store_workgroup(int row) {
     int sum = int(gl_LocalInvocationIndex);
-    if (sum < SUMS) {
+    if (sum < sum_count()) {
         uvec2 total = uvec2(0u);
         for (uint i = 0; i < gl_NumSubgroups; ++i) total = add(total, subgroup_sums[row & 1][sum][i]);
         row_sums[row_place(sum, row - top)] = total;
@@ -54,14 +54,13 @@ void main() {
     int thread = int(gl_LocalInvocationIndex);
     int column = workgroup_id().x * GROUP_COLUMNS + thread - 1;
     bool exists = thread > 0 && thread < THREADS - 1 && column < band_width();
-    bool counts = exists && column >= left && column < band_width() - left;
+    bool counts = exists && column_counts(column);
     int band_column = clamp(reflected(column, band_width()), 0, band_width() - 1);  // whose bands the thread has
     int columns[4];
     [[unroll]] for (int i = 0; i < 4; ++i) columns[i] = reflected(2 * band_column - 1 + i, width);
     Strip rows = strip_of_workgroup();
 
-    int outer_rows = ADDITIONS == 0u ? rows.rows - (rows.end - rows.begin) : 0;
-    for (int i = 0; i < outer_rows; ++i) {
+    for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
         int row = outer_row(rows, i);
         ivec4 low[2];
         [[unroll]] for (int side = 0; side < 2; ++side) {
@@ -73,8 +72,9 @@ void main() {
     }
     if (rows.begin == rows.end) return;
 
-    uint before = 0u, here = 0u, own = 0u;
-    uint restored[BANDS] = uint[](0u, 0u, 0u);
+    uint before[PARTS] = uint[](0u, 0u), here[PARTS] = uint[](0u, 0u);
+    Part parts[PARTS];
+    [[unroll]] for (int part = 0; part < PARTS; ++part) parts[part] = Part(uint[](0u, 0u, 0u), 0u, 0u);
     uvec2 cubes[BANDS] = uvec2[](uvec2(0u), uvec2(0u), uvec2(0u));
     ivec4 kept[2][2];  // two rows of samples of each plane, which the next row of bands needs too
     [[unroll]] for (int side = 0; side < 2; ++side) {
@@ -93,33 +93,36 @@ void main() {
             kept[side][0] = third;
             kept[side][1] = fourth;
         }
-        if (ADDITIONS == 0u && exists && row >= rows.begin && row < rows.end) store_approximations(low, row, column);
+        if (exists && row >= rows.begin && row < rows.end) store_approximations(low, row, column);
 
         Place place = decouple(bands[0], bands[1]);
-        shared_neighbours[row & 1][thread] = place.neighbour;
+        shared_neighbours[row & 1][0][thread] = place.restored.neighbour;
+        if (AIM != 0u) shared_neighbours[row & 1][1][thread] = place.added.neighbour;
         barrier();  // one is enough: the next row has the other half of the memory
         if (row > rows.begin + 1) store_workgroup(row - 2);
-        uint next = place.neighbour;
-        if (counts) next += shared_neighbours[row & 1][thread - 1] + shared_neighbours[row & 1][thread + 1];
 
-        if (row > rows.begin) {
-            uint above = row == 1 ? next : before, below = row == band_height() ? here : next;
-            [[unroll]] for (int band = 0; band < BANDS; ++band) {
-                uvec2 masked = masked_cube(restored[band], above + here + below + own, band);
-                masked = add_subgroup(counts ? masked : uvec2(0u));
-                uvec2 whole = add_subgroup(counts ? cubes[band] : uvec2(0u));
-                if (subgroupElect()) {
-                    subgroup_sums[(row - 1) & 1][band][gl_SubgroupID] = masked;
-                    subgroup_sums[(row - 1) & 1][BANDS + band][gl_SubgroupID] = whole;
+        [[unroll]] for (int part = 0; part < PARTS; ++part) {
+            if (part > 0 && AIM == 0u) continue;
+            Part found = part == 0 ? place.restored : place.added;
+            uint next = found.neighbour;
+            if (counts) next += shared_neighbours[row & 1][part][thread - 1] + shared_neighbours[row & 1][part][thread + 1];
+            if (row > rows.begin) {
+                uint above = row == 1 ? next : before[part], below = row == band_height() ? here[part] : next;
+                [[unroll]] for (int band = 0; band < BANDS; ++band) {
+                    uint threshold = above + here[part] + below + parts[part].own;
+                    uvec2 masked = masked_cube(parts[part].magnitudes[band], threshold, band);
+                    masked = add_subgroup(counts ? masked : uvec2(0u));
+                    if (subgroupElect()) subgroup_sums[(row - 1) & 1][2 * BANDS * part + band][gl_SubgroupID] = masked;
                 }
             }
+            before[part] = here[part];
+            here[part] = next;
+            parts[part] = found;
         }
-        before = here;
-        here = next;
-        own = place.own;
-        restored = place.restored;
         [[unroll]] for (int band = 0; band < BANDS; ++band) {
-            if (ADDITIONS == 0u) cubes[band] = band_cube(bands[0][band]);
+            uvec2 whole = add_subgroup(counts ? cubes[band] : uvec2(0u));
+            if (row > rows.begin && subgroupElect()) subgroup_sums[(row - 1) & 1][BANDS + band][gl_SubgroupID] = whole;
+            cubes[band] = band_cube(bands[0][band]);
         }
     }
     barrier();

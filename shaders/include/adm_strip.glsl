@@ -84,12 +84,12 @@ void store_approximations(int values[2][COLUMNS], int row, int first) {
 
 // Stores the sums of a row, which is counted from `top`. Four threads have a word each: a store takes as long for one thread as
 // for all.
-void store_rows(int row, const uvec2 sums[SUMS]) {
+void store_rows(int row, const uvec2 sums[MOST_SUMS]) {
     int thread = int(gl_SubgroupInvocationID);
-    [[unroll]] for (int pair = 0; pair < BANDS; ++pair) {
-        int i = 2 * pair;
-        uint low = thread < 2 ? sums[i].x : sums[i + 1].x, high = thread < 2 ? sums[i].y : sums[i + 1].y;
-        if (thread < 4) row_words[2 * row_place(i + (thread >> 1), row) + (thread & 1)] = (thread & 1) == 0 ? low : high;
+    [[unroll]] for (int pair = 0; pair <= MOST_SUMS / 2; ++pair) {
+        int i = 2 * pair, count = min(sum_count() - i, 2);
+        uvec2 sum = thread < 2 ? sums[i] : sums[min(i + 1, MOST_SUMS - 1)];
+        if (thread < 2 * count) row_words[2 * row_place(i + (thread >> 1), row) + (thread & 1)] = (thread & 1) == 0 ? sum.x : sum.y;
     }
 }
 
@@ -98,8 +98,7 @@ void main() {
     bool exists = first < band_width();
     Strip rows = strip_of_workgroup();
 
-    int outer_rows = ADDITIONS == 0u ? rows.rows - (rows.end - rows.begin) : 0;
-    for (int i = 0; i < outer_rows; ++i) {
+    for (int i = 0; i < rows.rows - (rows.end - rows.begin); ++i) {
         int row = outer_row(rows, i);
         int values[2][COLUMNS];
         [[unroll]] for (int side = 0; side < 2; ++side) {
@@ -115,10 +114,12 @@ void main() {
     }
     if (rows.begin == rows.end) return;
 
-    uint before[COLUMNS], here[COLUMNS], own[COLUMNS], restored[BANDS][COLUMNS];
-    [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
-        before[c] = here[c] = own[c] = 0u;
-        [[unroll]] for (int band = 0; band < BANDS; ++band) restored[band][c] = 0u;
+    uint before[PARTS][COLUMNS], here[PARTS][COLUMNS], own[PARTS][COLUMNS], magnitudes[PARTS][BANDS][COLUMNS];
+    [[unroll]] for (int part = 0; part < PARTS; ++part) {
+        [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+            before[part][c] = here[part][c] = own[part][c] = 0u;
+            [[unroll]] for (int band = 0; band < BANDS; ++band) magnitudes[part][band][c] = 0u;
+        }
     }
     uvec2 wholes[BANDS];
     [[unroll]] for (int band = 0; band < BANDS; ++band) wholes[band] = uvec2(0u);
@@ -134,7 +135,7 @@ void main() {
             fourth[side] = samples_of(side, 2 * row + 2, first);
         }
         int reference[BANDS][SPAN], values[2][COLUMNS];
-        uint neighbours[SPAN], next_own[COLUMNS], next_restored[BANDS][COLUMNS];
+        uint neighbours[PARTS][SPAN], next_own[PARTS][COLUMNS], next_magnitudes[PARTS][BANDS][COLUMNS];
         [[unroll]] for (int i = 0; i < SPAN; ++i) {
             ivec3 bands[2];
             [[unroll]] for (int side = 0; side < 2; ++side) {
@@ -157,39 +158,52 @@ void main() {
                 if (i > 0 && i <= COLUMNS) values[side][i - 1] = filter_row(lows, ADM_LOW_PASS);
             }
             Place place = decouple(bands[0], bands[1]);
-            neighbours[i] = place.neighbour;
             [[unroll]] for (int band = 0; band < BANDS; ++band) reference[band][i] = bands[0][band];
-            if (i > 0 && i <= COLUMNS) {
-                next_own[i - 1] = place.own;
-                [[unroll]] for (int band = 0; band < BANDS; ++band) next_restored[band][i - 1] = place.restored[band];
+            [[unroll]] for (int part = 0; part < PARTS; ++part) {
+                Part found = part == 0 ? place.restored : place.added;
+                neighbours[part][i] = found.neighbour;
+                if (i > 0 && i <= COLUMNS) {
+                    next_own[part][i - 1] = found.own;
+                    [[unroll]] for (int band = 0; band < BANDS; ++band) next_magnitudes[part][band][i - 1] = found.magnitudes[band];
+                }
             }
         }
-        neighbours[0] = first == 0 ? neighbours[2] : neighbours[0];
-        [[unroll]] for (int i = 1; i < SPAN; ++i) {
-            neighbours[i] = first + i - 1 == band_width() ? neighbours[i - 1] : neighbours[i];
-        }
-        uint next[COLUMNS];
-        [[unroll]] for (int c = 0; c < COLUMNS; ++c) next[c] = neighbours[c] + neighbours[c + 1] + neighbours[c + 2];
 
-        uvec2 sums[SUMS];
-        [[unroll]] for (int band = 0; band < BANDS; ++band) {
-            uvec2 masked = uvec2(0u), whole = uvec2(0u);
-            [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
-                uint above = row == 1 ? next[c] : before[c], below = row == band_height() ? here[c] : next[c];
-                uvec2 cube = masked_cube(restored[band][c], above + here[c] + below + own[c], band);
-                bool counts = first + c >= left && first + c < band_width() - left;
-                masked = add(masked, counts ? cube : uvec2(0u));
-                if (ADDITIONS == 0u) whole = add(whole, counts ? band_cube(reference[band][c + 1]) : uvec2(0u));
+        uvec2 sums[MOST_SUMS];
+        [[unroll]] for (int part = 0; part < PARTS; ++part) {
+            if (part > 0 && AIM == 0u) continue;
+            neighbours[part][0] = first == 0 ? neighbours[part][2] : neighbours[part][0];
+            [[unroll]] for (int i = 1; i < SPAN; ++i) {
+                neighbours[part][i] = first + i - 1 == band_width() ? neighbours[part][i - 1] : neighbours[part][i];
             }
-            sums[band] = add_subgroup(masked);
+            uint next[COLUMNS];
+            [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+                next[c] = neighbours[part][c] + neighbours[part][c + 1] + neighbours[part][c + 2];
+            }
+            [[unroll]] for (int band = 0; band < BANDS; ++band) {
+                uvec2 masked = uvec2(0u);
+                [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+                    uint above = row == 1 ? next[c] : before[part][c], below = row == band_height() ? here[part][c] : next[c];
+                    uint threshold = above + here[part][c] + below + own[part][c];
+                    uvec2 cube = masked_cube(magnitudes[part][band][c], threshold, band);
+                    masked = add(masked, column_counts(first + c) ? cube : uvec2(0u));
+                }
+                sums[2 * BANDS * part + band] = add_subgroup(masked);
+            }
+            before[part] = here[part];
+            here[part] = next;
+        }
+        own = next_own;
+        magnitudes = next_magnitudes;
+        [[unroll]] for (int band = 0; band < BANDS; ++band) {
+            uvec2 whole = uvec2(0u);
+            [[unroll]] for (int c = 0; c < COLUMNS; ++c) {
+                whole = add(whole, column_counts(first + c) ? band_cube(reference[band][c + 1]) : uvec2(0u));
+            }
             sums[BANDS + band] = wholes[band];
             wholes[band] = add_subgroup(whole);
         }
-        if (ADDITIONS == 0u && exists && row >= rows.begin && row < rows.end) store_approximations(values, row, first);
+        if (exists && row >= rows.begin && row < rows.end) store_approximations(values, row, first);
         if (row > rows.begin) store_rows(row - 1 - top, sums);
-        before = here;
-        here = next;
-        own = next_own;
-        restored = next_restored;
     }
 }

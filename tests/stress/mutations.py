@@ -321,7 +321,7 @@ MUTATIONS = (
     *_faults(
         "motion staged",
         _include("motion_staged"),
-        ("the frame itself in place of the one before", "words[(frame - 1) * 2", "words[frame * 2"),
+        ("the frame itself in place of the one before", "words[(frame - distance) * 2", "words[frame * 2"),
         ("columns of a margin counted twice", "thread >= REACH && thread <", "thread >= REACH - 1 && thread <"),
     ),
     *_faults(
@@ -405,11 +405,8 @@ MUTATIONS = (
         ("the last rotations left out", "MAX_ITERATIONS = 500", "MAX_ITERATIONS = 9"),
         ("a row of places that is not moved", "samples[k - 1] = samples[k];", "samples[k - 1] = samples[k - 1];"),
         ("the identity not kept", "reduces && min(j, column) < k", "false"),
-        (
-            "an order of two rows",
-            "contrast_at(y + j / BLOCK, x + j % BLOCK));\n        targets",
-            "contrast_at(y + j % BLOCK, x + j / BLOCK));\n        targets",
-        ),
+        ("columns for rows", "contrast_at(y + j / BLOCK, x + j % BLOCK)", "contrast_at(y + j % BLOCK, x + j / BLOCK)"),
+        ("a part of the covariance lost", "rows * (part + 1) / PARTS", "rows * part / PARTS"),
         check="tests/shaders/test_speed.py",
     ),
     Mutation("speed: both planes alike", "shaders/speed_blocks.comp", "(z & 1) * (N", "0 * (N"),
@@ -450,16 +447,16 @@ MUTATIONS = (
     *_faults(
         "adm strip",
         _include("adm_strip"),
-        ("a threshold without its left neighbour", "neighbours[c] + neighbours[c + 1]", "neighbours[c + 1]"),
-        ("columns that do not count", "first + c >= left && first + c < band_width() - left", "first + c < band_width()"),
+        ("a threshold without its left neighbour", "neighbours[part][c] + neighbours[part][c + 1]", "neighbours[part][c + 1]"),
         ("the columns of the edge not mirrored", "edge + 1 ? sums[column - 1]", "edge + 1 ? sums[column]"),
     ),
     *_faults(
         "adm staged",
         _include("adm_staged"),
-        ("a threshold without its left neighbour", "shared_neighbours[row & 1][thread - 1] +", ""),
+        ("a threshold without its left neighbour", "shared_neighbours[row & 1][part][thread - 1] +", ""),
         ("the last row lost", "store_workgroup(rows.end - 1);", ""),
     ),
+    Mutation("adm: columns that do not count", "shaders/adm.comp", "column >= left && column < band_width() - left", "true"),
     Mutation(
         "adm: the last strip without its last row",
         "shaders/adm.comp",
@@ -475,8 +472,8 @@ MUTATIONS = (
     Mutation(
         "adm: rows added before they are rounded",
         "shaders/adm_rows.comp",
-        "total = round_shift(total, sum < 3 ? mask_shift : band_shift);",
-        "total = uvec2(low_word(total, sum < 3 ? mask_shift : band_shift), 0u);",
+        "total = round_shift(total, kind == 1 ? band_shift : mask_shift);",
+        "total = uvec2(low_word(total, kind == 1 ? band_shift : mask_shift), 0u);",
         "tests/shaders/test_adm.py",
     ),
     Mutation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..shaders.constants import ADM_SCALES, ADM_WORKGROUP, STRIP_COLUMNS
-from ..shaders.interface import ADDITIONS_CONSTANT, SCALE_CONSTANT, SampleCode, Shape
+from ..shaders.interface import AIM_CONSTANT, SCALE_CONSTANT, SampleCode, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
 from .adm import (
@@ -37,7 +37,7 @@ from .vmaf_model import output_name
 
 MAX_GAIN = int(GAIN_LIMIT)
 
-_SUMS = 6  # of a scale: the masked bands, and those of the reference
+_BANDS = 3
 _DIGITS = 4  # of a sum, to the base 2^16; see shaders/adm_rows.comp
 _HALF = 32  # bits of a sum in each of the two numbers that hold it
 
@@ -79,7 +79,7 @@ class AdmOptions(TypedDict, total=False):
         bool,
         Value(
             default=True,
-            help="leave out aim, the additions, and adm3, a mean of adm2 and 1 - aim, which take as long again",
+            help="leave out aim, the additions, and adm3, a mean of adm2 and 1 - aim, which take a quarter longer",
             adds=True,
         ),
     ]
@@ -111,32 +111,26 @@ class AdmScorer(IntegerScorer):
         self.names = tuple(output_name(f"integer_{output}", self._options) for output in outputs)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return the dispatches of four scales, one after the other, once more for aim, and of their rows.
+        """Return the dispatches of four scales, one after the other, and of their rows.
 
         planes ──► adm ──► approximations ──► adm ──► ... ──► approximations ──► adm
                     │                          │                                  │
                     └──► sums of rows ──► adm_rows ◄──────────────────────────────┘
         """
-        scales = _scales(shape, planes, self._bits, self._frame.shift)
-        if not self._skip_aim:
-            scales = [*scales, *(replace(scale, additions=True) for scale in scales)]
-        groups = tuple(scale.row_groups(shape) for scale in scales)
-        target = partials("adm.partials", _SUMS * _DIGITS * sum(groups))
-        approximations = {scale.number: scale.approximations for scale in scales}
-        buffers = [target, *approximations.values(), *(scale.row_sums for scale in scales)]
-        firsts = [_SUMS * _DIGITS * sum(groups[:place]) for place in range(len(scales))]
+        scales = _scales(shape, planes, self._bits, self._frame.shift, kinds=2 if self._skip_aim else 3)
+        groups = tuple(scale.row_groups(shape) for scale in scales for _ in range(scale.kinds))
+        of_group = _BANDS * _DIGITS
+        target = partials("adm.partials", of_group * sum(groups))
+        buffers = (target, *(scale.approximations for scale in scales), *(scale.row_sums for scale in scales))
         steps = [(_sum_rows(shape, scale, self._limit, self._viewing),) for scale in scales]
-        rows = (_add_rows(shape, *each, target) for each in zip(scales, groups, firsts, strict=True))
-        return FeaturePlan(tuple(buffers), (*steps, tuple(rows)), target, groups)
+        firsts = [of_group * sum(groups[: number * scale.kinds]) for number, scale in enumerate(scales)]
+        rows = (_add_rows(shape, scale, first, target) for scale, first in zip(scales, firsts, strict=True))
+        return FeaturePlan(buffers, (*steps, tuple(rows)), target, groups)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 48 or 72) numbers: the lower 32 bits and the rest of each sum of `adm_sums`, which are whole."""
-        digits = sum_groups(partial_sums, plan.groups, _SUMS * _DIGITS).astype(np.int64).reshape(len(partial_sums), -1, _DIGITS)
-        sums: Int64s = (digits << np.arange(0, 64, 16)).sum(axis=2)
-        if not self._skip_aim:
-            restored, additive = sums.reshape(len(sums), 2, ADM_SCALES, 2, 3).swapaxes(0, 1)
-            sums = np.concatenate([restored, additive[:, :, :1]], axis=2).reshape(len(sums), -1)
-        return _split(sums)
+        digits = sum_groups(partial_sums, plan.groups, _BANDS * _DIGITS).astype(np.int64)
+        return _split((digits.reshape(len(digits), -1, _DIGITS) << np.arange(0, 64, 16)).sum(axis=2))
 
     def reference_means(self, reference: Samples, distorted: Samples, before: object = None) -> DoublePlane:
         """Return (48,) numbers of a frame, or (72,) with aim, computed by NumPy."""
@@ -172,7 +166,8 @@ def _joined(means: Doubles) -> Int64s:
 class _Scale:
     """The planes from which a scale is made, its approximations, and the workgroups that make and sum it.
 
-    `strip` is the rows that a workgroup makes, and `parts` is the number of parts of a row that have sums of their own.
+    `strip` is the rows that a workgroup makes, and `parts` is the number of parts of a row with sums of their own. The sums
+    are of the masked bands, of the bands of the reference, and of the masked additions if there are three `kinds`.
     """
 
     number: int
@@ -183,8 +178,7 @@ class _Scale:
     groups: tuple[int, int]
     strip: int
     parts: int
-    additions: bool = False
-    """Whether the masked bands are those of the additions, for aim. Approximations are those that the other run has made."""
+    kinds: int
 
     @property
     def approximations(self) -> BufferSpec:
@@ -204,18 +198,14 @@ class _Scale:
     @property
     def row_sums(self) -> BufferSpec:
         """Return the buffer of the sums of rows, 64 bits each."""
-        return BufferSpec(
-            f"adm.rows{self.number}{'.additions' if self.additions else ''}",
-            Role.WORK,
-            aligned(8 * _SUMS * self.parts * self.rows),
-        )
+        return BufferSpec(f"adm.rows{self.number}", Role.WORK, aligned(8 * _BANDS * self.kinds * self.parts * self.rows))
 
     def row_groups(self, shape: KernelShape) -> int:
         """Return the workgroups that add the rows."""
         return ceil_div(self.rows, shape.workgroup if shape.shape is Shape.STRIP else ADM_WORKGROUP)
 
 
-def _scales(shape: KernelShape, planes: PlanePair, bits: int, sample_shift: int) -> list[_Scale]:
+def _scales(shape: KernelShape, planes: PlanePair, bits: int, sample_shift: int, kinds: int) -> list[_Scale]:
     columns = STRIP_COLUMNS * shape.workgroup if shape.shape is Shape.STRIP else ADM_WORKGROUP - 2
     scales = []
     source: PlaneLayout = planes
@@ -227,7 +217,7 @@ def _scales(shape: KernelShape, planes: PlanePair, bits: int, sample_shift: int)
         inner = window(height, width).columns
         parts = (inner.stop - 1) // columns + 1 - inner.start // columns
         groups = groups_x, ceil_div(height, strip)
-        scales.append(_Scale(number, source, target, sample_shift, bits, groups, strip, parts))
+        scales.append(_Scale(number, source, target, sample_shift, bits, groups, strip, parts, kinds))
         source = target
     return scales
 
@@ -241,9 +231,9 @@ def _sum_rows(shape: KernelShape, scale: _Scale, limit: int, viewing: Viewing) -
         scale.source,
         scale.planes,
         scale.groups,
-        label=f"adm scale {scale.number}{' of aim' if scale.additions else ''}",
+        label=f"adm scale {scale.number}",
         targets=(scale.planes.buffer, scale.row_sums.name),
-        constants={SCALE_CONSTANT: min(scale.number, _LAST_KERNEL), ADDITIONS_CONSTANT: int(scale.additions)},
+        constants={SCALE_CONSTANT: min(scale.number, _LAST_KERNEL), AIM_CONSTANT: int(scale.kinds > 2)},
         strip=scale.strip,
         top=scale.window.rows.start,
         left=scale.window.columns.start,
@@ -262,19 +252,20 @@ def _signed(word: int) -> int:
     return word - ((word >> 31) << 32)
 
 
-def _add_rows(shape: KernelShape, scale: _Scale, groups: int, first: int, target: BufferSpec) -> Dispatch:
+def _add_rows(shape: KernelShape, scale: _Scale, first: int, target: BufferSpec) -> Dispatch:
     height, width = scale.planes.height, scale.planes.width
     return dispatch(
         shape,
         "adm_rows",
         scale.planes,
         scale.planes,
-        (groups, 1),
-        label=f"adm rows of scale {scale.number}{' of aim' if scale.additions else ''}",
+        (scale.row_groups(shape), scale.kinds),
+        label=f"adm rows of scale {scale.number}",
         sources=(scale.row_sums.name,),
         targets=(target.name,),
         rows=scale.rows,
         parts=scale.parts,
+        kinds=scale.kinds,
         mask_shift=mask_shifts(height, width, scale.number).rows,
         band_shift=band_shifts(height, width, scale.number).rows,
         first_partial=first,
