@@ -40,15 +40,15 @@ def restore_kernels(cache: Path) -> None:
 
 def keep_kernels(cache: Path) -> None:
     """Keep the kernels that are in the folder of caches of this run."""
-    with suppress(OSError):  # a driver may still write there
-        _copy_kernels(cache, _KEPT)
+    _copy_kernels(cache, _KEPT)
 
 
 def _copy_kernels(source: Path, target: Path) -> None:
     for folder in (path for pattern in _OF_MESA for path in source.glob(pattern)):
         copy = target / folder.relative_to(source)
         copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # vkssim uses no folder that another user could write to
-        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        with suppress(OSError):  # a driver may write there just now
+            shutil.copytree(folder, copy, dirs_exist_ok=True)
 
 
 @contextmanager
