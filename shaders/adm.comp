@@ -126,8 +126,8 @@ int row_place(int sum, int row) {
 // Returns the sum of a subgroup. 25 bits of 128 threads fit a word, and so does what they carry into the next 25.
 uvec2 add_subgroup(uvec2 value) {
     const uint DIGIT = (1u << 25) - 1u;
-    uvec3 sums = subgroupAdd(uvec3(value.x & DIGIT, low_word(value, 25) & DIGIT, value.y >> 18));
-    // NVIDIA's compiler (580.159) gives sums by uaddCarry the low word of another call.
+    // NVIDIA's compiler (580.159) gives sums by uaddCarry, and those of a vector, the words of another call.
+    uvec3 sums = uvec3(subgroupAdd(value.x & DIGIT), subgroupAdd(low_word(value, 25) & DIGIT), subgroupAdd(value.y >> 18));
     uint middle = sums.y + (sums.x >> 25);
     return uvec2((sums.x & DIGIT) | middle << 25, (middle >> 7) + (sums.z << 18));
 }
