@@ -119,7 +119,8 @@ def _plans(kernels: KernelShape) -> Iterator[Plan]:
                 scorer = SsimMapScorer(frame, {**options, **more})
                 yield frame_plan([PlaneMetrics("y", frame, (scorer,))], kernels)[0]
         if frame.code is not SampleCode.FLOAT32 and frame.peak in (255.0, 1023.0):
-            for feature in ("vif", "adm=adm_skip_aim=false", "motion", "cambi", "cambi=max_log_contrast=5"):
+            scaled = "cambi=enc_width=230:enc_height=229", "speed_chroma=speed_prescale=2"
+            for feature in ("vif", "adm", "adm=adm_skip_aim=false", "motion", "cambi", "cambi=max_log_contrast=5", *scaled):
                 yield frame_plan([PlaneMetrics("y", frame, (make_scorer(feature, frame),))], kernels)[0]
     for weights, pyramid, gradient in product([(1.0,), MS_SSIM_WEIGHTS], Pyramid, [False, True]):
         loss = Loss(200, 200, **constants(255.0), weights=weights, pyramid=pyramid, negative=Negative.CLAMP)

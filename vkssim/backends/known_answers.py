@@ -241,6 +241,11 @@ CASES = (
     *_scores("float_psnr", 30.913967, 30.868376, 30.913967),
     *_scores("vif", (0.295463, 0.854009, 0.890572, 0.893658), (0.294751, 0.854016, 0.890570, 0.893537)),
     *_scores(
+        "adm",
+        (0.880082, 0.902755, 0.862428, 0.875038, 0.879551),
+        (0.880175, 0.903672, 0.861768, 0.875119, 0.879554),
+    ),
+    *_scores(
         "adm=adm_skip_aim=false",
         (0.880082, 0.049733, 0.915175, 0.902755, 0.862428, 0.875038, 0.879551),
         (0.880175, 0.049748, 0.915214, 0.903672, 0.861768, 0.875119, 0.879554),
@@ -248,7 +253,9 @@ CASES = (
     *_scores("motion", 2.894804, 2.997776),
     *_of_bands("cambi", 19.734012, 20.143009),
     *_of_bands("cambi=max_log_contrast=5", 21.325606, 21.807634),
+    *_of_bands("cambi=enc_width=236:enc_height=221", 20.648083, 21.056846),
     *_scores("speed_chroma", 10.530090, 10.528410),
+    *_scores("speed_chroma=speed_prescale=1.7:speed_prescale_method=bilinear", 23.136253, 23.309923),
     _largest_sample(" of 10 bits", 1500.0),
     _largest_sample(" of range 250", 252.0),
     _interleaved_chroma(8),
