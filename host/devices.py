@@ -149,8 +149,9 @@ def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subg
     if not any(family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT for family in families):
         missing.append("a compute queue")
     in_compute = subgroup.supportedStages & vk.VK_SHADER_STAGE_COMPUTE_BIT
-    if not (in_compute and subgroup.supportedOperations & vk.VK_SUBGROUP_FEATURE_ARITHMETIC_BIT):
-        missing.append("subgroup arithmetic in compute shaders")
+    needed = vk.VK_SUBGROUP_FEATURE_ARITHMETIC_BIT | vk.VK_SUBGROUP_FEATURE_SHUFFLE_BIT
+    if not in_compute or needed & ~subgroup.supportedOperations:
+        missing.append("subgroup arithmetic and shuffles in compute shaders")
     if limits.maxComputeWorkGroupInvocations < _MIN_WORKGROUP:
         missing.append(f"workgroups of {_MIN_WORKGROUP} (at most {limits.maxComputeWorkGroupInvocations})")
     if limits.maxComputeSharedMemorySize < _MIN_SHARED_BYTES:

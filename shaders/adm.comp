@@ -2,6 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 // Makes the approximations of a scale of adm, decouples its bands, masks them, and sums the cubes of each row.
 //
 // A word of approximations of scale 0 has the reference in its lower and the distorted plane in its upper half. Later scales have
@@ -126,8 +127,18 @@ int row_place(int sum, int row) {
 // Returns the sum of a subgroup. 25 bits of 128 threads fit a word, and so does what they carry into the next 25.
 uvec2 add_subgroup(uvec2 value) {
     const uint DIGIT = (1u << 25) - 1u;
-    // NVIDIA's compiler (580.159) gives sums by uaddCarry, and those of a vector, the words of another call.
-    uvec3 sums = uvec3(subgroupAdd(value.x & DIGIT), subgroupAdd(low_word(value, 25) & DIGIT), subgroupAdd(value.y >> 18));
+    uvec3 sums = uvec3(value.x & DIGIT, low_word(value, 25) & DIGIT, value.y >> 18);
+#ifdef STAGED
+    // NVIDIA's compiler (580.159) gave sums of subgroupAdd the words of another call, and with aim they took longer.
+    uint size = min(gl_SubgroupSize, uint(THREADS));
+    for (uint distance = 1u; distance < size; distance <<= 1) {
+        sums += uvec3(
+            subgroupShuffleXor(sums.x, distance), subgroupShuffleXor(sums.y, distance), subgroupShuffleXor(sums.z, distance)
+        );
+    }
+#else
+    sums = subgroupAdd(sums);
+#endif
     uint middle = sums.y + (sums.x >> 25);
     return uvec2((sums.x & DIGIT) | middle << 25, (middle >> 7) + (sums.z << 18));
 }
