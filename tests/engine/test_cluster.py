@@ -1,4 +1,8 @@
-"""Scores of a Ray cluster of three nodes on this machine, while its workers, its nodes and the driver are killed."""
+"""Scores of a Ray cluster on this machine, while its workers, its nodes and the driver are killed.
+
+Each node and each actor is a Python process that imports Ray, for one to two seconds. So there are two nodes, until a third one
+joins, and most tests share the actors of `engine`. Tests that need other actors come before them: a CPU has one at a time.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +52,15 @@ RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
 FEATURES = ("float_psnr",)
 TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(FEATURES))
 GPU = WorkerSpec("vulkan", None, "gpu", "made up")
-NODE = {"num_cpus": 1, "object_store_memory": 80_000_000}
+NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_log_monitor": False}
+DOOMED, JOINING = "127.0.0.2", "127.0.0.3"
 _LONGEST = 30
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """Three nodes, each with one CPU and an address of its own."""
+    """Two nodes, each with one CPU and an address of its own."""
     patch = pytest.MonkeyPatch()
     for name, value in cluster_module._ENVIRONMENT.items():
         patch.setenv(name, value)
@@ -63,11 +68,11 @@ def nodes() -> Iterator[Any]:
     # Whatever folder it is given, Ray's own cluster for tests notes its address in another one, which it expects to be there.
     patch.setenv("RAY_TMPDIR", folder)
     (Path(folder) / "ray").mkdir()
+    # The agent of a node then does without what the dashboard and Prometheus ask it for.
+    patch.setitem(sys.modules, "ray.dashboard.optional_deps", None)
     started = _head(folder)
     try:
-        for number in (2, 3):
-            started.add_node(wait=False, node_ip_address=f"127.0.0.{number}", **NODE)
-        started.wait_for_nodes()
+        started.add_node(node_ip_address=DOOMED, **NODE)
         yield started
     finally:
         started.shutdown()
@@ -76,6 +81,20 @@ def nodes() -> Iterator[Any]:
                 os.kill(process, signal.SIGKILL)  # an agent of a node that was killed lives on for a minute
         shutil.rmtree(folder)
         patch.undo()
+
+
+@pytest.fixture(scope="module")
+def joining(nodes: Any) -> str:
+    """The address of a node that joins those two. Ray counts a GPU there, which does not exist."""
+    nodes.add_node(node_ip_address=JOINING, **NODE, num_gpus=1)
+    return JOINING
+
+
+@pytest.fixture(scope="module")
+def engine(nodes: Any) -> Iterator[Cluster]:
+    """A worker for each CPU, with the reference in NumPy: nothing to compile in an actor that is started again."""
+    with Cluster(address=nodes.address, backend="cpu") as started:
+        yield started
 
 
 def _short_folder() -> str:
@@ -88,7 +107,7 @@ def _head(folder: str, attempts: int = 3) -> Any:
     """A cluster of one node. Ray gives it 30 s to begin, which a busy machine may take."""
     from ray.cluster_utils import Cluster as Nodes
 
-    head = {**NODE, "include_dashboard": False, "temp_dir": folder, "_system_config": SOON}
+    head = {**NODE, "include_dashboard": False, "no_monitor": True, "temp_dir": folder, "_system_config": SOON}
     for _ in range(attempts - 1):
         with suppress(Exception):
             return Nodes(initialize_head=True, head_node_args=head)
@@ -199,122 +218,11 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
     assert run.warnings == []
 
 
-def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    killed: list[int] = []
-
-    def kill() -> None:
-        if not killed:
-            killed.extend(list(_scoring())[:1])
-            for process in killed:
-                os.kill(process, signal.SIGKILL)
-
-    with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, tmp_path, kill)
-    assert killed
-    _assert_right(run, jobs, "cpu")
-    assert set(run.ranges) == _full(jobs)
-    assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
-
-
-def test_a_worker_that_is_stopped(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It gives no sign of life during its task, so it is killed, and another worker scores its range.
-
-    The reason is told even if Ray reports the actor's death at once.
-    """
-    monkeypatch.setattr(cluster_module, "SILENCE_TIMEOUT_S", 2.0)
-    kill = Actor.close
-
-    def close(actor: Actor) -> None:
-        kill(actor)
-        wait(actor.tasks.values(), 5)  # until Ray has reported it
-
-    monkeypatch.setattr(Actor, "close", close)
-    stopped: list[int] = []
-
-    def stop() -> None:
-        if not stopped:
-            stopped.extend(list(_scoring())[:1])
-            for process in stopped:
-                os.kill(process, signal.SIGSTOP)
-
-    try:
-        with Cluster(address=nodes.address, backend="cpu") as engine:
-            run = _score(engine, jobs, tmp_path, stop)
-    finally:
-        for process in stopped:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-    assert stopped
-    _assert_right(run, jobs, "cpu")
-    assert set(run.ranges) == _full(jobs)
-    assert any("it gave no sign of life for 2 s" in warning for warning in run.warnings)
-
-
-def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    with Cluster(address=nodes.address, backend="cpu") as engine:
-        count = len(engine.workers())
-        idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorkers")]
-        assert len(idle) >= count
-        for process in idle:
-            os.kill(process, signal.SIGKILL)
-        run = _score(engine, jobs, tmp_path)
-    _assert_right(run, jobs, "cpu")
-    assert set(run.ranges) == _full(jobs)
-
-
-def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    doomed, joining = "127.0.0.3", "127.0.0.4"
-    removed: list[Any] = []
-
-    def remove() -> None:
-        if not removed and doomed in _scoring().values():
-            removed.extend(node for node in nodes.list_all_nodes() if node.node_ip_address == doomed)
-            nodes.remove_node(removed[0], allow_graceful=False)
-
-    with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, tmp_path, remove)
-        nodes.add_node(node_ip_address=joining, **NODE)
-        until(lambda: any(joining in worker.label for worker in engine.workers()))
-        until(lambda: not [worker for worker in engine.workers() if doomed in worker.label])
-    assert removed
-    _assert_right(run, jobs, "cpu")
-    assert set(run.ranges) == _full(jobs)
-    assert all(f"(node {doomed}) ended unexpectedly" in warning for warning in run.warnings)
-
-
-def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    """In a connection that is the caller's, which stays."""
-    import ray
-
-    poison = Path(jobs[2].clips.distorted).name
-
-    def poisoned() -> None:
-        from vkssim.engine import worker
-        from vkssim.engine.run import score_range
-
-        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> Any:
-            if clips.distorted.endswith(poison):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return score_range(sources, clips, *others, **options)
-
-        worker.score_range = deadly  # type: ignore[attr-defined] # the name as the worker imported it
-
-    ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
-    try:
-        with Cluster(backend="cpu") as engine:
-            run = _score(engine, jobs, tmp_path)
-        assert ray.is_initialized()
-    finally:
-        ray.shutdown()
-    lost = run.outcomes.pop("2")
-    assert isinstance(lost, WorkerLostError)
-    assert f"{poison} was tried {MAX_ATTEMPTS} times and given up" in str(lost)
-    _assert_right(run, jobs[:2], "cpu")
-    assert set(run.ranges) == _full(jobs) - {("2", 0)}
-
-
 def test_an_actor_has_several_workers(nodes: Any) -> None:
-    """They work side by side. If the actor dies, each of them has lost its task, and the next tasks have one new actor."""
+    """They work side by side. If the actor dies, each of them has lost its task, and the next tasks have one new actor.
+
+    The connection is the caller's, which stays.
+    """
     import ray
 
     def meeting() -> None:
@@ -360,8 +268,196 @@ def test_an_actor_has_several_workers(nodes: Any) -> None:
                     task.result(PATIENCE)
             third, fourth = do_two()
             assert third == fourth != first
+        assert ray.is_initialized()
     finally:
         ray.shutdown()
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from vkssim.engine.cluster import Cluster
+from vkssim.engine.engine import Engine, Job, RunSettings
+from vkssim.frames.options import RawDescription
+from vkssim.engine.journal import open_journal
+from vkssim.engine.options import Clips, ScoreOptions
+
+address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
+raw = RawDescription(int(width), int(height), "420", 8)
+jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
+with Cluster(address=address, backend="cpu") as engine, open_journal(Path(folder) / "results.csv") as journal:
+    for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal, seconds=0.001)).score(jobs):
+        pass
+"""
+
+
+def test_the_driver_killed_and_started_again(
+    nodes: Any, jobs: list[Job], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    folder = tmp_path
+    words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
+    with start_program(sys.executable, "-c", DRIVER, *map(str, words)) as driver:
+        until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
+        driver.kill()
+    assert driver.returncode == -signal.SIGKILL
+    until(lambda: not _scoring())
+    kept = _scored(folder)
+    run = _score(request.getfixturevalue("engine"), jobs, folder)  # on the CPUs that the driver had
+    _assert_right(run, jobs, "cpu")
+    assert kept
+    assert run.found == kept
+    assert set(run.ranges) == _full(jobs) - kept
+
+
+def _scored(folder: Path) -> set[tuple[str, int]]:
+    """Return the ranges that are complete in the journal."""
+    return {(entry["pair"], entry["range"][0]) for entry in entries(folder / "results.csv.journal") if "end" in entry}
+
+
+def test_a_worker_killed_on_the_way(engine: Cluster, jobs: list[Job], tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        if not killed:
+            killed.extend(list(_scoring())[:1])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    run = _score(engine, jobs, tmp_path, kill)
+    assert killed
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+    assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
+
+
+def test_a_worker_that_is_stopped(engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives no sign of life during its task, so it is killed, and another worker scores its range.
+
+    The reason is told even if Ray reports the actor's death at once.
+    """
+    monkeypatch.setattr(cluster_module, "SILENCE_TIMEOUT_S", 2.0)
+    kill = Actor.close
+
+    def close(actor: Actor) -> None:
+        kill(actor)
+        wait(actor.tasks.values(), 5)  # until Ray has reported it
+
+    monkeypatch.setattr(Actor, "close", close)
+    stopped: list[int] = []
+
+    def stop() -> None:
+        if not stopped:
+            stopped.extend(list(_scoring())[:1])
+            for process in stopped:
+                os.kill(process, signal.SIGSTOP)
+
+    try:
+        run = _score(engine, jobs, tmp_path, stop)
+    finally:
+        for process in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    assert stopped
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+    assert any("it gave no sign of life for 2 s" in warning for warning in run.warnings)
+
+
+def test_idle_workers_that_are_killed_are_started_again(engine: Cluster, jobs: list[Job], tmp_path: Path) -> None:
+    count = len(engine.workers())
+    idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorkers")]
+    assert len(idle) >= count
+    for process in idle:
+        os.kill(process, signal.SIGKILL)
+    run = _score(engine, jobs, tmp_path)
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+
+
+def test_a_pair_that_ends_every_worker(
+    engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison = jobs[2].clips.distorted
+    submit = Actor.submit
+
+    def submit_and_die(actor: Actor, worker: int, task: Task, on_event: Any) -> Future[TaskResult]:
+        outcome = submit(actor, worker, task, on_event)
+        if task.clips.distorted == poison:
+            actor.close()
+        return outcome
+
+    monkeypatch.setattr(Actor, "submit", submit_and_die)
+    run = _score(engine, jobs, tmp_path)
+    lost = run.outcomes.pop("2")
+    assert isinstance(lost, WorkerLostError)
+    assert f"{Path(poison).name} was tried {MAX_ATTEMPTS} times and given up" in str(lost)
+    _assert_right(run, jobs[:2], "cpu")
+    assert set(run.ranges) == _full(jobs) - {("2", 0)}
+
+
+def test_no_gpu_and_one_that_vulkan_does_not_know(
+    engine: Cluster, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Ray counts one that is not there; nothing else takes its place."""
+    monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT_S", 0.1)
+    with Cluster() as gpus:
+        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 2 nodes, 0 GPUs, 2 CPUs.*`software`"):
+            gpus.workers()
+        request.getfixturevalue("joining")
+        until(lambda: _ready(gpus))
+        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
+            _score(gpus, jobs, tmp_path)
+
+
+def _ready(engine: Cluster) -> bool:
+    with suppress(NoDeviceError):
+        return bool(engine.workers())
+    return False
+
+
+@pytest.mark.usefixtures("engine", "joining")
+def test_another_version_is_refused(jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "__version__", "9.9")
+    with (
+        Cluster() as gpus,
+        pytest.raises(UnsuitableDeviceError, match=f"has vkssim {vkssim.__version__}, and this is 9.9"),
+    ):
+        _score(gpus, jobs, tmp_path)
+
+
+def test_a_node_that_joins_and_one_removed_on_the_way(
+    nodes: Any, engine: Cluster, joining: str, jobs: list[Job], tmp_path: Path
+) -> None:
+    removed: list[Any] = []
+
+    def remove() -> None:
+        if not removed and DOOMED in _scoring().values():
+            removed.extend(node for node in nodes.list_all_nodes() if node.node_ip_address == DOOMED)
+            nodes.remove_node(removed[0], allow_graceful=False)
+
+    run = _score(engine, jobs, tmp_path, remove)
+    until(lambda: any(joining in worker.label for worker in engine.workers()))
+    until(lambda: not [worker for worker in engine.workers() if DOOMED in worker.label])
+    assert removed
+    _assert_right(run, jobs, "cpu")
+    assert set(run.ranges) == _full(jobs)
+    assert all(f"(node {DOOMED}) ended unexpectedly" in warning for warning in run.warnings)
+
+
+def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OptionError, match=re.escape("pip install 'vkssim[ray]'")):
+        Cluster()
+
+
+def test_a_handler_that_python_did_not_install_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that embeds Python has its own for SIGTERM, which Python cannot install again after Ray has connected."""
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(signal, "getsignal", lambda _number: None)
+    with cluster_module._same_handler():
+        pass
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 class _Method:
@@ -442,88 +538,3 @@ def test_all_workers_of_a_silent_actor_lose_their_tasks(
     for task in tasks:
         assert "it gave no sign of life" in str(task.exception(0))
     assert len(started[0].is_alive.calls) == 1
-
-
-DRIVER = """
-import sys
-from pathlib import Path
-from vkssim.engine.cluster import Cluster
-from vkssim.engine.engine import Engine, Job, RunSettings
-from vkssim.frames.options import RawDescription
-from vkssim.engine.journal import open_journal
-from vkssim.engine.options import Clips, ScoreOptions
-
-address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
-raw = RawDescription(int(width), int(height), "420", 8)
-jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
-with Cluster(address=address, backend="cpu") as engine, open_journal(Path(folder) / "results.csv") as journal:
-    for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal, seconds=0.001)).score(jobs):
-        pass
-"""
-
-
-def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    folder = tmp_path
-    words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
-    with start_program(sys.executable, "-c", DRIVER, *map(str, words)) as driver:
-        until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
-        driver.kill()
-    assert driver.returncode == -signal.SIGKILL
-    until(lambda: not _scoring())
-    kept = _scored(folder)
-    with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, folder)
-    _assert_right(run, jobs, "cpu")
-    assert kept
-    assert run.found == kept
-    assert set(run.ranges) == _full(jobs) - kept
-
-
-def _scored(folder: Path) -> set[tuple[str, int]]:
-    """Return the ranges that are complete in the journal."""
-    return {(entry["pair"], entry["range"][0]) for entry in entries(folder / "results.csv.journal") if "end" in entry}
-
-
-def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module, "__version__", "9.9")
-    with (
-        Cluster(address=nodes.address, backend="cpu") as engine,
-        pytest.raises(UnsuitableDeviceError, match=f"has vkssim {vkssim.__version__}, and this is 9.9"),
-    ):
-        _score(engine, jobs, tmp_path)
-
-
-def test_no_gpu_and_one_that_vulkan_does_not_know(
-    nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ray counts one that is not there; nothing else takes its place."""
-    monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT_S", 0.1)
-    with Cluster(address=nodes.address) as engine:
-        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*`software`"):
-            engine.workers()
-        nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
-        until(lambda: _ready(engine))
-        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
-            _score(engine, jobs, tmp_path)
-
-
-def _ready(engine: Cluster) -> bool:
-    with suppress(NoDeviceError):
-        return bool(engine.workers())
-    return False
-
-
-def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(OptionError, match=re.escape("pip install 'vkssim[ray]'")):
-        Cluster()
-
-
-def test_a_handler_that_python_did_not_install_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that embeds Python has its own for SIGTERM, which Python cannot install again after Ray has connected."""
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(signal, "getsignal", lambda _number: None)
-    with cluster_module._same_handler():
-        pass
-    monkeypatch.undo()
-    assert signal.getsignal(signal.SIGTERM) == before
