@@ -20,9 +20,9 @@ from ..support.clips import write
 from ..support.pictures import clip
 from .in_ranges import same_in_ranges, small_ranges
 
-FRAMES = 36
+FRAMES = 27
 HEIGHT, WIDTH = 64, 96
-GOP = 10
+GOP = 7
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +77,7 @@ KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "wmv2": ("wmv", "wmv2", {"g": str(GOP)}),
     "flv": ("flv", "flv", {"g": str(GOP)}),
 }
+FIRST_OF_CONTAINERS = {ending: kind for kind, (ending, *_) in reversed(KINDS.items())}.values()
 ALONE: dict[str, tuple[str, str, dict[str, str]]] = {
     "x264 with one key frame": ("mp4", *_x264(1000, "bframes=2")),
     "x264 with B-frames, avi": ("avi", *_x264(GOP, "bframes=3")),
@@ -93,7 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def other(folder: Path) -> str:
     """A clip with fewer key frames, at other places, and open GOPs."""
-    return _encode(folder / "other.mp4", *_x264(14, *OPEN))
+    return _encode(folder / "other.mp4", *_x264(10, *OPEN))
 
 
 def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) -> str:
@@ -102,15 +103,16 @@ def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_clips_of_every_kind_have_the_same_scores_in_ranges(folder: Path, other: str, kind: str) -> None:
-    """As the reference and as the distorted clip: cuts are before key frames of the one or of the other.
+    """As the reference, and one clip of each container as the distorted clip: cuts are before key frames of either.
 
     A metric that compares frames reads one pair before and one after each range too.
     """
     ending, codec, options = KINDS[kind]
     path = _encode(folder / f"{kind}.{ending}", codec, options)
     least = 1 if kind == UNSURE else 2
-    assert same_in_ranges(path, other) >= least
-    assert same_in_ranges(other, path, features=("float_psnr", "motion")) >= least
+    assert same_in_ranges(path, other, features=("float_psnr", "motion")) >= least
+    if kind in FIRST_OF_CONTAINERS:
+        assert same_in_ranges(other, path) >= least
 
 
 @pytest.mark.parametrize("kind", KINDS)
