@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -20,9 +21,24 @@ from ..support.pictures import Picture, clip
 RATE = Fraction(25)
 
 
-@in_child
+_encoded: dict[tuple[object, ...], bytes] = {}
+"""The files of earlier calls of `encode`: many tests have the same ladder, and an encoder needs a process."""
+
+
 def encode(path: Path, luma: Picture, codec: str = "libx264", rate: Fraction = RATE, /, **options: str) -> str:
     """A clip with flat chroma; returns its name."""
+    pictures = luma.shape, luma.dtype.str, hashlib.sha256(luma.tobytes()).digest()
+    call = (*pictures, path.suffix, codec, rate, *sorted(options.items()))
+    if call in _encoded:
+        path.write_bytes(_encoded[call])
+    else:
+        _encode(path, luma, codec, rate, options)
+        _encoded[call] = path.read_bytes()
+    return path.name
+
+
+@in_child
+def _encode(path: Path, luma: Picture, codec: str, rate: Fraction, options: dict[str, str]) -> None:
     height, width = luma.shape[1:]
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate, options=options)
@@ -33,7 +49,6 @@ def encode(path: Path, luma: Picture, codec: str = "libx264", rate: Fraction = R
             frame = av.VideoFrame.from_ndarray(np.concatenate([picture, chroma]), format="yuv420p")
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
-    return path.name
 
 
 def lossless(path: Path, luma: Picture) -> str:

@@ -13,6 +13,7 @@ from vkssim.host.device import Device
 
 from ..engine.running import FEATURE, are_gone, complete_ranges, ended, pause_when, resume, started
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import fail
 from ..support.journals import entries, frames, records
 from ..support.pictures import clip
 from ..support.waiting import until
@@ -35,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A manifest with containers, Y4M and raw clips, of which some cannot be scored, and what one device makes of it."""
     folder = tmp_path_factory.mktemp("catalogue")
     luma = clip(FEW, *SIZE)
-    long = np.concatenate([luma] * 120)  # so that a run lasts after its first ranges, and can be ended then
+    long = np.concatenate([luma] * 60)  # so that a run lasts after its first ranges, and can be ended then
     reference = lossless(folder / "ref.mkv", np.concatenate([luma] * 4))
     rows = [
         {"reference": reference, "distorted": encode(folder / f"{crf}.mp4", np.concatenate([luma] * 4), crf=crf, g="10")}
@@ -60,13 +61,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     manifest(folder / "manifest.csv", rows)
     (folder / "one").mkdir()
-    assert "3 of 8 pairs failed" in ended(started(*_words(folder), cwd=folder / "one"))
+    _run(folder / "one", *_words(folder))
     return folder
 
 
 def _words(folder: Path, *more: str) -> list[str]:
     """For a run in the folder of its results, since they say where frames are."""
     return ["batch", str(folder / "manifest.csv"), *RAW, *FEATURE, "--frames", "frames", "-q", "-o", RESULTS, *more]
+
+
+def _run(target: Path, *words: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(target)
+        fail(1, "3 of 8 pairs failed", *words)
 
 
 def _files(target: Path) -> dict[str, bytes]:
@@ -82,17 +89,17 @@ def _scored(target: Path) -> list[str]:
 
 
 def test_the_same_files_as_on_one_device(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    process = started(*_words(folder, *two), cwd=tmp_path)
-    assert "3 of 8 pairs failed" in ended(process)
-    assert process.returncode == 1
+    _run(tmp_path, *_words(folder, *two))
     assert _files(tmp_path) == _files(folder / "one")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_ended_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str], number: signal.Signals) -> None:
-    """Pairs that were done are not scored again, nor are the finished ranges of the others."""
-    words, output = _words(folder, *two), tmp_path / RESULTS
-    process = started(*words, cwd=tmp_path)
+@pytest.mark.parametrize(("number", "devices"), [(signal.SIGKILL, 2), (signal.SIGINT, 1)])
+def test_ended_it_goes_on_where_it_was(
+    folder: Path, tmp_path: Path, two: tuple[str, str], number: signal.Signals, devices: int
+) -> None:
+    """Pairs that were done are not scored again, nor are the finished ranges of the others, on however many devices."""
+    output = tmp_path / RESULTS
+    process = started(*_words(folder, *two), cwd=tmp_path)
     processes = pause_when(process, lambda: len(complete_ranges(output)) > 2)
     process.send_signal(number)
     resume(processes)
@@ -104,7 +111,7 @@ def test_ended_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[
     kept = frames(journal)
     assert not output.exists()
 
-    ended(started(*words, cwd=tmp_path))
+    _run(tmp_path, *_words(folder, *(two if devices == 2 else ())))
     names = _scored(tmp_path)
     assert all(names.count(name) == 1 for name in done if name not in FAIL)
     written = [entry for entry in entries(journal) if "frames" in entry]
