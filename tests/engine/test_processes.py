@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -15,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import cast
 
@@ -24,11 +22,9 @@ import pytest
 
 from vkssim import score_files
 from vkssim.engine import processes
-from vkssim.engine.options import Clips, ScoreOptions
-from vkssim.engine.processes import WorkerProcess, _Outcome, _work, handles_of
+from vkssim.engine.processes import WorkerProcess, handles_of
 from vkssim.engine.ranges import Event
-from vkssim.engine.task import OnEvent, Part, Task, TaskResult, WorkerDiedError, WorkerSpec
-from vkssim.engine.worker import Worker
+from vkssim.engine.task import Task, TaskResult, WorkerDiedError
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render
@@ -41,8 +37,8 @@ from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import python_process, start_program, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
-from .in_ranges import CPU
 from .running import FEATURE, are_gone, complete_ranges, ended, family, pause_when, resume, started, workers
+from .stand_ins import CPU, TASK, failing, meeting, signalled_in_the_middle, signing, talkative
 
 FEW = 12
 FRAMES = 60 * FEW
@@ -176,8 +172,7 @@ def test_a_current_folder_that_was_removed_is_named(
 
 FORKED = """
 import os, time
-from tests.engine.in_ranges import CPU
-from tests.engine.test_processes import TASK
+from tests.engine.stand_ins import CPU, TASK
 from vkssim.engine.processes import handles_of
 if __name__ == "__main__":
     (worker,) = handles_of(CPU)
@@ -234,29 +229,6 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     assert are_gone(processes)
 
 
-def _signalled_in_the_middle(number: signal.Signals, _spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """In place of a worker: end, or stand still, while what came of a task is on its way."""
-    connection = connections[0]
-    connection.recv()
-    connection.send(None)
-    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
-    os.kill(os.getpid(), number)
-
-
-MESSAGES = 200
-
-
-def _talkative(_spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """In place of a worker: send many messages for each task."""
-    (connection,) = connections
-    with suppress(EOFError):
-        while True:
-            connection.recv()
-            for _ in range(MESSAGES):
-                connection.send(None)
-            connection.send(_Outcome(InputError("the end")))
-
-
 def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     start = threading.Thread.start
@@ -267,7 +239,7 @@ def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     (worker,) = handles_of(CPU)
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "_work", _talkative)
+        patch.setattr(processes, "_work", talkative)
         patch.setattr(threading.Thread, "start", note)
         for _ in range(2):
             with pytest.raises(InputError, match="the end"):
@@ -275,29 +247,6 @@ def test_messages_start_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert started == ["vkssim-process-0", "vkssim-messages"]
     worker.close()
     until(lambda: "vkssim-messages" not in [thread.name for thread in threading.enumerate()])
-
-
-class _CodedError(Exception):
-    """Is pickled with one argument, and cannot be made of one."""
-
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(f"{text} ({code})")
-
-
-def _failing(leaves: bool, spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """Do tasks as a worker whose clips fail with an error that cannot be pickled, or that cannot be unpickled."""
-
-    class LibraryError(Exception):
-        pass
-
-    def fail(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
-        raise _CodedError(7, "of some library") if leaves else LibraryError("of some library")
-
-    Worker.do = fail  # type: ignore[method-assign]
-    _work(spec, connections)
-
-
-TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +257,7 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, nu
     monkeypatch.setattr(processes, "SILENCE_TIMEOUT_S", 1)
     (worker,) = handles_of(CPU)
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "_work", partial(_signalled_in_the_middle, number))
+        patch.setattr(processes, "_work", partial(signalled_in_the_middle, number))
         with pytest.raises(WorkerDiedError, match=why):
             worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
     monkeypatch.undo()
@@ -317,27 +266,9 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, nu
     worker.close()
 
 
-def _meeting(spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """Do tasks as workers that wait for each other, and return the number of their process as the frames of the result.
-
-    A task of single frames is begun, and never ends.
-    """
-    barrier = threading.Barrier(2, timeout=PATIENCE)
-
-    def meet(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
-        barrier.wait()
-        if task.batch == 1:
-            on_event(0, InputError("begun"))
-            threading.Event().wait()
-        return TaskResult(frames=os.getpid())
-
-    Worker.do = meet  # type: ignore[method-assign]
-    _work(spec, connections)
-
-
 def test_workers_of_a_device_share_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """They work side by side. If the process ends, each of them has lost its task, and the next tasks have one new process."""
-    monkeypatch.setattr(processes, "_work", _meeting)
+    monkeypatch.setattr(processes, "_work", meeting)
     workers = handles_of(replace(CPU, workers=2))
 
     def do_two() -> list[TaskResult]:
@@ -360,7 +291,7 @@ def test_workers_of_a_device_share_a_process(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_process_reports_its_device_and_hears_how_many_workers_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_work", _meeting)
+    monkeypatch.setattr(processes, "_work", meeting)
     process = WorkerProcess(replace(CPU, decode="cpu"))
     process.start()
     assert process.engines() == 0
@@ -374,7 +305,7 @@ def test_a_process_reports_its_device_and_hears_how_many_workers_it_has(monkeypa
 def test_nobody_waits_for_a_process_that_ends_before_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     process = WorkerProcess(replace(CPU, decode="cpu"))
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "_work", partial(_signalled_in_the_middle, signal.SIGKILL))
+        patch.setattr(processes, "_work", partial(signalled_in_the_middle, signal.SIGKILL))
         process.start()
         process._connections[0][0].send("anything")
         assert process.engines() == 0
@@ -384,22 +315,10 @@ def test_nobody_waits_for_a_process_that_ends_before_it_reports(monkeypatch: pyt
     process.close()
 
 
-def _signing(seconds: float, spec: WorkerSpec, connections: Sequence[Connection]) -> None:
-    """Do tasks of that length, with a sign of life every 2 ms."""
-    processes._SIGN_INTERVAL_S = 0.002
-
-    def wait(self: Worker, task: Task, on_event: OnEvent) -> TaskResult:
-        threading.Event().wait(seconds)
-        return TaskResult(frames=1)
-
-    Worker.do = wait  # type: ignore[method-assign]
-    _work(spec, connections)
-
-
 def test_a_worker_without_a_task_holds_up_no_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection takes some 300 of them, if nobody receives them."""
     monkeypatch.setattr(processes, "SILENCE_TIMEOUT_S", 1)
-    monkeypatch.setattr(processes, "_work", partial(_signing, 4.0))
+    monkeypatch.setattr(processes, "_work", partial(signing, 4.0))
     first, second = handles_of(replace(CPU, workers=2))
     assert first.submit(TASK, lambda _job, _event: None).result(PATIENCE).frames == 1
     first.close()
@@ -407,7 +326,7 @@ def test_a_worker_without_a_task_holds_up_no_signs_of_life(monkeypatch: pytest.M
 
 
 def test_a_worker_that_retires_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_work", partial(_signing, 0.0))
+    monkeypatch.setattr(processes, "_work", partial(signing, 0.0))
     first, second = handles_of(replace(CPU, workers=2))
     for worker in (first, second):
         assert worker.submit(TASK, lambda _job, _event: None).result(PATIENCE).frames == 1
@@ -425,7 +344,7 @@ class _Unreadable:
 
 def test_a_task_that_cannot_be_read_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its other workers would keep it alive, with signs of life."""
-    monkeypatch.setattr(processes, "_work", partial(_signing, 0.0))
+    monkeypatch.setattr(processes, "_work", partial(signing, 0.0))
     first, second = handles_of(replace(CPU, workers=2))
     with pytest.raises(WorkerDiedError, match="exit code 1"):
         first.submit(cast(Task, _Unreadable()), lambda _job, _event: None).result(PATIENCE)
@@ -437,7 +356,7 @@ def test_a_task_that_cannot_be_read_ends_the_process(monkeypatch: pytest.MonkeyP
     ("leaves", "message"), [(False, "LibraryError: of some library"), (True, r"_CodedError: of some library \(7\)")]
 )
 def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, leaves: bool, message: str) -> None:
-    monkeypatch.setattr(processes, "_work", partial(_failing, leaves))
+    monkeypatch.setattr(processes, "_work", partial(failing, leaves))
     (worker,) = handles_of(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=message) as raised:
@@ -518,7 +437,7 @@ def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str
 # -- gone on from -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module")
 def killed(
     request: pytest.FixtureRequest, folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
@@ -549,10 +468,11 @@ CONTINUED = r"note: the run continues after \d+ frames that an earlier run score
 CUT_OFF = r"\.journal had \d+ frames of a run that was cut off; with --resume the run would have continued from them"
 
 
-@pytest.mark.parametrize(  # anew, nothing but the note depends on how many devices wrote the journal, or go on
-    ("devices", "more", "note"),
-    [(1, ["--resume"], CONTINUED), (2, ["--resume"], CONTINUED), (1, [], CUT_OFF)],
-    ids=["resume on one", "resume on two", "anew"],
+@pytest.mark.parametrize(  # one after one is in tests/utils/test_interruption.py, two after two above
+    ("killed", "devices", "more", "note"),
+    [(1, 2, ["--resume"], CONTINUED), (2, 1, ["--resume"], CONTINUED), (2, 1, [], CUT_OFF)],
+    ids=["resume on two", "resume on one", "anew"],
+    indirect=["killed"],
 )
 def test_after_a_killed_run(folder: Path, output: Path, two: tuple[str, str], devices: int, more: list[str], note: str) -> None:
     where = two if devices == 2 else ()
