@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, python_process
 from ..support.pictures import clip
+
+Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 LUMA = clip(2, 32, 32)
 
@@ -33,6 +36,10 @@ def words(tmp_path: Path) -> list[str]:
 
 def _closed(descriptors: str, *words: str) -> subprocess.CompletedProcess[bytes]:
     return python_process("-c", AFTER_CLOSING, descriptors, *words)
+
+
+def _closed_output(*words: str) -> subprocess.CompletedProcess[bytes]:
+    return _closed("1", *words)
 
 
 def _full(*words: str) -> subprocess.CompletedProcess[bytes]:
@@ -64,14 +71,16 @@ def test_nothing_to_print_needs_no_standard_output(words: list[str], tmp_path: P
     assert (tmp_path / "scores.csv").read_text().startswith("Frame,float_ssim")
 
 
-@pytest.mark.parametrize("more", [["--json"], ["--live"], []], ids=str)
-def test_a_result_that_cannot_be_written_is_told(words: list[str], more: list[str]) -> None:
-    for process, message in ((_closed("1", *words, *more), CLOSED), (_full(*words, *more), FULL)):
-        told = process.stderr.decode()
-        assert process.returncode == 2, told
-        assert message in told
-        assert "Traceback" not in told
-        assert "fault of vkssim" not in told
+@pytest.mark.parametrize(
+    ("more", "message"), [(["--json"], CLOSED), (["--json"], FULL), (["--live"], FULL), ([], FULL)], ids=str
+)
+def test_a_result_that_cannot_be_written_is_told(words: list[str], more: list[str], message: str) -> None:
+    process = _closed("1", *words, *more) if message == CLOSED else _full(*words, *more)
+    told = process.stderr.decode()
+    assert process.returncode == 2, told
+    assert message in told
+    assert "Traceback" not in told
+    assert "fault of vkssim" not in told
 
 
 @pytest.mark.parametrize("command", [["features"], ["score", "--help"]], ids=str)
