@@ -390,8 +390,7 @@ def scores_in(text: str) -> list[list[str]]:
 # -- pipes ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("side", ["-r", "-d"])
-@pytest.mark.parametrize("kind", ["raw", "y4m"])
+@pytest.mark.parametrize(("side", "kind"), [("-r", "raw"), ("-d", "y4m")])
 def test_standard_input(raw_pair: tuple[str, ...], side: str, kind: str) -> None:
     """One of the two, raw or Y4M, gives what the file gives."""
     expected = vkssim(*raw_pair, "--csv").stdout

@@ -166,7 +166,7 @@ def test_no_hint_where_clips_are_bad_but_in_step(tmp_path: Path) -> None:
 
 def test_clips_without_any_score(tmp_path: Path) -> None:
     """The negative of a picture has a negative structure, to which a power of MS-SSIM does not apply."""
-    luma = clip(40, 176, 176)
+    luma = clip(12, 176, 176)
     paths = _y4m(tmp_path / "ref.y4m", luma), _y4m(tmp_path / "negative.y4m", 255 - luma)
     report = score_files(*paths, features="float_ms_ssim", backend="cpu")
     assert np.isnan(report.column("float_ms_ssim")).all()
@@ -256,7 +256,7 @@ def test_a_hint_decodes_few_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return read_frames(source, numbers, targets)
 
     read_frames = RawFile.read
-    luma = np.concatenate([CONTENT, clip(340, 48, 64, seed=3)])
+    luma = np.concatenate([CONTENT, clip(240, 48, 64, seed=3)])
     paths = _y4m(tmp_path / "ref.y4m", luma), _y4m(tmp_path / "dis.y4m", luma[13:])
     selection = Selection(skip_reference=skipped, skip_distorted=skipped)
     report = _scored(paths, selection=selection)
