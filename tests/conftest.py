@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
@@ -60,8 +60,18 @@ def pytest_configure(config: pytest.Config) -> None:
         usual_signals()
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()  # otherwise each full collection goes through all modules, PyTorch's among them
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are collected, for there is none, nor later among all that was made meanwhile.
+
+    Each full collection of garbage would go through all modules, PyTorch's among them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:
