@@ -8,7 +8,7 @@ import random
 import re
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from vkssim.frames.decode.sample_index import PacketScan
 from vkssim.storage.containers import open_container
 from vkssim.utils import ffmpeg_log
 
+from ..support.children import in_child
 from ..support.clips import write
 from ..support.coded import corpus
 from ..support.coded.clip import CodedClip
@@ -378,7 +379,7 @@ STREAMS = {
     "slices": "bframes=2:slices=4",
     "parameter sets in each GOP": "bframes=3:repeat-headers=1:aud=1:hash=1:hrd=1:vbv-maxrate=800:vbv-bufsize=800",
 }
-DAMAGED_CLIPS = 72
+DAMAGED_CLIPS = 36
 
 
 def _strictly_decoded(path: Path) -> tuple[int, bool]:
@@ -446,11 +447,24 @@ def test_errors_and_marks_show_the_damage_that_messages_tell_of(
     assert told > DAMAGED_CLIPS // 4
 
 
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the clips of HEVC, which one child writes: a fork takes longer than most of them do."""
+    folder = tmp_path_factory.mktemp("hevc")
+    _write(folder, corpus.HEVC)
+    return folder
+
+
+@in_child
+def _write(folder: Path, clips: Iterable[CodedClip]) -> None:
+    for clip in clips:
+        clip.write(folder)
+
+
 @pytest.mark.parametrize("clip", corpus.HEVC, ids=lambda clip: clip.name)
-def test_sound_streams_give_no_sign_of_damage(folder: Path, clip: CodedClip) -> None:
-    clip.write(folder)
-    assert _strictly_decoded(folder / clip.name) == (clip.frames, False)
-    with av.open(str(folder / clip.name)) as container:
+def test_sound_streams_give_no_sign_of_damage(coded: Path, clip: CodedClip) -> None:
+    assert _strictly_decoded(coded / clip.name) == (clip.frames, False)
+    with av.open(str(coded / clip.name)) as container:
         frames: list[Any] = list(container.decode(video=0))
     assert len(frames) == clip.frames
     assert not any(frame.interlaced_frame for frame in frames)

@@ -83,9 +83,13 @@ class Encoded(CodedClip):
     times: Sequence[float] | None = None
     rotation: int | None = None
 
-    @in_child  # which has FFmpeg's messages, and the priority that SVT-AV1 takes
     def write(self, folder: Path) -> None:
         """Encode the pictures."""
+        _clip()  # here, or each child decodes it
+        self._encode(folder)
+
+    @in_child  # which has FFmpeg's messages, and the priority that SVT-AV1 takes
+    def _encode(self, folder: Path) -> None:
         os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints its settings otherwise
         frames = [video_frame(self.width, self.height, self.pixel_format, planes) for planes in self.pictures()]
         if self.field_order:
@@ -254,6 +258,7 @@ _NOISE = 3  # largest value that is added, in steps of 8 bits
 _CUT = 27  # the frame after which the picture is another part of the clip
 
 
+@cache
 def picture(number: int, width: int, height: int, chroma: str = "420", bits: int = 8) -> Planes:
     """Return the planes of a frame: (H, W) luma, and chroma if there is any, uint8 or uint16, of limited range.
 
@@ -277,9 +282,10 @@ def picture(number: int, width: int, height: int, chroma: str = "420", bits: int
 def woven(number: int, width: int, height: int, *, bottom_first: bool = False) -> Planes:
     """Return an interlaced 4:2:0 frame of 8 bits: its two fields are of different moments."""
     earlier, later = (picture(2 * number + field, width, height) for field in (0, 1))
-    for plane, other in zip(earlier, later, strict=True):
+    planes = tuple(plane.copy() for plane in earlier)
+    for plane, other in zip(planes, later, strict=True):
         plane[0 if bottom_first else 1 :: 2] = other[0 if bottom_first else 1 :: 2]
-    return earlier
+    return planes
 
 
 def _source(number: int) -> Planes:

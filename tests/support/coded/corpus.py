@@ -37,7 +37,7 @@ def _uneven(frames: int) -> tuple[float, ...]:
 
 
 _INTERLACED = {"flags": "+ildct+ilme"}
-_LARGE: dict[str, Any] = {"width": 640, "height": 360, "frames": 40}
+_LARGE: dict[str, Any] = {"width": 640, "height": 360, "frames": 16}
 _B = "bframes=3:b-adapt=0"
 
 H264 = [
@@ -64,6 +64,7 @@ H264 = [
         stresses="fields coded one by one (PAFF), a packet each",
         width=128,
         height=96,
+        frames=24,
         field_order="top",
     ),
     _h264("h264_cropped.mp4", "size that the SPS crops", _B, width=198, height=154),
