@@ -94,6 +94,7 @@ SAME_KERNELS = frozenset(
         "metrics/test_vmaf",
         "metrics/test_vmaf_v1",
         "test_arrays",
+        "test_bench",
         "test_golden",
         "test_libvmaf",
         "test_precision",
