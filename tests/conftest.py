@@ -93,8 +93,14 @@ SAME_KERNELS = frozenset(
         "metrics/test_plane_metrics",
         "metrics/test_vmaf",
         "metrics/test_vmaf_v1",
+        "shaders/test_adm",
+        "shaders/test_speed",
+        "shaders/test_vif",
+        "shaders/test_windows",
         "test_arrays",
         "test_bench",
+        "test_drop_in",
+        "test_dump_frame",
         "test_golden",
         "test_libvmaf",
         "test_precision",
@@ -104,10 +110,13 @@ SAME_KERNELS = frozenset(
 )
 """Files that take most of their time to compile the kernels of all metrics: in one worker they compile them once."""
 
+SAME_COMPILER = frozenset({"tests/test_float_range.py", "tests/torch/test_compile.py", "tests/torch/test_transforms.py"})
+"""Files that use `torch.compile`, whose first use in a process takes seconds."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give the files of SAME_KERNELS to one worker, with `--dist loadfile`."""
+    """Give the files of SAME_KERNELS to one worker, and those of SAME_COMPILER to one, with `--dist loadfile`."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # the tests run without it too
@@ -115,6 +124,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class KernelsOnce(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
+            if file in SAME_COMPILER:
+                return "PyTorch's compiler"
             return "the kernels of all metrics" if file in SAME_KERNELS else file
 
     return KernelsOnce(config, log)
