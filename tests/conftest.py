@@ -88,6 +88,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 SAME_KERNELS = frozenset(
     f"tests/{name}.py"
     for name in (
+        "maps/test_mapper",
         "metrics/test_integer_adm",
         "metrics/test_integer_vif",
         "metrics/test_plane_metrics",
@@ -99,6 +100,7 @@ SAME_KERNELS = frozenset(
         "shaders/test_windows",
         "test_arrays",
         "test_bench",
+        "test_docs",
         "test_drop_in",
         "test_dump_frame",
         "test_golden",

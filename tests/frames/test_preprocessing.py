@@ -475,22 +475,30 @@ PARTS = (clip(3, 48, 64, seed=5), clip(3, 24, 32, seed=6), clip(3, 64, 48, seed=
 """Frames of three sizes, of which the last has another shape."""
 
 
-def _joined(folder: Path, parts: Sequence[Picture]) -> tuple[str, list[str]]:
-    """An elementary stream of frames whose size changes, and the parts that it was joined from."""
-    alone = [_container(folder / f"{number}.264", part) for number, part in enumerate(parts)]
-    return write(folder / "joined.264", b"".join(Path(path).read_bytes() for path in alone)), alone
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> list[str]:
+    """Each of them as an elementary stream."""
+    return [_container(folder / f"{number}.264", part) for number, part in enumerate(PARTS)]
+
+
+def _joined(folder: Path, parts: Sequence[str]) -> str:
+    """An elementary stream of frames whose size changes."""
+    return write(folder / "joined.264", b"".join(Path(part).read_bytes() for part in parts))
 
 
 @pytest.mark.parametrize("options", [{}, {"turn_reference": 90, "turn_distorted": 90, "deepen": True}], ids=str)
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
-def test_each_frame_is_scaled_from_its_own_size(tmp_path: Path, order: tuple[int, ...], options: dict[str, Any]) -> None:
+def test_each_frame_is_scaled_from_its_own_size(
+    tmp_path: Path, alone: list[str], order: tuple[int, ...], options: dict[str, Any]
+) -> None:
     """As its part alone would be, also if the first frames need no scaling."""
-    joined, alone = _joined(tmp_path, [PARTS[number] for number in order])
+    parts = [alone[number] for number in order]
+    joined = _joined(tmp_path, parts)
     references = [_y4m(tmp_path / f"{number}.y4m", LUMA[number : number + 3]) for number in range(3)]
     pictures = PictureOptions(scale="reference", **options)
     expected = [
         score
-        for paths in zip(references, alone, strict=True)
+        for paths in zip(references, parts, strict=True)
         for score in _score(*paths, pictures=pictures).column("float_ssim")
     ]
     whole = _y4m(tmp_path / "whole.y4m", np.concatenate([LUMA[number : number + 3] for number in range(3)]))
@@ -501,9 +509,9 @@ def test_each_frame_is_scaled_from_its_own_size(tmp_path: Path, order: tuple[int
     assert any(changed.format(*second, *first) in warning for warning in report.warnings)
 
 
-def test_a_reference_of_many_sizes_for_several_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_of_many_sizes_for_several_clips(tmp_path: Path, alone: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """It is decoded once for all of them, and the scores are those of each pair alone."""
-    joined, _ = _joined(tmp_path, PARTS)
+    joined = _joined(tmp_path, alone)
     tees = Mock(side_effect=Tee)
     monkeypatch.setattr(worker, "Tee", tees)
     paths = [_y4m(tmp_path / f"{number}.y4m", np.roll(LUMA, number, axis=2)) for number in range(3)]
@@ -521,9 +529,9 @@ def test_a_reference_of_many_sizes_for_several_clips(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("options", [{}, {"scale": "reference", "crop_distorted": "32x24"}], ids=str)
-def test_a_change_of_size_without_scaling(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_a_change_of_size_without_scaling(tmp_path: Path, alone: list[str], options: dict[str, Any]) -> None:
     """A crop is in samples of the first frame. The frames before the change are scored."""
-    joined, _ = _joined(tmp_path, PARTS)
+    joined = _joined(tmp_path, alone)
     with pytest.raises(InputError, match=r"frame 3 is 32x24 .* cannot be scored; `scale` would scale each frame") as caught:
         _score(_y4m(tmp_path / "ref.y4m", LUMA), joined, pictures=PictureOptions(**options))
     assert len(caught.value.report.frames) == 3

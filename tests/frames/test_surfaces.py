@@ -35,6 +35,8 @@ from .test_hardware import Changed
 
 stand_in = test_hardware.stand_in
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FRAMES, GOP = 30, 10
 WIDTH, HEIGHT = 66, 50
 FEATURES = ["float_ssim=scale=1:window=uniform8", "float_psnr"]  # they compile soonest

@@ -27,7 +27,7 @@ from ..support.devices.geometry import GROUPS_ACROSS, columns_of_a_group
 
 SIDES = st.integers(11, 4400)
 SHAPES = st.sampled_from([KernelShape(Shape.STRIP, 4), KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)])
-many_sizes = settings(deadline=None, max_examples=300)
+many_sizes = settings(deadline=None, max_examples=100)
 
 
 def _strips(rows: int, strip: int, groups: int) -> list[range]:
