@@ -116,6 +116,12 @@ SAME_COMPILER = frozenset({"tests/test_float_range.py", "tests/torch/test_compil
 """Files that use `torch.compile`, whose first use in a process takes seconds."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let workers begin with the files of SAME_KERNELS, which take one of them longer than all other files do."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: item.nodeid.partition("::")[0] not in SAME_KERNELS)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give the files of SAME_KERNELS to one worker, and those of SAME_COMPILER to one, with `--dist loadfile`."""
