@@ -277,19 +277,19 @@ def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
     half = len(data) // 2
     cut = write(tmp_path / "cut.mp4", data[:half])
     with pytest.raises(InputError, match=rf"{cut}: frame \d+ cannot be decoded \(Invalid data") as caught:
-        score_files(reference, cut, features=["float_ssim"])
+        score_files(reference, cut, features=["float_psnr"])
     scored = caught.value.report.frames
     assert f"frame {len(scored)} cannot" in str(caught.value)
     assert 0 < len(scored) < 48
     with av.open(str(whole)) as source:
         ends = [packet.pos + packet.size for packet in source.demux(video=0) if packet.pos is not None]
     cut = write(tmp_path / "cut.mp4", data[: max(end for end in ends if end <= half)])
-    report = score_files(reference, cut, features=["float_ssim"])
+    report = score_files(reference, cut, features=["float_psnr"])
     assert 0 < len(report.frames) < 48
     short = f"{cut} says that it has 48 frames; only {len(report.frames)}"
     assert any(short in warning for warning in report.warnings)
     with pytest.raises(ThresholdError, match=rf"{short} could be decoded \(`strict`\)"):
-        score_files(cut, cut, features=["float_ssim"], strict=True)
+        score_files(cut, cut, features=["float_psnr"], strict=True)
 
 
 def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
@@ -304,14 +304,14 @@ def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
                 begins = 13 * 512
                 packet.pts, packet.dts = packet.pts - begins, packet.dts - begins
                 target.mux(packet)
-    report = score_files(reference, cut, features=["float_ssim"])
+    report = score_files(reference, cut, features=["float_psnr"])
     warning = f"{cut}: its edit list hides 13 frames of 48; the 35 that a player shows were scored"
     assert warning in report.warnings
-    assert score_files(cut, cut, features=["float_ssim"], strict=True).warnings == [warning]
+    assert score_files(cut, cut, features=["float_psnr"], strict=True).warnings == [warning]
     for pictures in PictureOptions(crop="256x128"), PictureOptions(scale="288x162"):
-        report = score_files(cut, cut, features=["float_ssim"], pictures=pictures)
+        report = score_files(cut, cut, features=["float_psnr"], pictures=pictures)
         assert [text for text in report.warnings if "edit list" in text or "decoded" in text] == [warning]
-    in_step = list(score_many([(cut, distorted), (cut, cut)], features=["float_ssim"], pictures=PictureOptions(crop="256x128")))
+    in_step = list(score_many([(cut, distorted), (cut, cut)], features=["float_psnr"], pictures=PictureOptions(crop="256x128")))
     assert all(warning in outcome.scores().warnings for outcome in in_step)
 
 

@@ -222,7 +222,7 @@ def test_closing_waits_for_the_thread_that_scores(busy: tuple[threading.Event, t
 
 def test_spawned_processes_on_one_device(alone: list[list[str]]) -> None:
     """Beside a device that is open here and stays so."""
-    with Scorer(32, 24, bits=8, features=FEATURE) as scorer, multiprocessing.get_context("spawn").Pool(3) as pool:
+    with Scorer(32, 24, bits=8, features=FEATURE) as scorer, multiprocessing.get_context("spawn").Pool(2) as pool:
         before = list(scorer.score([(FRAME, FRAME)]))
         assert pool.map(score, SIZES, chunksize=1) == alone
         after = list(scorer.score([(FRAME, FRAME)]))
