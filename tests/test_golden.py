@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from vkssim import Selection, score_files
+from vkssim import score_files
 from vkssim.backends.open import open_backend
 from vkssim.metrics import with_options
 from vkssim.metrics.plane_metrics import FrameMetrics
@@ -66,9 +66,6 @@ WITHOUT_DOWNSCALE = {
 }
 """Large pictures are for the automatic downscale; without it the smallest and the largest of them are enough."""
 
-LARGEST_WITHOUT_DOWNSCALE = {("autoscale5", key) for key in ("libvmaf_scale1", "libvmaf_vif", "libvmaf_adm")}
-"""By Vulkan alone: NumPy takes seconds, and has no sums that grow with a picture."""
-
 CASES = [
     (name, key, backend)
     for name, key in golden.case_keys()
@@ -76,7 +73,6 @@ CASES = [
     if key != "libvmaf_clipped_db"
     and not (key in WITHOUT_FAST and backend == "vulkan fast")
     and (name, key) not in WITHOUT_DOWNSCALE
-    and not (backend == "cpu" and (name, key) in LARGEST_WITHOUT_DOWNSCALE)
 ]
 
 
@@ -117,24 +113,18 @@ OF_CLIPS = [
     *((backend, "libvmaf", tolerance) for backend, tolerance in TOLERANCES.items()),
     *((backend, "psnr", GOLDEN_PSNR) for backend in ("cpu", "vulkan")),
 ]
-FRAMES_OF_NUMPY = 8
-"""Of the SSIMs: NumPy takes a tenth of a second for a frame."""
 
 
 @pytest.mark.parametrize(("backend", "key", "tolerance"), OF_CLIPS)
 @pytest.mark.parametrize("clip", golden.CLIPS)
 def test_clip(clip: str, backend: str, key: str, tolerance: Tolerance) -> None:
-    """Every frame by Vulkan, and what is pooled of them where libvmaf's report has it; the first frames by NumPy."""
-    count = FRAMES_OF_NUMPY if (backend, key) == ("cpu", "libvmaf") else None
+    """Every frame, and what is pooled of them where libvmaf's report has it."""
     features = "float_psnr" if key == "psnr" else _features(key, backend)
-    selection = Selection(count=count)
-    report = score_files(*golden.clip_paths(clip), features=features, backend=backend.split()[0], selection=selection)
+    report = score_files(*golden.clip_paths(clip), features=features, backend=backend.split()[0])
     expected = golden.clip_report(clip, key)
-    assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected["frames"][:count]]
-    for frame, golden_frame in zip(report.frames, expected["frames"][:count], strict=True):
+    assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected["frames"]]
+    for frame, golden_frame in zip(report.frames, expected["frames"], strict=True):
         check_scores(tolerance, f"{clip} frame {frame.index}", frame.metrics, golden_frame["metrics"])
-    if count is not None:
-        return
     pooled = report.pooled()
     for name, poolings in expected.get("pooled_metrics", {}).items():
         for pooling, value in poolings.items():

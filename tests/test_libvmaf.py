@@ -132,12 +132,12 @@ def test_motion_of_random_walks(frames: int, wide: bool, average: bool) -> None:
 def test_cambi_of_random_bands(bits: int) -> None:
     """Slopes of few levels, with and without noise, and blocks, of an odd size."""
     random = np.random.default_rng(bits)
-    width, height, peak = 239, 143, 2**bits - 1
+    width, height, peak = 301, 217, 2**bits - 1
     rows, columns = np.mgrid[:height, :width] / max(width, height)
     slopes = [random.uniform(0.1, 1) * rows + random.uniform(0.1, 1) * columns for _ in range(4)]
     pictures = [peak * np.floor(slope * levels) / 60 for slope, levels in zip(slopes, random.integers(6, 30, 4), strict=True)]
     pictures.append(pictures[0] + random.integers(0, 2, rows.shape))
-    pictures.append(np.kron(random.integers(0, peak + 1, (18, 30)), np.ones((8, 8)))[:height, :width])
+    pictures.append(np.kron(random.integers(0, peak + 1, (28, 38)), np.ones((8, 8)))[:height, :width])
     planes = [np.clip(picture, 0, peak).astype(np.uint8 if bits == 8 else np.uint16) for picture in pictures]
     pairs = [(planes[0], plane) for plane in planes]
     expected = [scores["cambi"] for scores in libvmaf_cambi(pairs, bits)]

@@ -379,7 +379,7 @@ STREAMS = {
     "slices": "bframes=2:slices=4",
     "parameter sets in each GOP": "bframes=3:repeat-headers=1:aud=1:hash=1:hrd=1:vbv-maxrate=800:vbv-bufsize=800",
 }
-DAMAGED_CLIPS = 36
+DAMAGED_CLIPS = 72
 
 
 def _strictly_decoded(path: Path) -> tuple[int, bool]:

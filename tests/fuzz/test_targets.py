@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from .targets import TARGETS, inputs
 
-EXAMPLES = {"container": 20, "command_line": 20, "tables": 20, "reports": 30, "y4m": 40, "raw": 40}
+EXAMPLES = {"container": 40, "command_line": 40, "tables": 40, "reports": 60, "y4m": 100, "raw": 100}
 """Of targets that take their time; the others get MANY."""
 
-MANY = 80
+MANY = 200
 LONGEST_SEED = 1 << 13
 
 

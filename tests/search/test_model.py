@@ -93,7 +93,7 @@ def test_answers_are_as_often_right_as_they_are_said_to_be(noise: float) -> None
     """Also where scores jump six times as far as the prior has it, so that a setting beyond one that failed may meet."""
     rng = np.random.default_rng(5)
     said, off, trials = [], [], []
-    for _ in range(150):
+    for _ in range(300):
         table = line(np.arange(COUNT)) + rng.normal(0, noise, COUNT)
         limit = rng.uniform(10, 25)
         settings, expected = searched(table, limit), answer(table, limit)

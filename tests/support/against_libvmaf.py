@@ -31,7 +31,7 @@ SMALL_MEAN = 1e-4
 _SMALL_DRAWS = 500
 """The first draws, which scripts/test compares some of. The sides of later ones are twice and three times as long."""
 
-_SAMPLES = 150_000
+_SAMPLES = 220_000
 """Samples of the pictures of a draw together, or one pair that has more."""
 
 
