@@ -166,3 +166,6 @@ SPEED_WORKGROUP = 64
 
 SPEED_STAGED_WORKGROUP = 256
 """The same on GPUs, where few planes wait for the covariance: three threads share the work of one."""
+
+SPEED_SAMPLES_AT_ONCE = 8
+"""Samples of a row that a turn of its loops takes: lavapipe ends the loops of a thread after 65,535 turns."""

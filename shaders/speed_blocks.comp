@@ -55,7 +55,7 @@ const int MAX_ITERATIONS = 500;
 const int TURNS = N * (BLOCK + 1) / 2;         // of the covariance: a place, and a row of places up to its own
 const int PARTS = max(THREADS / TURNS, 1);     // of the rows of the plane, each with threads of its own
 const int TURNS_AT_ONCE = THREADS / PARTS;
-const int AT_ONCE = 8;                         // samples of a turn along a row: lavapipe ends the loops of a thread after 65,535
+const int AT_ONCE = SPEED_SAMPLES_AT_ONCE;
 const int BLOCKS_AT_ONCE = SPEED_WORKGROUP;
 
 shared float covariance[N][N];

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
-from ..shaders.constants import SPEED_WORKGROUP
+from ..shaders.constants import SPEED_SAMPLES_AT_ONCE, SPEED_WORKGROUP
 from ..shaders.interface import SCALED_CONSTANT, Shape
 from ..types import DoublePlane, Doubles, FrameFormat, Samples
 from ..utils.values import Value, values_of
@@ -79,7 +79,7 @@ def _table(name: str, entries: Entries) -> BufferSpec:
 
 def _turns(columns: int, rows: int) -> int:
     """Return how many turns the loops of a thread have in strips, for small planes of this size."""
-    sums = 3 * rows * (ceil_div(columns, 8) + 1)  # the means, and two parts of the covariance
+    sums = 3 * rows * (ceil_div(columns, SPEED_SAMPLES_AT_ONCE) + 1)  # the means, and two parts of the covariance
     variances = 400 * ceil_div((columns // BLOCK) * (rows // BLOCK), SPEED_WORKGROUP)
     return sums + variances + 15_000  # most for 500 rotations of 24 places
 
