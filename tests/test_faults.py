@@ -98,6 +98,7 @@ def _devices(_folder: Path) -> Outcome:
 
 RUNS: dict[str, Callable[[Path], Outcome]] = {
     "integers": _integers,
+    "floats": _floats,
     "files": _files,
     "loss": _loss,
     "devices": _devices,
@@ -168,19 +169,6 @@ def test_every_call_that_can_fail(run: str, tmp_path: Path, devices: list[Device
         last = function
         while not _fails_as_it_should(run, Fault(function, call, RESULTS[error]), error, tmp_path, expected, devices, reuse):
             call -= 1  # how often some are called depends on how quick the device is
-
-
-def test_floats_need_the_calls_of_integers(tmp_path: Path, devices: list[Device], reuse: Reuse) -> None:
-    """So that what is made to fail for one is for the other."""
-    made = []
-    for score in (_integers, _floats):
-        score(tmp_path)
-        with layer(reuse=reuse) as clean:
-            score(tmp_path)
-        assert not clean.left
-        made.append({name for name in clean.calls if name in clean.can_fail})
-    devices.clear()
-    assert made[0] == made[1]
 
 
 def _fails_as_it_should(

@@ -160,7 +160,7 @@ def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
     assert json.loads(output.read_text())["frames"]
 
 
-@pytest.mark.parametrize(("signals", "code"), [(2, 0), (3, 143)])
+@pytest.mark.parametrize(("signals", "code"), [(1, 0), (2, 0), (3, 143)])
 def test_signals_while_the_output_is_written(folder: Path, tmp_path: Path, signals: int, code: int) -> None:
     """All frames are scored by then: the file is written, or, after a third signal, is the old one. No other file remains."""
     output = tmp_path / "scores.json"
